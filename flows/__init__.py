@@ -1,0 +1,1 @@
+"""The Prefect flows, one per gate, and the command line."""

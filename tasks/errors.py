@@ -1,0 +1,88 @@
+"""Every exception of passgate and the exit codes of its command.
+
+    PassgateError
+    ├── UsageError        2  a command line or a setting that cannot be used
+    ├── InputError        2  files with problems, all of them, each with its place
+    ├── StorageError      3  a run that could not be recorded
+    └── MeasurementError     one trial that could not be measured: its status is `error`
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class ExitCode(IntEnum):
+    """What the `passgate` command answers to the shell."""
+
+    PASS = 0
+    FAIL = 1
+    BAD_INPUT = 2
+    INCONCLUSIVE = 3
+    BUG = 70
+    INTERRUPTED = 130
+
+
+class PassgateError(Exception):
+    """The base of all; its text says what is wrong, where, and what to do about it."""
+
+    exit_code = ExitCode.BUG
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions with keyword arguments do not survive pickling otherwise, and Prefect moves them.
+        return (_rebuild, (type(self), self.args, self.__dict__))
+
+
+def _rebuild(kind: type[PassgateError], arguments: tuple[Any, ...], state: dict[str, Any]) -> PassgateError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
+
+
+class UsageError(PassgateError):
+    """The command line or a setting asks for something that cannot be done."""
+
+    exit_code = ExitCode.BAD_INPUT
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """One thing wrong in one file; `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column}"
+        return f"{where}: {self.path}: {self.message}" if self.path else f"{where}: {self.message}"
+
+
+class InputError(PassgateError):
+    """Input files with problems. `problems` holds every one of them, in file order."""
+
+    exit_code = ExitCode.BAD_INPUT
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=lambda problem: (problem.file, problem.line, problem.column)))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class StorageError(PassgateError):
+    """The journal or the history cannot be written or read: without a record there is no verdict."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
+class MeasurementError(PassgateError):
+    """A trial could not be measured, through no fault of the agent. `transient` ones are tried again."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        self.transient = transient
+        super().__init__(message)

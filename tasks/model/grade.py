@@ -1,0 +1,40 @@
+"""What graders answer."""
+
+from enum import StrEnum
+
+from passgate.tasks.model.base import Frozen
+
+
+class ViolationRule(StrEnum):
+    """The two vetoes of every gate."""
+
+    FORBIDDEN_TOOL = "forbidden_tool"
+    SAFETY_VIOLATION = "safety_violation"
+
+
+class Violation(Frozen):
+    """Something that the agent must never do, and did."""
+
+    rule: ViolationRule
+    message: str
+
+
+class Check(Frozen):
+    """One thing that a grader looked at."""
+
+    passed: bool
+    message: str
+    """What was expected and what was found."""
+
+
+class Grade(Frozen):
+    """One grader's answer for one trial. With an `error` it has no score: it could not measure."""
+
+    name: str
+    type: str
+    score: float | None
+    """From 0 to 1."""
+    passed: bool
+    checks: tuple[Check, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    error: str | None = None

@@ -1,0 +1,98 @@
+"""What gates.yaml says: the suites' defaults and what each gate blocks on."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.graders import Seconds, Share, Text
+from passgate.tasks.model.task import Budgets, GateName, Metric, Suite
+
+
+class Rule(StrEnum):
+    """What a gate can block on."""
+
+    SAFETY_VIOLATION = "safety_violation"
+    FORBIDDEN_TOOL = "forbidden_tool"
+    GOLDEN_REGRESSION = "golden_regression"
+    TASK_FAILED = "task_failed"
+    THRESHOLD = "threshold"
+    LATENCY = "latency"
+    COST = "cost"
+    MISSING_EVIDENCE = "missing_evidence"
+
+
+class SuitePolicy(Frozen):
+    """What a task of a suite has when it does not say otherwise. A task may not raise `max_steps`."""
+
+    k: Annotated[int, Field(ge=1)]
+    metric: Metric
+    max_steps: Annotated[int, Field(ge=1)]
+    """The suite's limit: the default of its tasks and the most that any of them may ask for."""
+    budgets: Budgets = Budgets()
+    """Defaults of the other budgets."""
+
+
+class Limits(Frozen):
+    """How much dearer than the baseline a run may be."""
+
+    latency_p95_increase_pct: Annotated[float, Field(ge=0)] | None = None
+    latency_p95_increase_ms: Annotated[float, Field(ge=0)] | None = None
+    cost_increase_pct: Annotated[float, Field(ge=0)] | None = None
+
+
+class GatePolicy(Frozen):
+    """One gate."""
+
+    suites: Annotated[tuple[Suite, ...], Field(min_length=1)]
+    blocks_on: tuple[Rule, ...] = ()
+    """Rules whose reasons make the verdict FAIL; the others are reported without blocking."""
+    thresholds: dict[Suite, Share] = {}
+    """The least value (pass@k or pass^k, the mean over its tasks) of a suite."""
+    limits: Limits = Limits()
+
+
+class Concurrency(Frozen):
+    trials: Annotated[int, Field(ge=1)] = 8
+    """Trials at once."""
+    processes: Annotated[int, Field(ge=1)] = 4
+    """Local processes at once, over all trials."""
+
+
+class JudgePolicy(Frozen):
+    """Who marks rubrics: recorded replies, or a model behind an OpenAI-compatible endpoint.
+
+    PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL go before `base_url` and `model`.
+    """
+
+    recorded: Text | None = None
+    """A folder of recorded replies, relative to the suites folder."""
+    base_url: Text | None = None
+    """As in `https://host/v1`."""
+    model: Text | None = None
+    api_key_variable: Text = "PASSGATE_JUDGE_API_KEY"
+    """The environment variable that holds the key."""
+    timeout_seconds: Seconds = 60
+
+
+class BaselinePolicy(Frozen):
+    branch: Text = "main"
+    """Runs on this branch are what later runs are compared with."""
+
+
+class Policy(Frozen):
+    """The whole of gates.yaml."""
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    suites: dict[Suite, SuitePolicy]
+    gates: dict[GateName, GatePolicy]
+    concurrency: Concurrency = Concurrency()
+    error_retries: Annotated[int, Field(ge=0, le=10)] = 1
+    """How often a trial that could not be measured is tried again."""
+    baseline: BaselinePolicy = BaselinePolicy()
+    judge: JudgePolicy = JudgePolicy()
+    secrets: tuple[Text, ...] = ()
+    """Environment variables whose values are masked in everything that is written."""
+    history: Text = ".passgate/history"
+    """Folder or URL (`s3://...`) of the history."""

@@ -1,0 +1,49 @@
+"""What agents and graders know of the place that a trial runs in."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from passgate.tasks.model.base import Frozen
+
+
+class ProcessResult(Frozen):
+    """How a command ended and the beginning of what it printed."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    timed_out: bool = False
+    output_limit_hit: bool = False
+    wall_time_seconds: float
+
+
+class Sandbox(Protocol):
+    """One trial's own place. Only `workspace` and `scratch` are writable for commands where isolation works."""
+
+    @property
+    def workspace(self) -> Path:
+        """The agent's working folder: a fresh copy of the task's environment."""
+
+    @property
+    def scratch(self) -> Path:
+        """An empty folder outside the workspace, for what the agent must not find in it."""
+
+    @property
+    def isolation(self) -> str:
+        """`bubblewrap` or `process_group`."""
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> ProcessResult:
+        """Run a command in the workspace; when it ends or its time is up, no process of it is left.
+
+        `environment` is all that it gets beside a minimal set (PATH, HOME, LANG, TMPDIR).
+        Raises `MeasurementError` when the command cannot be started.
+        """

@@ -1,0 +1,159 @@
+"""A task: as its file says it (`TaskFile`) and as the pipeline uses it (`EvalTask`)."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.graders import Grader, Seconds, Text
+
+
+class Suite(StrEnum):
+    GOLDEN = "golden"
+    ADVERSARIAL = "adversarial"
+    OPEN_ENDED = "open_ended"
+    FAILURE_REPLAYS = "failure_replays"
+
+
+class Metric(StrEnum):
+    """How k trials decide a task: `pass@k` one success is enough, `pass^k` all must succeed."""
+
+    PASS_AT_K = "pass@k"
+    PASS_HAT_K = "pass^k"
+
+
+class GateName(StrEnum):
+    CI_MERGE = "ci_merge"
+    NIGHTLY = "nightly"
+    RELEASE_CANDIDATE = "release_candidate"
+
+
+class Budgets(Frozen):
+    """Limits of one trial; none where nothing is said. A step is one model call."""
+
+    max_steps: Annotated[int, Field(ge=0)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=0)] | None = None
+    max_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Tokens in and out together."""
+    max_cost_usd: Annotated[float, Field(ge=0)] | None = None
+    max_seconds: Seconds | None = None
+
+    def over(self, defaults: "Budgets") -> "Budgets":
+        """These limits where they say something, the defaults elsewhere."""
+        return defaults.model_copy(update=self.model_dump(exclude_none=True))
+
+
+class Reset(Frozen):
+    """What brings a fresh copy of the sandbox into the task's starting state."""
+
+    commands: tuple[Text, ...] = ()
+    """Commands for `sh -c`, run in the workspace of every trial before the agent."""
+
+
+class Environment(Frozen):
+    """Where a trial runs and within which limits."""
+
+    sandbox: Text | None = None
+    """A folder of `_shared/sandboxes/`; an empty workspace when not given."""
+    reset: Reset = Reset()
+    budgets: Budgets = Budgets()
+    network: bool = False
+    """Whether the agent may reach the network from an isolated sandbox."""
+
+
+class Trials(Frozen):
+    k: Annotated[int, Field(ge=1)] | None = None
+    """Trials of this task; its suite's default when not given."""
+    metric: Metric | None = None
+    """The rule that decides this task; its suite's default when not given."""
+
+
+class Solution(Frozen):
+    """Something that can stand for an agent: at least one of the three."""
+
+    patch: Text | None = None
+    """A patch file applied to the workspace (`git apply`)."""
+    script: Text | None = None
+    """A script run in the workspace with `sh`."""
+    transcript: Text | None = None
+    """A recorded transcript: JSON with `messages`."""
+
+
+class Counterexample(Solution):
+    """A wrong solution that the graders must catch; run it with `--agent oracle:NAME`."""
+
+    name: Text
+
+
+class Reference(Frozen):
+    """What proves the graders: a solution that must pass and others that must fail."""
+
+    solution: Solution
+    counterexamples: tuple[Counterexample, ...] = ()
+
+
+class GateSelection(Frozen):
+    """Whether a gate takes this task; it does unless it is opted out here."""
+
+    ci_merge_gate: bool = True
+    nightly: bool = True
+    release_candidate: bool = True
+
+
+class TrackedMetrics(Frozen):
+    """A group of metrics and which of them."""
+
+    type: Text
+    metrics: tuple[Text, ...] = ()
+
+
+class TaskFile(Frozen):
+    """One task as its YAML file says it."""
+
+    task_id: Text
+    """Unique among all suites."""
+    suite: Suite
+    description: str
+    tags: tuple[str, ...] = ()
+    inputs: dict[str, Any]
+    """What the agent is given; `prompt` is the text that it is asked."""
+    environment: Environment = Environment()
+    trials: Trials = Trials()
+    graders: Annotated[tuple[Grader, ...], Field(min_length=1)]
+    """All must pass for a trial to pass."""
+    tracked_metrics: Annotated[tuple[Text | TrackedMetrics, ...], Field(min_length=1)]
+    """Metrics shown for this task: names of groups (tokens, latency, tool_use, trajectory, cost) or of columns."""
+    gates: GateSelection = GateSelection()
+    reference: Reference | None = None
+
+
+class EvalTask(Frozen):
+    """One task, normalised: defaults filled in, every name resolved. `file` is relative to the working folder."""
+
+    task_id: str
+    suite: Suite
+    description: str
+    tags: tuple[str, ...] = ()
+    inputs: dict[str, Any]
+    sandbox: str | None = None
+    reset: tuple[str, ...] = ()
+    network: bool = False
+    budgets: Budgets
+    k: int
+    metric: Metric
+    graders: tuple[Grader, ...]
+    tracked_metrics: tuple[str, ...]
+    gates: frozenset[GateName]
+    reference: Reference | None = None
+    file: str
+    line: int = 1
+    task_digest: str
+    """Digest of everything but the graders, with the files of the sandbox."""
+    grader_digest: str
+    """Digest of the graders with the files that they use."""
+
+    @property
+    def prompt(self) -> str:
+        """What the agent is asked: the `prompt` of the inputs; empty where they have none."""
+        return str(self.inputs.get("prompt", ""))

@@ -1,0 +1,70 @@
+"""The full record of a trial's conversation, of one shape for every agent."""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from passgate.tasks.model.base import Frozen
+
+
+class ToolCall(Frozen):
+    """One call of a tool and what came of it."""
+
+    tool: str
+    arguments: dict[str, Any] = {}
+    result: Any = None
+    is_error: bool = False
+    duration_ms: float | None = None
+
+
+class Usage(Frozen):
+    """What model calls used; `None` is not known, which is not 0."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+
+
+class Message(Frozen):
+    """One message. An assistant message is one model call: a step."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    latency_ms: float | None = None
+    """From the request of a step to its last token."""
+    time_to_first_token: float | None = None
+    """Seconds from the request of a step to its first token."""
+
+
+class EndReason(StrEnum):
+    """How the agent's part of a trial ended."""
+
+    COMPLETED = "completed"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    OUTPUT_LIMIT = "output_limit"
+
+
+class Transcript(Frozen):
+    """What an agent said and did in one trial."""
+
+    messages: tuple[Message, ...] = ()
+    output: str = ""
+    """The final answer."""
+    usage: Usage = Usage()
+    """Of the whole trial, where the messages do not say it step by step."""
+    complete: bool = True
+    """Whether `messages` holds every step and tool call. An agent that only prints text leaves this false."""
+    end: EndReason = EndReason.COMPLETED
+    detail: str = ""
+    """What the end reason needs to be understood: the exit code, the last lines of the error output."""
+    wall_time_seconds: float = 0.0
+
+    @property
+    def steps(self) -> tuple[Message, ...]:
+        return tuple(message for message in self.messages if message.role == "assistant")
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for message in self.messages for call in message.tool_calls)
