@@ -1,10 +1,10 @@
 """Every exception of passgate and the exit codes of its command.
 
-    PassgateError
-    ├── UsageError        2  a command line or a setting that cannot be used
-    ├── InputError        2  files with problems, all of them, each with its place
-    ├── StorageError      3  a run that could not be recorded
-    └── MeasurementError     one trial that could not be measured: its status is `error`
+PassgateError
+├── UsageError        2  a command line or a setting that cannot be used
+├── InputError        2  files with problems, all of them, each with its place
+├── StorageError      3  a run that could not be recorded
+└── MeasurementError     one trial that could not be measured: its status is `error`
 """
 
 from collections.abc import Sequence

@@ -38,3 +38,5 @@ class Grade(Frozen):
     checks: tuple[Check, ...] = ()
     violations: tuple[Violation, ...] = ()
     error: str | None = None
+    transient: bool = False
+    """Whether the error may be gone at the next attempt."""

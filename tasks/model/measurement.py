@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.metrics import MeanMetrics
 from passgate.tasks.model.task import Metric, Suite
 
 
@@ -58,9 +58,13 @@ class TaskMeasurement(Frozen):
     error: str = ""
     """Why the first trial with an error could not be measured."""
     violations: tuple[TrialViolation, ...] = ()
-    metrics: TrialMetrics
+    metrics: MeanMetrics
     """Means over the trials in which each was measured."""
     tracked_metrics: tuple[str, ...] = ()
+    wall_times: tuple[float, ...] = ()
+    """Seconds of each trial in which the time was measured."""
+    costs: tuple[float, ...] = ()
+    """US dollars of each trial whose cost is known."""
 
     @property
     def n(self) -> int:

@@ -27,6 +27,24 @@ class TrialMetrics(Frozen):
     """US dollars."""
 
 
+class MeanMetrics(Frozen):
+    """The means of a task's metrics over its trials; `None` where no trial measured one."""
+
+    tokens_in: float | None = None
+    tokens_out: float | None = None
+    total_tokens: float | None = None
+    wall_time_seconds: float | None = None
+    p95_step_latency_ms: float | None = None
+    time_to_first_token: float | None = None
+    tool_call_count: float | None = None
+    tool_error_rate: float | None = None
+    steps: float | None = None
+    n_turns: float | None = None
+    loop_rate: float | None = None
+    retry_rate: float | None = None
+    cost: float | None = None
+
+
 METRIC_GROUPS: dict[str, tuple[str, ...]] = {
     "tokens": ("tokens_in", "tokens_out", "total_tokens"),
     "latency": ("wall_time_seconds", "p95_step_latency_ms", "time_to_first_token"),

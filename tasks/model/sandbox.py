@@ -7,6 +7,17 @@ from typing import Protocol
 from passgate.tasks.model.base import Frozen
 
 
+class SandboxFile(Frozen):
+    """sandbox.yaml: how a named environment is brought about. Its files lie beside it in `files/`."""
+
+    description: str = ""
+    setup: tuple[str, ...] = ()
+    """Commands for `sh -c`, run once per run in the copy that trials are copied from."""
+    reset: tuple[str, ...] = ()
+    """Commands for `sh -c`, run in every trial's own copy before the agent."""
+    network: bool = False
+
+
 class ProcessResult(Frozen):
     """How a command ended and the beginning of what it printed."""
 

@@ -111,7 +111,7 @@ class TrackedMetrics(Frozen):
 class TaskFile(Frozen):
     """One task as its YAML file says it."""
 
-    task_id: Text
+    task_id: str
     """Unique among all suites."""
     suite: Suite
     description: str

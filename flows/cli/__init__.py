@@ -1,0 +1,69 @@
+"""The command line: `main` is the one place where errors become messages and exit codes."""
+
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from passgate.flows.cli.app import app
+from passgate.tasks.errors import ExitCode, InputError, PassgateError
+from passgate.tasks.reports.escape import printable
+
+_LONGEST_MESSAGE = 20_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives its exit code. What is wrong goes to standard error, without a traceback."""
+    try:
+        result = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+    except click.exceptions.Abort:
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return ExitCode.BAD_INPUT
+    except KeyboardInterrupt:
+        _complain("interrupted; `passgate run ... --resume last` carries on where it stopped")
+        return ExitCode.INTERRUPTED
+    except BaseExceptionGroup as group:
+        return _answer(_first_known(group))
+    except Exception as error:  # noqa: BLE001 - the last door: nothing may reach the user as a traceback
+        return _answer(error)
+    return result if isinstance(result, int) else ExitCode.PASS
+
+
+def _answer(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    if isinstance(error, InputError):
+        for problem in error.problems:
+            sys.stderr.write(printable(str(problem), _LONGEST_MESSAGE) + "\n")
+        count = len(error.problems)
+        _complain(f"{count} problem{'s' if count != 1 else ''} found, nothing was run")
+        return error.exit_code
+    if isinstance(error, PassgateError):
+        _complain(str(error))
+        return error.exit_code
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="passgate-bug-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exception(error, file=file)
+    _complain(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
+    return ExitCode.BUG
+
+
+def _first_known(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Of errors that came together the first that is ours, else the first at all."""
+    leaves = list(_leaves(group))
+    return next((leaf for leaf in leaves if isinstance(leaf, PassgateError)), leaves[0])
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
+
+
+def _complain(message: str) -> None:
+    sys.stderr.write(f"passgate: {printable(message, _LONGEST_MESSAGE)}\n")

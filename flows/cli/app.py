@@ -1,0 +1,46 @@
+"""The commands; each has a file of its own."""
+
+from typing import Annotated
+
+import typer
+
+from passgate import __version__
+from passgate.flows.cli.init import init
+from passgate.flows.cli.judge import judge
+from passgate.flows.cli.run import run
+from passgate.flows.cli.trend import trend
+from passgate.flows.cli.try_task import try_task
+from passgate.flows.cli.validate import validate
+
+app = typer.Typer(
+    name="passgate",
+    help="A merge gate for AI agents: k trials of every task, one verdict, one exit code.",
+    epilog="Exit codes: 0 PASS, 1 FAIL, 2 bad usage or input, 3 INCONCLUSIVE, 70 a bug of passgate, 130 interrupted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"passgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def passgate(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A merge gate for AI agents: k trials of every task, one verdict, one exit code."""
+
+
+app.command()(run)
+app.command("try")(try_task)
+app.command()(validate)
+app.command()(judge)
+app.command()(trend)
+app.command()(init)

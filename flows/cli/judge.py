@@ -1,0 +1,38 @@
+"""`passgate judge`: a stored run under a policy, without running anything."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from passgate.flows.cli.options import GatesOption, HistoryOption
+
+
+def judge(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run: its id, or `last`.", show_default=False)],
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+) -> int:
+    """Judge a stored run again, under the policy of a gates file; nothing is run and nothing written."""
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.history.dataset import History
+    from passgate.tasks.history.journal import read_journal
+    from passgate.tasks.history.run_folder import RunFolder, find_run
+    from passgate.tasks.judge import judge as judge_trials
+    from passgate.tasks.judge import read_baseline
+    from passgate.tasks.load import load_policy
+    from passgate.tasks.record import history_location
+    from passgate.tasks.reports.terminal import terminal
+
+    folder = RunFolder(find_run(run))
+    plan, policy = folder.read_plan(), load_policy(Path(gates))
+    if plan.gate not in policy.gates:
+        raise UsageError(f"{gates} has no gate {plan.gate!s}, which the run is of")
+    plan = plan.model_copy(update={"policy": policy})
+    finished, _ = read_journal(folder.journal)
+    earlier = folder.read_verdict()
+    baseline = read_baseline(plan, History(history or history_location(plan)))
+    verdict = judge_trials(plan, policy, [one.trial for one in finished], baseline, earlier.judge if earlier else "")
+    say(terminal(verdict, width=width(), color=color()))
+    return verdict.exit_code

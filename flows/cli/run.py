@@ -1,0 +1,69 @@
+"""`passgate run`: a gate, from suites to exit code."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
+from passgate.tasks.model.task import GateName
+
+if TYPE_CHECKING:
+    from passgate.tasks.model.run import RunRequest
+
+
+def run(
+    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    agent: AgentOption = "oracle",
+    suites: SuitesOption = "suites",
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Trials of every task, whatever the tasks say.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="GLOB", help="Only these tasks, as in 'golden/*'. Never a PASS.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once.")] = None,
+    resume: Annotated[
+        str | None, typer.Option("--resume", metavar="RUN", help="Carry on a run: its id, or `last`.")
+    ] = None,
+) -> int:
+    """Run a gate: every task k times, graded, recorded and judged."""
+    from passgate.tasks.history.run_folder import find_run
+    from passgate.tasks.model.run import RunRequest
+
+    request = RunRequest(
+        agent=agent,
+        suites=suites,
+        gates=gates,
+        history=history,
+        k=k,
+        task=task,
+        jobs=jobs,
+        run=None if resume is None else find_run(resume),
+    )
+    return asyncio.run(_run(gate, request))
+
+
+async def _run(gate: GateName, request: "RunRequest") -> int:
+    from passgate.flows.cli.engine import run_gate
+    from passgate.flows.cli.progress import Progress
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.prepare import prepare
+    from passgate.tasks.reports.annotations import github_annotations
+    from passgate.tasks.reports.terminal import terminal
+
+    plan = prepare(gate, request)
+    folder = RunFolder(plan.run_id)
+    folder.begin()
+    with Progress(plan, folder.journal):
+        failure = await run_gate(plan.gate, request.model_copy(update={"run": plan.run_id}))
+    verdict = folder.read_verdict()
+    if verdict is None:
+        raise failure or RuntimeError("the flow ended without a verdict")
+    say(terminal(verdict, width=width(), color=color()))
+    say(f"artifacts  {folder.shown}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        say(github_annotations(verdict))
+    return verdict.exit_code

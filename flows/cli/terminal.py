@@ -1,0 +1,23 @@
+"""What the terminal is like, and the one way to it."""
+
+import os
+import shutil
+import sys
+
+_NARROWEST, _WIDEST = 60, 140
+
+
+def width() -> int:
+    """Columns to print in."""
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
+
+
+def color() -> bool:
+    """Whether standard output takes colours."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def say(text: str) -> None:
+    """Print to standard output."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    sys.stdout.flush()

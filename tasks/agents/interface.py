@@ -1,0 +1,64 @@
+"""What every agent is, and what it is given."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from passgate.tasks.model.sandbox import ProcessResult, Sandbox
+from passgate.tasks.model.task import Budgets, EvalTask
+from passgate.tasks.model.transcript import Transcript
+
+
+class AgentSandbox(Sandbox, Protocol):
+    """A trial's sandbox as agents see it."""
+
+    @property
+    def network(self) -> bool:
+        """Whether the task or its sandbox asks for the network."""
+
+    async def run_unqueued(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> ProcessResult:
+        """Like `run`, beside the limit on local processes: agents mostly wait for a model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One trial as an agent is asked to make it. A Python agent's function gets this as its only argument."""
+
+    task_id: str
+    trial: int
+    prompt: str
+    inputs: Mapping[str, Any]
+    workspace: Path
+    budgets: Budgets
+
+
+class Agent(Protocol):
+    """A system under test."""
+
+    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+        """Make one attempt at a task in at most `seconds`.
+
+        What the agent does wrong is in the transcript (`end`); raises `MeasurementError` when it is not the
+        agent's fault.
+        """
+
+
+def attempt_of(task: EvalTask, trial: int, sandbox: Sandbox) -> Attempt:
+    """What an agent is told of a trial."""
+    return Attempt(
+        task_id=task.task_id,
+        trial=trial,
+        prompt=task.prompt,
+        inputs=task.inputs,
+        workspace=sandbox.workspace,
+        budgets=task.budgets,
+    )

@@ -1,0 +1,87 @@
+"""The two agents that prove graders: `oracle` must pass every task, `nop` must fail every task."""
+
+import json
+from pathlib import Path
+
+from passgate.tasks.agents.interface import AgentSandbox
+from passgate.tasks.agents.transcripts import read_transcript_file
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import ProcessResult
+from passgate.tasks.model.task import EvalTask, Solution
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+
+_CLOSING = "The reference solution is in place."
+
+
+class NopAgent:
+    """Does nothing and says nothing."""
+
+    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+        return Transcript(messages=(Message(role="user", content=task.prompt),))
+
+
+class OracleAgent:
+    """Applies a task's reference solution, or one of its counterexamples by name."""
+
+    def __init__(self, suites_folder: Path, counterexample: str | None) -> None:
+        self._suites_folder = suites_folder
+        self._counterexample = counterexample
+
+    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+        solution = self._solution(task)
+        calls = []
+        if solution.patch:
+            calls.append(await self._apply(solution.patch, sandbox, seconds))
+        if solution.script:
+            calls.append(await self._run_script(solution.script, sandbox, seconds))
+        if solution.transcript:
+            recorded = read_transcript_file(self._suites_folder / solution.transcript)
+            if recorded is None:
+                raise MeasurementError(f"no recorded transcript {solution.transcript}")
+            return recorded
+        return _transcript(task, calls)
+
+    def _solution(self, task: EvalTask) -> Solution:
+        if task.reference is None:
+            raise MeasurementError(f"{task.file} has no `reference:`, so the oracle has nothing to do")
+        if self._counterexample is None:
+            return task.reference.solution
+        named = {example.name: example for example in task.reference.counterexamples}
+        if self._counterexample not in named:
+            known = ", ".join(named) or "none"
+            raise MeasurementError(f"{task.file} has no counterexample {self._counterexample!r}; it has {known}")
+        return named[self._counterexample]
+
+    async def _apply(self, patch: str, sandbox: AgentSandbox, seconds: float) -> ToolCall:
+        # Without the ceiling, git would apply the patch to a repository that the temporary folder lies in.
+        result = await sandbox.run(
+            ["git", "apply", "-p1", "--whitespace=nowarn", "-"],
+            seconds=seconds,
+            stdin=(self._suites_folder / patch).read_bytes(),
+            environment={"GIT_CEILING_DIRECTORIES": str(sandbox.workspace.parent)},
+        )
+        return _call("apply_patch", {"patch": patch}, result)
+
+    async def _run_script(self, script: str, sandbox: AgentSandbox, seconds: float) -> ToolCall:
+        copy = sandbox.scratch / "reference.sh"
+        copy.write_bytes((self._suites_folder / script).read_bytes())
+        result = await sandbox.run(["sh", str(copy)], seconds=seconds, network=sandbox.network)
+        return _call("run_script", {"script": script}, result)
+
+
+def _call(tool: str, arguments: dict[str, str], result: ProcessResult) -> ToolCall:
+    if result.timed_out or result.exit_code != 0:
+        how = "ran out of time" if result.timed_out else f"exited {result.exit_code}"
+        raise MeasurementError(f"{tool} {json.dumps(arguments)} {how}: {result.stderr.strip()[-500:]}")
+    return ToolCall(tool=tool, arguments=arguments, result=result.stdout)
+
+
+def _transcript(task: EvalTask, calls: list[ToolCall]) -> Transcript:
+    return Transcript(
+        messages=(
+            Message(role="user", content=task.prompt),
+            Message(role="assistant", tool_calls=tuple(calls)),
+            Message(role="assistant", content=_CLOSING),
+        ),
+        output=_CLOSING,
+    )

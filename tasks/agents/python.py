@@ -1,0 +1,87 @@
+"""A Python function as an agent: `python:MODULE:FUNCTION`, sync or async."""
+
+import asyncio
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Self
+
+from passgate.tasks.agents.interface import AgentSandbox, Attempt, attempt_of
+from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import EndReason, Message, Transcript
+
+_DETAIL = 2000
+
+
+class PythonAgent:
+    """Calls a function with an `Attempt`; it gives its answer as text, or a transcript.
+
+    Async functions share an event loop of their own and sync ones get a thread each, so that an agent that blocks
+    holds up neither passgate nor its time limit. A thread that has run out of time cannot be ended: it is left.
+    """
+
+    def __init__(self, function: Callable[[Attempt], Any]) -> None:
+        self._function = function
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def from_target(cls, target: str) -> Self:
+        """Import `MODULE:FUNCTION`, also from the working folder. Raises `UsageError`."""
+        module_name, _, function_name = target.partition(":")
+        if not module_name or not function_name:
+            raise UsageError(f"the agent python:{target} needs the form python:MODULE:FUNCTION")
+        if str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))
+        try:
+            function = getattr(importlib.import_module(module_name), function_name)
+        except (ImportError, AttributeError, SyntaxError) as error:
+            raise UsageError(f"the agent python:{target} cannot be imported: {error}") from error
+        if not callable(function):
+            raise UsageError(f"the agent python:{target} is not a function")
+        return cls(function)
+
+    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+        """See `Agent.run`."""
+        call = self._call(attempt_of(task, trial, sandbox))
+        try:
+            answer = await asyncio.wait_for(asyncio.wrap_future(call), seconds)
+        except TimeoutError:
+            return _ended(task, EndReason.TIMED_OUT, "")
+        except MeasurementError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the agent raises is the agent's failure
+            return _ended(task, EndReason.CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL])
+        return transcript_of(answer)
+
+    def _call(self, attempt: Attempt) -> "Future[Any]":
+        if inspect.iscoroutinefunction(self._function):
+            coroutine: Coroutine[Any, Any, Any] = self._function(attempt)
+            return asyncio.run_coroutine_threadsafe(coroutine, self._own_loop())
+        future: Future[Any] = Future()
+        threading.Thread(target=_into, args=(future, self._function, attempt), daemon=True).start()
+        return future
+
+    def _own_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            threading.Thread(target=self._loop.run_forever, daemon=True, name="agents").start()
+        return self._loop
+
+
+def _into(future: "Future[Any]", function: Callable[[Attempt], Any], attempt: Attempt) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(function(attempt))
+    except BaseException as error:  # noqa: BLE001 - handed on to whoever waits, SystemExit of the agent too
+        future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+
+def _ended(task: EvalTask, end: EndReason, detail: str) -> Transcript:
+    return Transcript(messages=(Message(role="user", content=task.prompt),), complete=False, end=end, detail=detail)

@@ -1,0 +1,48 @@
+"""Transcripts as agents write them: JSON with `messages`, or only a text."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.transcript import Message, Transcript
+
+MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024
+
+
+def read_transcript_file(file: Path) -> Transcript | None:
+    """The transcript of a file; `None` when there is no file. Raises `MeasurementError` for one that is unusable."""
+    if file.is_symlink() or not file.is_file():
+        return None
+    try:
+        if file.stat().st_size > MAX_TRANSCRIPT_BYTES:
+            raise ValueError(f"larger than {MAX_TRANSCRIPT_BYTES // 1024 // 1024} MiB")
+        return transcript_of(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, RecursionError) as error:
+        raise MeasurementError(f"the transcript {file.name} cannot be read: {error}") from error
+
+
+def transcript_of(value: Any) -> Transcript:
+    """A transcript from what an agent gave: a `Transcript`, its JSON, or the answer as text.
+
+    Raises `MeasurementError` for anything else.
+    """
+    if isinstance(value, Transcript):
+        return value
+    if isinstance(value, str):
+        return Transcript(messages=(Message(role="assistant", content=value),), output=value, complete=False)
+    if not isinstance(value, dict):
+        raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
+    try:
+        transcript = Transcript.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise MeasurementError(f"not a transcript: {where}: {first['msg']}") from error
+    return transcript if transcript.output else transcript.model_copy(update={"output": _last_words(transcript)})
+
+
+def _last_words(transcript: Transcript) -> str:
+    return next((step.content for step in reversed(transcript.steps) if step.content), "")

@@ -1,0 +1,1 @@
+"""What a trial used, and the limits on it."""

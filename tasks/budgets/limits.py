@@ -1,0 +1,29 @@
+"""Which budgets a trial has overrun."""
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import EndReason, Transcript
+
+
+def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) -> tuple[str, ...]:
+    """A line for every budget that was overrun.
+
+    Raises `MeasurementError` when there is a cost budget and the cost is not known: unknown is not free.
+    """
+    if budgets.max_cost_usd is not None and metrics.cost is None and transcript.messages:
+        raise MeasurementError("the task has a cost budget and the agent does not report its cost")
+    used = {
+        "max_steps": (metrics.steps, budgets.max_steps),
+        "max_tool_calls": (metrics.tool_call_count, budgets.max_tool_calls),
+        "max_tokens": (metrics.total_tokens, budgets.max_tokens),
+        "max_cost_usd": (metrics.cost, budgets.max_cost_usd),
+    }
+    lines = [
+        f"over budget: {name} is {limit:g} and {value:g} were used"
+        for name, (value, limit) in used.items()
+        if value is not None and limit is not None and value > limit
+    ]
+    if transcript.end is EndReason.TIMED_OUT:
+        lines.append(f"over budget: max_seconds is {budgets.max_seconds:g} and the agent was still running")
+    return tuple(lines)

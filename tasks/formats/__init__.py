@@ -1,0 +1,1 @@
+"""From files to tasks and policies; every problem with its file, line and column."""

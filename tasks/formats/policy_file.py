@@ -1,0 +1,39 @@
+"""gates.yaml as a file: its shape and the names in it, with the place of every problem."""
+
+from pathlib import Path
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import Document, read_document
+from passgate.tasks.formats.schema_check import check_schema, schema_validator
+from passgate.tasks.model.policy import Policy, Rule
+
+
+def read_policy(file: Path, name: str) -> Policy | list[Problem]:
+    """The policy of a gates file, or everything that is wrong with it. `name` is what problems call the file."""
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    problems = check_schema(document, schema_validator("gates"))
+    if problems:
+        return problems
+    policy = Policy.model_validate(document.data)
+    return _findings(policy, document) or policy
+
+
+def _findings(policy: Policy, document: Document) -> list[Problem]:
+    problems = []
+    for gate, rules in policy.gates.items():
+        for index, suite in enumerate(rules.suites):
+            if suite not in policy.suites:
+                problems.append(
+                    document.problem(("gates", gate, "suites", index), f"`suites:` says nothing of {suite!s}")
+                )
+        for index, rule in enumerate(rules.blocks_on):
+            if rule is Rule.MISSING_EVIDENCE:
+                problems.append(
+                    document.problem(
+                        ("gates", gate, "blocks_on", index),
+                        "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",
+                    )
+                )
+    return problems

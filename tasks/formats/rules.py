@@ -1,0 +1,245 @@
+"""What a schema cannot say: names must be known, paths must exist, graders must be able to fail."""
+
+import difflib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from passgate.tasks.formats.discover import SHARED_FOLDER, suite_of
+from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.model.graders import (
+    ArgumentRule,
+    CommandCheck,
+    DeterministicTests,
+    FileCheck,
+    Grader,
+    LlmRubric,
+    OutputCheck,
+    PolicyCheck,
+    SqliteCheck,
+    StateCheck,
+    StaticAnalysis,
+    ToolCalls,
+    TrajectoryMetrics,
+)
+from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import Solution, TaskFile, TrackedMetrics
+
+SANDBOXES = f"{SHARED_FOLDER}/sandboxes"
+
+Finding = tuple[DocumentPath, str]
+"""Where in the document, and what is wrong there."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a task is checked against."""
+
+    file: Path
+    suites_folder: Path
+    policy: Policy
+
+
+def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+    """Everything wrong with a task whose shape is right."""
+    yield from _suite(task, around)
+    yield from _environment(task, around)
+    yield from _tracked_metrics(task)
+    for index, grader in enumerate(task.graders):
+        for path, message in _grader(grader, around.suites_folder):
+            yield ("graders", index, *path), message
+    yield from _reference(task, around.suites_folder)
+
+
+def _suite(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+    folder = suite_of(around.file)
+    if folder is not None and folder != task.suite:
+        yield ("suite",), f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`"
+    if task.suite not in around.policy.suites:
+        yield ("suite",), f"the gates file says nothing of the suite {task.suite!s} under `suites:`"
+        return
+    cap, asked = around.policy.suites[task.suite].max_steps, task.environment.budgets.max_steps
+    if asked is not None and asked > cap:
+        yield (
+            ("environment", "budgets", "max_steps"),
+            f"{asked} steps are more than the limit of {cap} of the suite {task.suite!s}",
+        )
+
+
+def _environment(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+    name = task.environment.sandbox
+    if name is None:
+        return
+    folder = around.suites_folder / SANDBOXES
+    known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+    if name not in known:
+        yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
+
+
+def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:
+    columns = set(TrialMetrics.model_fields)
+    for index, item in enumerate(task.tracked_metrics):
+        path: DocumentPath = ("tracked_metrics", index)
+        if isinstance(item, TrackedMetrics):
+            if item.type not in METRIC_GROUPS:
+                yield (
+                    (*path, "type"),
+                    f"{item.type!r} is no group of metrics{nearest(item.type, list(METRIC_GROUPS))}",
+                )
+                continue
+            known = METRIC_GROUPS[item.type]
+            for position, metric in enumerate(item.metrics):
+                if metric not in known:
+                    yield (
+                        (*path, "metrics", position),
+                        f"{metric!r} is no metric of {item.type}{nearest(metric, known)}",
+                    )
+        elif item not in METRIC_GROUPS and item not in columns:
+            yield (
+                path,
+                f"{item!r} is no metric and no group{nearest(item, [*METRIC_GROUPS, *sorted(columns)])}",
+            )
+
+
+def _reference(task: TaskFile, root: Path) -> Iterator[Finding]:
+    if task.reference is None:
+        return
+    yield from _solution(task.reference.solution, ("reference", "solution"), root)
+    for index, counterexample in enumerate(task.reference.counterexamples):
+        yield from _solution(counterexample, ("reference", "counterexamples", index), root)
+
+
+def _solution(solution: Solution, path: DocumentPath, root: Path) -> Iterator[Finding]:
+    names = {key: getattr(solution, key) for key in ("patch", "script", "transcript")}
+    if not any(names.values()):
+        yield path, "needs at least one of: patch, script, transcript"
+    for key, name in names.items():
+        if name is not None:
+            yield from _path((*path, key), name, root)
+
+
+def _path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
+    """A path of a task must exist inside the suites folder."""
+    target = (root / name).resolve()
+    if not target.is_relative_to(root.resolve()):
+        yield path, f"{name!r} leaves the suites folder"
+    elif not target.exists():
+        neighbours = [entry.name for entry in target.parent.iterdir()] if target.parent.is_dir() else []
+        close = difflib.get_close_matches(target.name, neighbours, n=1)
+        yield (
+            path,
+            f"no file {name!r} in the suites folder" + (f"; did you mean {close[0]!r}?" if close else ""),
+        )
+
+
+def _pattern(path: DocumentPath, pattern: str | None) -> Iterator[Finding]:
+    if pattern is None:
+        return
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        yield path, f"not a regular expression: {error}"
+
+
+def _grader(grader: Grader, root: Path) -> Iterator[Finding]:
+    check: Callable[[object, Path], Iterator[Finding]] | None = _GRADER_RULES.get(type(grader))
+    if check is not None:
+        yield from check(grader, root)
+
+
+def _needs_one(grader: object, keys: tuple[str, ...]) -> Iterator[Finding]:
+    if not any(getattr(grader, key) not in (None, (), {}, False) for key in keys):
+        yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
+
+
+def _deterministic_tests(grader: DeterministicTests, root: Path) -> Iterator[Finding]:
+    for index, name in enumerate(grader.tests):
+        yield from _path(("tests", index), name, root)
+
+
+def _static_analysis(grader: StaticAnalysis, root: Path) -> Iterator[Finding]:
+    for tool, name in grader.configuration.items():
+        yield from _path(("configuration", tool), name, root)
+
+
+def _state_check(grader: StateCheck, root: Path) -> Iterator[Finding]:
+    for index, check in enumerate(grader.expect):
+        path: DocumentPath = ("expect", index)
+        if isinstance(check, FileCheck):
+            yield from _pattern((*path, "matches"), check.matches)
+            yield from _inside((*path, "file"), check.file)
+        elif isinstance(check, SqliteCheck):
+            yield from _inside((*path, "sqlite"), check.sqlite)
+            if not check.model_fields_set & {"rows", "value", "min_rows", "max_rows"}:
+                yield path, "this check cannot fail: give at least one of rows, value, min_rows, max_rows"
+        elif isinstance(check, CommandCheck):
+            yield from _pattern((*path, "stdout_matches"), check.stdout_matches)
+        else:
+            yield from _inside((*path, "json_file"), check.json_file)
+            if not check.model_fields_set & {"equals", "one_of", "absent"}:
+                yield path, "this check cannot fail: give at least one of equals, one_of, absent"
+
+
+def _inside(path: DocumentPath, name: str) -> Iterator[Finding]:
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        yield path, f"{name!r} leaves the workspace"
+
+
+def _tool_calls(grader: ToolCalls, root: Path) -> Iterator[Finding]:
+    yield from _needs_one(grader, ("required", "forbidden"))
+
+
+def _trajectory_metrics(grader: TrajectoryMetrics, root: Path) -> Iterator[Finding]:
+    limits = sorted(set(TrajectoryMetrics.model_fields) - {"type", "name"})
+    if all(getattr(grader, limit) is None for limit in limits):
+        yield (), f"this grader cannot fail: give at least one of {', '.join(limits)}"
+
+
+def _policy_check(grader: PolicyCheck, root: Path) -> Iterator[Finding]:
+    yield from _needs_one(grader, ("deny_tools", "deny_output", "arguments", "secrets", "canaries"))
+    for index, pattern in enumerate(grader.deny_output):
+        yield from _pattern(("deny_output", index), pattern)
+    for index, rule in enumerate(grader.arguments):
+        yield from _argument_rule(rule, index)
+
+
+def _argument_rule(rule: ArgumentRule, index: int) -> Iterator[Finding]:
+    if not rule.allow and not rule.deny:
+        yield ("arguments", index), "this rule cannot fail: give allow or deny"
+
+
+def _output_check(grader: OutputCheck, root: Path) -> Iterator[Finding]:
+    if not grader.model_fields_set & {"equals", "contains", "not_contains", "matches", "json_schema"}:
+        yield (
+            (),
+            "this grader cannot fail: give at least one of equals, contains, not_contains, matches, json_schema",
+        )
+    yield from _pattern(("matches",), grader.matches)
+    if grader.json_schema is not None:
+        try:
+            Draft202012Validator.check_schema(grader.json_schema)
+        except SchemaError as error:
+            yield ("json_schema", *error.absolute_path), f"not a JSON Schema: {error.message}"
+
+
+def _llm_rubric(grader: LlmRubric, root: Path) -> Iterator[Finding]:
+    if grader.rubric.endswith((".md", ".txt")):
+        yield from _path(("rubric",), grader.rubric, root)
+
+
+_GRADER_RULES: dict[type, Callable[..., Iterator[Finding]]] = {
+    DeterministicTests: _deterministic_tests,
+    StaticAnalysis: _static_analysis,
+    StateCheck: _state_check,
+    ToolCalls: _tool_calls,
+    TrajectoryMetrics: _trajectory_metrics,
+    PolicyCheck: _policy_check,
+    OutputCheck: _output_check,
+    LlmRubric: _llm_rubric,
+}

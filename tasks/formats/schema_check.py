@@ -1,0 +1,122 @@
+"""A document against a JSON Schema: one problem per mistake, with the nearest valid name."""
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import Document, DocumentPath
+
+_TYPE_NAMES = {
+    "object": "a mapping",
+    "array": "a list",
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+}
+
+
+def schema_validator(name: str) -> Draft202012Validator:
+    """The validator of one of the shipped schemas, as in `task`."""
+    text = files("passgate").joinpath("schema", f"{name}.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def check_schema(document: Document, validator: Draft202012Validator) -> list[Problem]:
+    """Every way in which the document differs from the schema."""
+    problems = [
+        problem
+        for error in validator.iter_errors(document.data)
+        for problem in _problems(document, error, tuple(error.absolute_path))
+    ]
+    return list(dict.fromkeys(problems))
+
+
+def nearest(name: object, known: Sequence[str]) -> str:
+    """`; did you mean 'x'?` for a misspelt name, else the names there are."""
+    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; known: {', '.join(sorted(known))}" if known else ""
+
+
+def _problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:
+    kind, instance, schema = str(error.validator), _any(error.instance), _any(error.schema)
+    if kind == "additionalProperties":
+        known = list(schema.get("properties", {}))
+        for key in instance:
+            if key not in known:
+                yield document.problem((*path, key), f"unknown key{nearest(key, known)}", at_key=True)
+    elif kind == "required":
+        # jsonschema reports one missing key at a time and names it only in its message.
+        for key in _any(error.validator_value):
+            if key not in instance and error.message.startswith(f"{key!r} is"):
+                yield document.problem(path, f"the key {key!r} is missing")
+    elif kind in {"anyOf", "oneOf"}:
+        yield from _branch_problems(document, error, path)
+    else:
+        yield document.problem(path, _message(error, kind))
+
+
+def _branch_problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:
+    """Of several allowed forms only the problems of the one that was meant: the one of the right type."""
+    branches: dict[int, list[ValidationError]] = {}
+    for inner in error.context or ():
+        branches.setdefault(int(inner.schema_path[0]), []).append(inner)
+    meant = [
+        inner_errors
+        for inner_errors in branches.values()
+        if not any(inner.validator == "type" and not inner.relative_path for inner in inner_errors)
+    ]
+    if len(meant) == 1:
+        for inner in meant[0]:
+            yield from _problems(document, inner, (*path, *inner.relative_path))
+    elif meant and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
+        keys = [str(_any(errors[0].validator_value)[0]) for errors in meant]
+        yield document.problem(path, f"one of these keys is needed: {', '.join(keys)}")
+    else:
+        expected = [
+            str(_TYPE_NAMES.get(str(inner.validator_value), inner.validator_value))
+            for inner_errors in branches.values()
+            for inner in inner_errors
+            if inner.validator == "type" and not inner.relative_path
+        ]
+        yield document.problem(path, f"expected {' or '.join(expected)}, not {_shown(error.instance)}")
+
+
+def _message(error: ValidationError, kind: str) -> str:
+    value, shown = _any(error.validator_value), _shown(error.instance)
+    if kind == "type":
+        kinds = value if isinstance(value, list) else [value]
+        return f"expected {' or '.join(str(_TYPE_NAMES.get(name, name)) for name in kinds)}, not {shown}"
+    if kind in {"enum", "const"}:
+        allowed = [str(item) for item in (value if kind == "enum" else [value])]
+        return f"{shown} is not one of the allowed values{nearest(error.instance, allowed)}"
+    if kind in {"minItems", "minLength", "minProperties"}:
+        return "must not be empty" if value == 1 else f"needs at least {value}"
+    bounds = {
+        "minimum": "at least",
+        "maximum": "at most",
+        "exclusiveMinimum": "more than",
+        "exclusiveMaximum": "less than",
+    }
+    if kind in bounds:
+        return f"must be {bounds[kind]} {value}, not {shown}"
+    return error.message
+
+
+def _any(value: Any) -> Any:
+    """What jsonschema types as perhaps unset is always set in an error that it has raised."""
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,127 @@
+"""The JSON Schemas of the input files, made from the models: what the loader accepts and editors show.
+
+`make schema` writes them to `schema/`; a test keeps the files and the models the same.
+"""
+
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.sandbox import SandboxFile
+from passgate.tasks.model.task import TaskFile
+from passgate.tasks.model.verdict import Verdict
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Every generated schema by its name, as in `schema/NAME.schema.json`."""
+    return {
+        "task": input_schema(TaskFile, "task", "Agent Eval Task"),
+        "sandbox": input_schema(SandboxFile, "sandbox", "passgate sandbox"),
+        "gates": input_schema(Policy, "gates", "passgate gates"),
+        "verdict": output_schema(Verdict, "verdict", "passgate verdict"),
+    }
+
+
+def schema_text(schema: dict[str, Any]) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
+    """The schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
+    schema = _simplified(model.model_json_schema(mode="validation"))
+    definitions = schema.get("$defs", {})
+    schema = _told_apart(schema, definitions)
+    schema["$defs"] = {key: _told_apart(value, definitions) for key, value in definitions.items()}
+    return _headed(schema, name, title)
+
+
+def output_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
+    """The schema of a file that passgate writes."""
+    return _headed(model.model_json_schema(mode="serialization"), name, title)
+
+
+def _headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
+    return {"$schema": _DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
+
+
+def _simplified(value: Any) -> Any:
+    """Without generated titles and empty defaults, and without `null` as a way of leaving a key out."""
+    if isinstance(value, list):
+        return [_simplified(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result = {
+        key: {name: _simplified(inner) for name, inner in item.items()}
+        if key in {"properties", "$defs"}
+        else _simplified(item)
+        for key, item in value.items()
+        if not (key == "title" and isinstance(item, str))
+        and not (key == "default" and (item is None or isinstance(item, dict | list)))
+    }
+    options = [option for option in result.get("anyOf", ()) if option != {"type": "null"}]
+    if "anyOf" in result and len(options) == 1:
+        del result["anyOf"]
+        result = {**options[0], **result}
+    elif "anyOf" in result:
+        result["anyOf"] = options
+    return result
+
+
+def _told_apart(value: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_told_apart(item, definitions) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result = {key: _told_apart(item, definitions) for key, item in value.items() if key != "$defs"}
+    if "discriminator" in result:
+        return _by_type(result)
+    references = [option.get("$ref") for option in result.get("anyOf", ())]
+    if len(references) > 1 and all(references):
+        return _by_first_required_key(result, references, definitions)
+    return result
+
+
+def _by_type(schema: dict[str, Any]) -> dict[str, Any]:
+    mapping = schema.pop("discriminator")["mapping"]
+    schema.pop("oneOf")
+    return {
+        **schema,
+        "type": "object",
+        "required": ["type"],
+        "properties": {"type": {"enum": list(mapping)}},
+        "allOf": [
+            {
+                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
+                "then": {"$ref": reference},
+            }
+            for kind, reference in mapping.items()
+        ],
+    }
+
+
+def _by_first_required_key(
+    schema: dict[str, Any], references: list[str], definitions: dict[str, Any]
+) -> dict[str, Any]:
+    keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
+    return {
+        **{key: item for key, item in schema.items() if key != "anyOf"},
+        "type": "object",
+        "anyOf": [{"required": [key]} for key in keys],
+        "allOf": [
+            {"if": {"required": [key]}, "then": {"$ref": reference}}
+            for key, reference in zip(keys, references, strict=True)
+        ],
+    }
+
+
+if __name__ == "__main__":
+    import sys
+    from pathlib import Path
+
+    for schema_name, schema_value in schemas().items():
+        Path(sys.argv[1], f"{schema_name}.schema.json").write_text(schema_text(schema_value), encoding="utf-8")

@@ -1,0 +1,42 @@
+"""Graders: what the agent said, did and left behind in; a score, a pass and the evidence for both out."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import unmeasured
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.llm_rubric import grade_rubric, judge_request
+from passgate.tasks.graders.output_check import grade_output
+from passgate.tasks.graders.policy_check import grade_policy
+from passgate.tasks.graders.state_check import grade_state
+from passgate.tasks.graders.static_analysis import grade_static_analysis
+from passgate.tasks.graders.tests import grade_tests
+from passgate.tasks.graders.texts import shorten
+from passgate.tasks.graders.tool_calls import grade_tool_calls
+from passgate.tasks.graders.trajectory_metrics import grade_trajectory
+from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.graders import Grader
+
+__all__ = ["GRADERS", "Evidence", "grade", "judge_request"]
+
+GRADERS: dict[str, Callable[[Any, Evidence], Awaitable[Grade]]] = {
+    "deterministic_tests": grade_tests,
+    "static_analysis": grade_static_analysis,
+    "state_check": grade_state,
+    "tool_calls": grade_tool_calls,
+    "trajectory_metrics": grade_trajectory,
+    "policy_check": grade_policy,
+    "output_check": grade_output,
+    "llm_rubric": grade_rubric,
+}
+
+
+async def grade(options: Grader, evidence: Evidence) -> Grade:
+    """One grader's answer for one trial. Whatever goes wrong in a grader is the grade's `error`."""
+    try:
+        return await GRADERS[options.type](options, evidence)
+    except MeasurementError as error:
+        return unmeasured(options, str(error), transient=error.transient)
+    except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it
+        return unmeasured(options, f"the grader raised {type(error).__name__}: {shorten(str(error), 500)}")

@@ -1,0 +1,56 @@
+"""From checks to a grade."""
+
+from collections.abc import Awaitable, Iterable, Sequence
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.grade import Check, Grade, Violation
+from passgate.tasks.model.graders import Grader
+
+
+def graded(
+    options: Grader, checks: Sequence[Check], violations: Sequence[Violation] = (), score: float | None = None
+) -> Grade:
+    """The grade of checks that must all pass; any violation fails it too.
+
+    `score` is the share of passed checks when it is not given. Raises `MeasurementError` when there is
+    nothing that was checked: nothing asked is nothing passed.
+    """
+    if not checks:
+        raise MeasurementError(f"{options.label} has nothing to check: give it at least one option")
+    share = sum(check.passed for check in checks) / len(checks)
+    return Grade(
+        name=options.label,
+        type=options.type,
+        score=share if score is None else score,
+        passed=all(check.passed for check in checks) and not violations,
+        checks=tuple(checks),
+        violations=tuple(violations),
+    )
+
+
+def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:
+    """The grade of a grader that could not measure: no score, not passed, the reason as its error."""
+    return Grade(name=options.label, type=options.type, score=None, passed=False, error=reason, transient=transient)
+
+
+async def settle(checks: Iterable[Awaitable[Check]]) -> list[Check]:
+    """The checks, one after the other.
+
+    Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
+    not be measured beside it becomes a failed check that says so.
+    """
+    settled = [await _outcome(check) for check in checks]
+    errors = [outcome for outcome in settled if isinstance(outcome, MeasurementError)]
+    if errors and all(outcome.passed for outcome in settled if isinstance(outcome, Check)):
+        raise errors[0]
+    return [
+        outcome if isinstance(outcome, Check) else Check(passed=False, message=f"not measured: {outcome}")
+        for outcome in settled
+    ]
+
+
+async def _outcome(check: Awaitable[Check]) -> Check | MeasurementError:
+    try:
+        return await check
+    except MeasurementError as error:
+        return error

@@ -1,0 +1,121 @@
+"""The state that the agent left behind: files, JSON, SQLite, the output of commands."""
+
+import asyncio
+from pathlib import Path
+from typing import assert_never
+
+from passgate.tasks.graders.checks import graded, settle
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.shell import run_shell
+from passgate.tasks.graders.sqlite_check import check_sqlite
+from passgate.tasks.graders.texts import as_json, ending, found, shorten
+from passgate.tasks.graders.values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.graders.workspace import UnusableFileError, is_present, read_text, regular_file
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.graders import CommandCheck, FileCheck, JsonCheck, SqliteCheck, StateCheck
+from passgate.tasks.model.sandbox import ProcessResult, Sandbox
+
+Expectation = FileCheck | JsonCheck | SqliteCheck | CommandCheck
+
+
+async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:
+    """Run the commands of `run`, then look at everything that is expected. The score is the share that holds.
+
+    A file that is missing or must not be read, a query that cannot be answered and a command that does not
+    end in time are failed checks. Raises `MeasurementError` when a command's program is not installed.
+    """
+    hanging = [await _prepare(command, options, evidence.sandbox) for command in options.run]
+    checks = await settle(_check(expectation, evidence.sandbox) for expectation in options.expect)
+    return graded(options, [*filter(None, hanging), *checks])
+
+
+async def _prepare(command: str, options: StateCheck, sandbox: Sandbox) -> Check | None:
+    result = await run_shell(sandbox, command, seconds=options.timeout_seconds)
+    return _hangs(command, options.timeout_seconds) if result.timed_out else None
+
+
+def _hangs(command: str, seconds: float) -> Check:
+    return Check(passed=False, message=f"`{command}` did not end within {seconds:g} seconds")
+
+
+async def _check(expectation: Expectation, sandbox: Sandbox) -> Check:
+    try:
+        match expectation:
+            case FileCheck():
+                problem = await asyncio.to_thread(_check_file, expectation, sandbox.workspace)
+                subject = expectation.file
+            case JsonCheck():
+                problem = await asyncio.to_thread(_check_json, expectation, sandbox.workspace)
+                subject = f"{expectation.json_file}: {expectation.path or 'the document'}"
+            case SqliteCheck():
+                return await asyncio.to_thread(check_sqlite, expectation, sandbox.workspace, sandbox.scratch)
+            case CommandCheck():
+                return await _check_command(expectation, sandbox)
+            case _:
+                assert_never(expectation)
+    except UnusableFileError as error:
+        return Check(passed=False, message=str(error))
+    message = f"{subject} {problem}" if problem else f"{subject} is as expected"
+    return Check(passed=not problem, message=shorten(message))
+
+
+def _check_file(check: FileCheck, workspace: Path) -> str:
+    """What is wrong with a file; empty when it is as expected."""
+    if not check.exists:
+        return "exists and must not" if is_present(workspace, check.file) else ""
+    regular_file(workspace, check.file)
+    if check.equals is None and check.matches is None and not check.contains and not check.not_contains:
+        return ""
+    text = read_text(workspace, check.file)
+    return _text_problem(text, check.equals, check.contains, check.matches) or next(
+        (f"contains {unwanted!r} and must not" for unwanted in check.not_contains if unwanted in text), ""
+    )
+
+
+def _text_problem(text: str, equals: str | None, contains: tuple[str, ...], matches: str | None) -> str:
+    if equals is not None and text != equals:
+        return f"is {shorten(text, 500)!r}, expected {shorten(equals, 500)!r}"
+    missing = next((wanted for wanted in contains if wanted not in text), None)
+    if missing is not None:
+        return f"does not contain {missing!r}"
+    if matches is not None and not found(matches, text):
+        return f"does not match {matches!r}"
+    return ""
+
+
+def _check_json(check: JsonCheck, workspace: Path) -> str:
+    """What is wrong with a value of a JSON file; empty when it is as expected."""
+    try:
+        value = at_path(parse_json(read_text(workspace, check.json_file)), check.path)
+    except ValueError as error:
+        raise UnusableFileError(f"{check.json_file} is not JSON: {error}") from None
+    if check.absent:
+        return "" if value is MISSING else f"is {as_json(value)} and must not be there"
+    if value is MISSING:
+        return "is not there"
+    # A wanted null is given, too; only what the task file does not say is not wanted.
+    if "equals" in check.model_fields_set and not strictly_equal(value, check.equals):
+        return f"is {as_json(value)}, expected {as_json(check.equals)}"
+    if check.one_of and not any(strictly_equal(value, wanted) for wanted in check.one_of):
+        return f"is {as_json(value)}, expected one of {as_json(check.one_of)}"
+    return ""
+
+
+async def _check_command(check: CommandCheck, sandbox: Sandbox) -> Check:
+    result = await run_shell(sandbox, check.command, seconds=check.timeout_seconds)
+    if result.timed_out:
+        return _hangs(check.command, check.timeout_seconds)
+    problem = _command_problem(check, result)
+    if not problem:
+        return Check(passed=True, message=f"`{check.command}` is as expected")
+    return Check(passed=False, message=shorten(f"`{check.command}`: {problem}"))
+
+
+def _command_problem(check: CommandCheck, result: ProcessResult) -> str:
+    if result.output_limit_hit:
+        return "it prints more than is kept"
+    if result.exit_code != check.exit_code:
+        said = ending(result.stderr, 500) or ending(result.stdout, 500)
+        return f"exit code {result.exit_code}, expected {check.exit_code}" + (f": {said}" if said else "")
+    problem = _text_problem(result.stdout, check.stdout_equals, check.stdout_contains, check.stdout_matches)
+    return f"its output {problem}" if problem else ""

@@ -1,0 +1,84 @@
+"""Which tools the agent called, and which it must not have called."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import graded
+from passgate.tasks.graders.credentials import masked
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.patterns import call_matches, pattern_text
+from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
+from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
+from passgate.tasks.model.transcript import ToolCall
+
+UNKNOWN_CALLS: Final = (
+    "the agent does not report its tool calls: let it write its transcript to the file named by "
+    "PASSGATE_TRANSCRIPT, or send its model calls through passgate"
+)
+MOST_VIOLATIONS: Final = 20
+LONGEST_ARGUMENTS: Final = 100_000
+LONGEST_SHOWN: Final = 500
+
+
+async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
+    """Hold the tool calls against what is required and forbidden. The score is the share of rules that hold.
+
+    Every forbidden call is a violation. Raises `MeasurementError` when the transcript does not hold every
+    call, unless a forbidden one is already among those that it holds.
+    """
+    calls = evidence.transcript.tool_calls
+    violations = _violations(options, calls)
+    if not evidence.transcript.complete and not violations:
+        raise MeasurementError(UNKNOWN_CALLS)
+    required = [_as_required(entry) for entry in options.required]
+    checks = [
+        *(_required_check(entry, calls) for entry in required),
+        *(_forbidden_check(pattern, calls) for pattern in options.forbidden),
+        *([_order_check(required, calls)] if options.in_order and required else []),
+    ]
+    return graded(options, checks, violations)
+
+
+def shown(call: ToolCall) -> str:
+    """A call as messages show it: tool and arguments, bounded, credentials masked."""
+    # Masked first: half of a key is no longer recognised as one.
+    return f"{call.tool}({shorten(masked(as_json(call.arguments, LONGEST_ARGUMENTS)), LONGEST_SHOWN)})"
+
+
+def _violations(options: ToolCalls, calls: Sequence[ToolCall]) -> list[Violation]:
+    hits = [call for call in calls if any(call_matches(pattern, call) for pattern in options.forbidden)]
+    return [
+        Violation(rule=ViolationRule.FORBIDDEN_TOOL, message=f"forbidden tool called: {shown(call)}")
+        for call in hits[:MOST_VIOLATIONS]
+    ]
+
+
+def _as_required(entry: str | RequiredTool) -> RequiredTool:
+    return RequiredTool(tool=entry) if isinstance(entry, str) else entry
+
+
+def _required_check(entry: RequiredTool, calls: Sequence[ToolCall]) -> Check:
+    count = sum(call_matches(entry, call) for call in calls)
+    wanted = f"at least {entry.min}" if entry.max is None else f"{entry.min} to {entry.max}"
+    passed = entry.min <= count and (entry.max is None or count <= entry.max)
+    return Check(passed=passed, message=f"{pattern_text(entry)} was called {_times(count)}, expected {wanted}")
+
+
+def _forbidden_check(pattern: str | ToolPattern, calls: Sequence[ToolCall]) -> Check:
+    count = sum(call_matches(pattern, call) for call in calls)
+    return Check(passed=count == 0, message=f"{pattern_text(pattern)} was called {_times(count)}, expected never")
+
+
+def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> Check:
+    wanted = [entry for entry in required for _ in range(entry.min)]
+    remaining = iter(calls)
+    # `any` takes from the iterator up to the first match, so each entry goes on where the last one stopped.
+    kept = all(any(call_matches(entry, call) for call in remaining) for entry in wanted)
+    order = ", ".join(pattern_text(entry) for entry in required)
+    return Check(passed=kept, message=f"the order {order} was {'kept' if kept else 'not kept'}")
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")

@@ -1,0 +1,54 @@
+"""JSON values: reading them, finding one inside another, telling whether two are the same."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+MISSING: Final = object()
+"""What `at_path` answers when the path is not there; `None` is a value."""
+
+
+def parse_json(text: str) -> Any:
+    """The JSON document in a text. Raises `ValueError` when it is none, is nested too deep, or says NaN."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def at_path(document: Any, path: str) -> Any:
+    """The value at keys and list indices joined with dots; the document itself for an empty path."""
+    for part in path.split(".") if path else ():
+        document = _step(document, part)
+        if document is MISSING:
+            break
+    return document
+
+
+def _step(document: Any, part: str) -> Any:
+    if isinstance(document, Mapping):
+        return document.get(part, MISSING)
+    if isinstance(document, list | tuple) and part.isascii() and part.isdecimal() and len(part) < 10:
+        return document[int(part)] if int(part) < len(document) else MISSING
+    return MISSING
+
+
+def strictly_equal(left: Any, right: Any) -> bool:
+    """Whether two JSON values are the same: 1 is 1.0, but `True` is not 1, and a list may be a tuple."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return left == right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(strictly_equal(left[key], right[key]) for key in left)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return _same_items(left, right)
+    return type(left) is type(right) and bool(left == right)
+
+
+def _same_items(left: Sequence[Any], right: Sequence[Any]) -> bool:
+    return len(left) == len(right) and all(map(strictly_equal, left, right))

@@ -1,0 +1,73 @@
+"""Reading what an agent left behind: it may have left anything, so nothing is opened before it is looked at."""
+
+import os
+import stat
+from pathlib import Path
+
+LIMIT = 10_000_000
+"""Bytes: no file larger than this is read."""
+
+
+class UnusableFileError(Exception):
+    """A file that is missing or must not be read; the text says which and why, for a failed check."""
+
+
+def resolve(workspace: Path, relative: str) -> Path:
+    """Where a path of the workspace leads when its links are followed.
+
+    Raises `UnusableFileError` when it leads out of the workspace.
+    """
+    root = os.path.realpath(workspace)
+    path = Path(os.path.realpath(os.path.join(root, relative)))  # noqa: PTH118 - realpath never raises on loops
+    if not path.is_relative_to(root):
+        raise UnusableFileError(f"{relative} leaves the workspace")
+    return path
+
+
+def is_present(workspace: Path, relative: str) -> bool:
+    """Whether anything at all has this name, a dangling link included. Raises as `resolve` does."""
+    name = Path(relative)
+    return os.path.lexists(resolve(workspace, str(name.parent)) / name.name)
+
+
+def regular_file(workspace: Path, relative: str) -> Path:
+    """The path of a regular file of the workspace.
+
+    Raises `UnusableFileError` when it leads out, is not there, or is a folder, a FIFO, a socket or a device.
+    """
+    path = resolve(workspace, relative)
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise UnusableFileError(f"{relative} does not exist") from None
+    except OSError as error:
+        raise UnusableFileError(f"{relative} cannot be looked at: {error.strerror}") from error
+    if not stat.S_ISREG(mode):
+        raise UnusableFileError(f"{relative} is not a regular file")
+    return path
+
+
+def read_bytes(workspace: Path, relative: str) -> bytes:
+    """The content of a regular file of the workspace, at most `LIMIT` bytes.
+
+    Raises `UnusableFileError` as `regular_file` does, and when the file is too large or cannot be read.
+    """
+    path = regular_file(workspace, relative)
+    try:
+        # Should something swap the file at the last moment: neither follow a link nor wait for a FIFO.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(LIMIT + 1)
+    except OSError as error:
+        raise UnusableFileError(f"{relative} cannot be read: {error.strerror}") from error
+    if len(content) > LIMIT:
+        raise UnusableFileError(f"{relative} is larger than {LIMIT // 1_000_000} MB")
+    return content
+
+
+def read_text(workspace: Path, relative: str) -> str:
+    """The content of a UTF-8 text file of the workspace, line ends as they are. Raises as `read_bytes` does."""
+    try:
+        return read_bytes(workspace, relative).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UnusableFileError(f"{relative} is not UTF-8 text") from None

@@ -1,0 +1,79 @@
+"""The columns of the history: as schema/trial.schema.json has them, typed for Arrow."""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import pyarrow as pa
+
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.trial import Trial
+
+SCHEMA_VERSION = 1
+PARTITIONS = ("suite", "day")
+"""Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
+
+_PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
+
+
+@cache
+def arrow_schema() -> pa.Schema:
+    """All columns with their types, partitions included."""
+    text = files("passgate").joinpath("schema", "trial.schema.json").read_text(encoding="utf-8")
+    properties = json.loads(text)["properties"]
+    return pa.schema([pa.field(name, _type(kind)) for name, kind in properties.items()])
+
+
+def _type(schema: dict[str, Any]) -> pa.DataType:
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    kind = next(name for name in names if name != "null")
+    if kind == "array":
+        return pa.list_(_type(schema["items"]))
+    if kind == "object":
+        return pa.struct([pa.field(name, _type(inner)) for name, inner in schema["properties"].items()])
+    if schema.get("format") == "date-time":
+        return pa.timestamp("us", tz="UTC")
+    return _PLAIN[kind]
+
+
+def row(trial: Trial, plan: Plan) -> dict[str, Any]:
+    """One trial as a row: every column, partitions included."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": plan.run_id,
+        "gate": str(plan.gate),
+        "suite": str(trial.suite),
+        "day": f"{plan.created_at:%Y-%m-%d}",
+        "task_id": trial.task_id,
+        "task_digest": trial.task_digest,
+        "grader_digest": trial.grader_digest,
+        "file": trial.file,
+        "line": trial.line,
+        "agent": str(plan.agent),
+        "git_commit": plan.revision.commit,
+        "git_branch": plan.revision.branch,
+        "git_dirty": plan.revision.dirty,
+        "passgate_version": plan.passgate_version,
+        "trial": trial.trial,
+        "k": trial.k,
+        "metric": str(trial.metric),
+        "status": str(trial.status),
+        "reason": trial.reason,
+        "violations": [f"{violation.rule}: {violation.message}" for violation in trial.violations],
+        "grades": [
+            {
+                "name": grade.name,
+                "type": grade.type,
+                "score": grade.score,
+                "passed": grade.passed,
+                "error": grade.error or "",
+            }
+            for grade in trial.grades
+        ],
+        "attempts": trial.attempts,
+        "isolation": trial.isolation,
+        "started_at": trial.started_at,
+        "transcript_digest": trial.transcript_digest,
+        **trial.metrics.model_dump(),
+    }

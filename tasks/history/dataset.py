@@ -1,0 +1,107 @@
+"""The history of all runs: Parquet, one file per run and suite, in folders by suite and day.
+
+HISTORY/trials/suite=golden/day=2026-01-31/RUN.parquet      a row per trial: schema/trial.schema.json
+HISTORY/transcripts/day=2026-01-31/RUN.parquet              each transcript once, by its digest
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
+
+_PARTITIONING = ds.partitioning(pa.schema([(name, pa.string()) for name in PARTITIONS]), flavor="hive")
+
+
+class History:
+    """The history at a folder or URL (`s3://...`, or whatever fsspec knows)."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._files, self._root = _file_system(location)
+
+    def write_run(
+        self, run_id: str, day: str, rows: Iterable[Mapping[str, Any]], transcripts: Mapping[str, str]
+    ) -> None:
+        """Store a finished run, over what an earlier end of the same run had stored. Raises `StorageError`."""
+        table = pa.Table.from_pylist(list(rows), schema=arrow_schema())
+        stored = pa.table({"transcript_digest": list(transcripts), "transcript": list(transcripts.values())})
+        try:
+            self._write(f"transcripts/day={day}/{run_id}.parquet", stored)
+            for suite in pc.unique(table["suite"]).to_pylist():
+                part = table.filter(pc.equal(table["suite"], suite)).drop_columns(list(PARTITIONS))
+                self._write(f"trials/suite={suite}/day={day}/{run_id}.parquet", part)
+        except OSError as error:
+            raise StorageError(f"cannot write the history {self.location}: {error}") from error
+
+    def trials(self, where: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """The rows whose columns have these values, all without; empty for a history that does not exist yet.
+
+        Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
+        """
+        condition = None
+        for column, value in (where or {}).items():
+            equal = ds.field(column) == value
+            condition = equal if condition is None else condition & equal
+        try:
+            table = self._dataset("trials").to_table(filter=condition) if self._exists("trials") else None
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StorageError(f"cannot read the history {self.location}: {error}") from error
+        if table is None:
+            table = arrow_schema().empty_table()
+        newest = pc.max(table["schema_version"]).as_py() or 0
+        if newest > SCHEMA_VERSION:
+            raise StorageError(
+                f"the history {self.location} was written by a newer passgate: bring this one up to date"
+            )
+        frame: pd.DataFrame = table.to_pandas()
+        return frame
+
+    def _dataset(self, name: str) -> ds.Dataset:
+        return ds.dataset(
+            f"{self._root}/{name}",
+            filesystem=self._files,
+            format="parquet",
+            partitioning=_PARTITIONING,
+            schema=arrow_schema(),
+        )
+
+    def _exists(self, name: str) -> bool:
+        return bool(self._files.get_file_info(f"{self._root}/{name}").type == fs.FileType.Directory)
+
+    def _write(self, name: str, table: pa.Table) -> None:
+        """Write a file under a temporary name and rename it, so that no reader sees half of it."""
+        target = f"{self._root}/{name}"
+        folder, _, file = target.rpartition("/")
+        unfinished = f"{folder}/.{file}.unfinished"
+        self._files.create_dir(folder, recursive=True)
+        pq.write_table(table, unfinished, filesystem=self._files, compression="zstd")
+        self._files.move(unfinished, target)
+
+
+def _file_system(location: str) -> tuple[fs.FileSystem, str]:
+    if "://" not in location:
+        return fs.LocalFileSystem(), str(Path(location).absolute())
+    try:
+        files, path = fs.FileSystem.from_uri(location)
+    except (pa.ArrowInvalid, OSError):
+        return _fsspec_file_system(location)
+    return files, path.rstrip("/")
+
+
+def _fsspec_file_system(location: str) -> tuple[fs.FileSystem, str]:
+    import fsspec
+
+    try:
+        files, path = fsspec.core.url_to_fs(location)
+    except (ValueError, ImportError) as error:
+        raise StorageError(f"the history {location} cannot be opened: {error}") from error
+    return fs.PyFileSystem(fs.FSSpecHandler(files)), str(path).rstrip("/")

@@ -1,0 +1,114 @@
+"""The journal of a run: one line per finished trial, on disk before the trial counts."""
+
+import asyncio
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from pydantic import ValidationError
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.model.trial import FinishedTrial
+
+
+def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
+    """The finished trials of a journal and the length in bytes of what of it is whole.
+
+    A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
+    counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
+    """
+    try:
+        content = file.read_bytes() if file.exists() else b""
+    except OSError as error:
+        raise StorageError(f"cannot read the journal {file}: {error}") from error
+    lines = content.split(b"\n")
+    whole, torn = lines[:-1], lines[-1]
+    trials: dict[tuple[str, int], FinishedTrial] = {}
+    for number, line in enumerate(whole, start=1):
+        finished = _parsed(line)
+        if finished is None:
+            if number < len(whole):
+                raise StorageError(f"{file}:{number}: the journal is damaged in this line; start a new run")
+            return list(trials.values()), len(content) - len(torn) - len(line) - 1
+        trials[finished.trial.task_id, finished.trial.trial] = finished
+    return list(trials.values()), len(content) - len(torn)
+
+
+def _parsed(line: bytes) -> FinishedTrial | None:
+    try:
+        return FinishedTrial.model_validate_json(line)
+    except ValidationError:
+        return None
+
+
+class Journal:
+    """Appends finished trials. Use it as a context manager; one process at a time may hold a journal."""
+
+    def __init__(self, file: Path, masker: Masker) -> None:
+        self._file = file
+        self._masker = masker
+        self._descriptor = -1
+        self._waiting: list[asyncio.Future[None]] = []
+        self._syncing: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise StorageError(f"{self._file} is being written by another process: the run is going on") from error
+        except OSError as error:
+            raise StorageError(f"cannot open the journal {self._file}: {error}") from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    def drop_torn_line(self) -> bool:
+        """Cut off what a killed run has left of its last line; whether there was any."""
+        _, whole = read_journal(self._file)
+        torn = self._file.stat().st_size > whole
+        if torn:
+            os.ftruncate(self._descriptor, whole)
+        return torn
+
+    async def append(self, finished: FinishedTrial) -> None:
+        """Write one trial; when this returns it is on disk. Raises `StorageError`, on a full disk for one."""
+        line = self._masker.json(finished.model_dump_json()).encode("utf-8", "surrogatepass") + b"\n"
+        try:
+            self._write(line)
+            await self._synced()
+        except OSError as error:
+            raise StorageError(f"cannot write the journal {self._file}: {error}") from error
+
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+    async def _synced(self) -> None:
+        """Wait for an fsync that began after the write; trials that wait together share one."""
+        done = asyncio.get_running_loop().create_future()
+        self._waiting.append(done)
+        if self._syncing is None or self._syncing.done():
+            self._syncing = asyncio.create_task(self._sync_all())
+        await done
+
+    async def _sync_all(self) -> None:
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            try:
+                await asyncio.to_thread(os.fsync, self._descriptor)
+            except OSError as error:
+                outcome: OSError | None = error
+            else:
+                outcome = None
+            for done in group:
+                if not done.cancelled():
+                    done.set_exception(outcome) if outcome else done.set_result(None)

@@ -1,0 +1,32 @@
+"""Prepare: what the user asked for in, the plan of a run in its folder out."""
+
+from pathlib import Path
+
+from passgate import __version__
+from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents.judge import make_judge
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.revision import current_revision
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.load import make_plan
+from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.task import GateName
+
+
+def prepare(gate: GateName, request: RunRequest) -> Plan:
+    """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
+
+    Raises `InputError` or `UsageError`.
+    """
+    if request.run is not None:
+        plan = RunFolder(request.run).read_plan()
+        if plan.gate is not gate:
+            raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
+        return plan
+    agent = parse_agent(request.agent)
+    make_agent(agent, Path(request.suites))
+    plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
+    make_judge(plan.policy.judge, Path(plan.suites_folder))
+    RunFolder(plan.run_id).write_plan(plan, Masker.of_environment(plan.policy.secrets))
+    return plan

@@ -1,0 +1,31 @@
+"""Record: finished trials in, the history grown by one run out."""
+
+from collections.abc import Sequence
+
+from passgate.tasks.history.columns import row
+from passgate.tasks.history.dataset import History
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.trial import FinishedTrial
+
+
+def history_location(plan: Plan) -> str:
+    """The folder or URL of the history that a run belongs to."""
+    return plan.request.history or plan.policy.history
+
+
+def record(plan: Plan, finished: Sequence[FinishedTrial]) -> History:
+    """Store a run that is complete. Raises `StorageError`."""
+    history = History(history_location(plan))
+    history.write_run(
+        plan.run_id,
+        f"{plan.created_at:%Y-%m-%d}",
+        [row(one.trial, plan) for one in finished],
+        {one.trial.transcript_digest: one.transcript.model_dump_json() for one in finished},
+    )
+    return history
+
+
+def masker_of(plan: Plan) -> Masker:
+    """The masker of the secrets that the run's policy declares."""
+    return Masker.of_environment(plan.policy.secrets)

@@ -1,0 +1,79 @@
+"""Rich as a function: something to show goes in, text comes out."""
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+
+class Marked:
+    """Text whose first line begins with `mark` and whose further lines begin with a bar.
+
+    No line of it begins with the text itself, so nothing in the text can pass for a line of the report's own,
+    nor for a command to the runner of a CI job.
+    """
+
+    def __init__(self, mark: str, text: Text, *, style: str = "", indent: int = 0) -> None:
+        self._mark = " " * indent + mark + " "
+        self._bar = " " * indent + "│".ljust(len(mark)) + " "
+        self._text = text
+        self._style = style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        narrower = options.update(width=max(1, options.max_width - len(self._mark)))
+        marks = self._marks()
+        for line in console.render_lines(self._text, narrower, pad=False):
+            yield next(marks)
+            yield from line
+            yield Segment.line()
+
+    def _marks(self) -> Iterator[Segment]:
+        yield Segment(self._mark, Style.parse(self._style))
+        while True:
+            yield Segment(self._bar, Style(dim=True))
+
+
+def rendered(*parts: RenderableType, width: int, color: bool) -> str:
+    """The parts one below the other, at most `width` columns wide; without colour it is plain text."""
+    console = _console(width, color)
+    with console.capture() as capture:
+        for part in parts:
+            console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
+
+
+def natural_width(part: RenderableType) -> int:
+    """The columns that the part takes where there is room for all of it."""
+    return _console(1000, color=False).measure(part).maximum
+
+
+def _console(width: int, color: bool) -> Console:
+    # Everything is said here, so that no environment variable has a say.
+    return Console(
+        file=StringIO(),
+        width=width,
+        height=100,
+        color_system="standard" if color else None,
+        force_terminal=color,
+        force_interactive=False,
+        no_color=not color,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+
+
+def plain_table(width: int) -> Table:
+    """A table without lines whose columns stand closer where there is little room."""
+    gap = 1 if width < 100 else 2
+    return Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold", show_header=True)
+
+
+def heading(text: str, style: str = "bold") -> Text:
+    """A line that opens a section, with an empty line before it."""
+    return Text(f"\n{text}", style)

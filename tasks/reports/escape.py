@@ -1,0 +1,113 @@
+"""Text from outside, made harmless for the place where it is shown.
+
+Agents write task output, tool names and error texts, so each of these may try to steer the terminal, the
+log parser of a CI service, a Markdown renderer or an XML parser that reads the report.
+"""
+
+import re
+import unicodedata
+
+ELLIPSIS = "…"
+NEWLINE = "⏎"
+
+_STRING_END = "\x07\x1b\x90\x98\x9c-\x9f"
+_ANSI_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    rf"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^{_STRING_END}]*(?:\x07|\x1b\\|\x9c)"
+)
+_LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Runners read their output: GitHub obeys a line that begins with `::command::` and `##[command]` anywhere in a
+# line, Azure `##vso[command]`, TeamCity `##teamcity[command]`.
+_RUNNER_COMMAND = re.compile(r"#(?=#[A-Za-z]*\[)|(?<!\S):(?=:)")
+# Controls, invisible format characters (bidi overrides, zero-width, tags), halves of surrogate pairs, separators.
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_NONCHARACTERS = {"\ufffe", "\uffff"}
+
+_MARKDOWN_CHARACTERS = str.maketrans({character: f"&#{ord(character)};" for character in "&<>\"'|`*[]\\~$"})
+_MARKDOWN_EDGE_UNDERSCORE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
+# A zero-width space keeps GitHub from linking what follows; a backslash or an entity does not.
+_MARKDOWN_LINK = re.compile(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
+_ZERO_WIDTH_SPACE = "&#8203;"
+
+
+def printable(text: str, limit: int) -> str:
+    """The text in one line of at most `limit` characters that a terminal only shows.
+
+    ANSI sequences are removed, line ends become `⏎`, every other character that is not seen becomes its
+    escape as in `\\x00`. A text that is cut ends with `…`.
+    """
+    return _cut(_visible(_LINE_END.sub(f" {NEWLINE} ", _head(text, limit))), limit)
+
+
+def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
+    """The text's lines, each as `printable` makes it. Of more than `lines` lines the middle is left out."""
+    every = _LINE_END.split(_without_sequences(text).strip())
+    if len(every) <= lines:
+        return tuple(printable(line, limit) for line in every)
+    tail = lines // 3
+    head = lines - tail - 1
+    gap = f"{ELLIPSIS} {len(every) - head - tail} lines left out {ELLIPSIS}"
+    first = [printable(line, limit) for line in every[:head]]
+    last = [printable(line, limit) for line in every[len(every) - tail :]]
+    return (*first, gap, *last)
+
+
+def markdown(text: str, limit: int = 300) -> str:
+    """At most `limit` characters of text for a table cell or a line of Markdown, or for HTML within it.
+
+    Only character references are used: they work in both, where a backslash works in Markdown alone.
+    """
+    escaped = printable(text, limit).translate(_MARKDOWN_CHARACTERS)
+    # The character references above hold `#` themselves, so links are broken in the parts between them.
+    parts = re.split(r"(&#\d+;)", escaped)
+    parts[::2] = [_MARKDOWN_LINK.sub(_ZERO_WIDTH_SPACE, part) for part in parts[::2]]
+    return _MARKDOWN_EDGE_UNDERSCORE.sub("&#95;", "".join(parts))
+
+
+def markdown_fence(lines: tuple[str, ...]) -> str:
+    """Printable lines as a fenced block that nothing in them can end."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((f"{fence}text", *lines, fence))
+
+
+def xml_text(text: str, limit: int) -> str:
+    """Text of at most `limit` characters, its lines kept, without what XML 1.0 cannot hold."""
+    lines = (_visible(line) for line in _LINE_END.split(_head(text, limit)))
+    return "\n".join(lines)
+
+
+def annotation(text: str) -> str:
+    """The message of a workflow command of GitHub Actions."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def annotation_property(text: str) -> str:
+    """The value of a property of a workflow command of GitHub Actions."""
+    return annotation(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _without_sequences(text: str) -> str:
+    return _ANSI_SEQUENCE.sub("", text)
+
+
+def _head(text: str, limit: int) -> str:
+    """Enough of the text to know what to show and whether something is missing."""
+    return _without_sequences(text).strip()[: limit + 1]
+
+
+def _visible(line: str) -> str:
+    shown = "".join(_escaped(mark) if _is_invisible(mark) else mark for mark in line.expandtabs(4))
+    return _RUNNER_COMMAND.sub(lambda found: f"\\x{ord(found.group()):x}", shown)
+
+
+def _is_invisible(character: str) -> bool:
+    return unicodedata.category(character) in _INVISIBLE or character in _NONCHARACTERS
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS

@@ -1,0 +1,110 @@
+"""How the suites did from day to day, and which runs lie below the others."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date
+from itertools import groupby
+from statistics import fmean, median
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trend import TrendPoint
+from passgate.tasks.reports import figures
+from passgate.tasks.reports.console import heading, plain_table, rendered
+from passgate.tasks.reports.escape import printable
+
+MARK = "▼"
+DROP = 0.10
+"""How far under the median of the others a run's value is called worse whatever its interval."""
+
+RULE = (
+    f"{MARK} worse: the upper end of the run's 95 % interval lies below the mean of the suite's other runs "
+    f"(weighted by tasks), or its value more than {DROP * 100:.0f} points under their median."
+)
+
+
+def trend_table(points: Sequence[TrendPoint], *, width: int, color: bool) -> str:
+    """A table per suite with a row per day (UTC), the oldest first, and the rule for the mark under it."""
+    if not points:
+        return "No runs.\n"
+    parts: list[RenderableType] = []
+    for suite, of_suite in by_suite(points):
+        parts += [heading(suite), _suite_table(of_suite, width)]
+    return rendered(*parts, Text(f"\n{RULE}", "dim"), width=width, color=color).removeprefix("\n")
+
+
+def by_suite(points: Iterable[TrendPoint]) -> Iterator[tuple[Suite, tuple[TrendPoint, ...]]]:
+    """The suites that have points, in their usual order, each with its points from the oldest on."""
+    ordered = sorted(points, key=lambda point: (list(Suite).index(point.suite), point.started_at, point.run_id))
+    for suite, of_suite in groupby(ordered, key=lambda point: point.suite):
+        yield suite, tuple(of_suite)
+
+
+def worse_runs(points: Sequence[TrendPoint]) -> frozenset[str]:
+    """The ids of those runs of one suite that lie below the other runs, as `RULE` says.
+
+    A run without a value is neither worse nor one of the others.
+    """
+    valued = [(point, point.value) for point in points if point.value is not None]
+    return frozenset(
+        point.run_id
+        for position, (point, value) in enumerate(valued)
+        if _is_worse(point.high, value, valued[:position] + valued[position + 1 :])
+    )
+
+
+def _is_worse(high: float | None, value: float, others: Sequence[tuple[TrendPoint, float]]) -> bool:
+    if not others:
+        return False
+    values = [other for _, other in others]
+    mean = fmean(values, weights=[max(1, point.tasks) for point, _ in others])
+    # Values are fractions of whole numbers: without the margin 0.8 - 0.7 is more than 0.1.
+    return (high is not None and high < mean - 1e-9) or median(values) - value > DROP + 1e-9
+
+
+def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
+    table = plain_table(width)
+    table.add_column("day", no_wrap=True)
+    for name in ("runs", "tasks", "trials", "errors", "value", "worst"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("worst run", overflow="fold")
+    worse = worse_runs(points)
+    for day, of_day in groupby(points, key=_day):
+        table.add_row(*_day_row(day, tuple(of_day), worse))
+    return table
+
+
+def _day(point: TrendPoint) -> date:
+    return point.started_at.astimezone(UTC).date()
+
+
+def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str]) -> tuple[Text, ...]:
+    values = [point.value for point in points if point.value is not None]
+    worst = _worst(points, worse)
+    is_worse = worst is not None and worst.run_id in worse
+    style = "bold red" if is_worse else ""
+    run = printable(worst.run_id, 80) if worst else figures.UNKNOWN
+    errors = sum(point.trials_error for point in points)
+    return (
+        Text(day.isoformat()),
+        Text(str(len(points))),
+        Text(_span([point.tasks for point in points])),
+        Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}"),
+        Text(str(errors), "yellow" if errors else ""),
+        Text(figures.percent(fmean(values) if values else None), "bold"),
+        Text(figures.percent(worst.value if worst else None), style),
+        Text(f"{run} {MARK} worse" if is_worse else run, style),
+    )
+
+
+def _worst(points: Iterable[TrendPoint], worse: frozenset[str]) -> TrendPoint | None:
+    """The run of the lowest value, of those that lie below the others where there are any."""
+    valued = [point for point in points if point.value is not None]
+    return min(valued, key=lambda point: (point.run_id not in worse, point.value), default=None)
+
+
+def _span(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return str(most) if least == most else f"{least}-{most}"

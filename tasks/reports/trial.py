@@ -1,0 +1,91 @@
+"""One trial in full, for authors of tasks."""
+
+import json
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.reports.console import Marked, heading, rendered
+from passgate.tasks.reports.escape import printable, printable_lines
+
+_MOST_LINES = 200
+_LONGEST_LINE = 2000
+_STYLES = {
+    TrialStatus.PASSED: "bold green",
+    TrialStatus.FAILED: "bold red",
+    TrialStatus.ERROR: "bold yellow",
+    TrialStatus.NOT_RUN: "dim",
+}
+
+
+def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
+    """The transcript of a trial, what each grader looked at, its metrics and its status."""
+    trial = finished.trial
+    parts: list[RenderableType] = [
+        heading(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}"),
+        *_transcript(finished.transcript),
+        *(part for grade in trial.grades for part in _grade(grade)),
+        heading("metrics"),
+        Text(_metrics(finished)),
+        heading(f"{trial.status.upper()}", _STYLES[trial.status]),
+    ]
+    if trial.reason:
+        parts.append(_marked("!", trial.reason))
+    return rendered(*parts, width=width, color=color).removeprefix("\n")
+
+
+def _transcript(transcript: Transcript) -> Iterator[RenderableType]:
+    yield heading(f"transcript  {transcript.end}, {transcript.wall_time_seconds:.2f} s")
+    for message in transcript.messages:
+        yield from _message(message)
+    last = transcript.messages[-1].content if transcript.messages else ""
+    if transcript.output and transcript.output != last:
+        yield _marked("output", transcript.output)
+    if not transcript.complete:
+        yield Text("The agent reports no transcript; this is what it printed.", "dim")
+
+
+def _message(message: Message) -> Iterator[RenderableType]:
+    if message.content:
+        yield _marked(message.role, message.content)
+    for call in message.tool_calls:
+        yield from _call(call)
+
+
+def _call(call: ToolCall) -> Iterator[RenderableType]:
+    yield _marked("call", f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False, default=str)}", indent=2)
+    if call.result is not None:
+        result = call.result if isinstance(call.result, str) else json.dumps(call.result, default=str)
+        yield _marked("error" if call.is_error else "result", result, indent=2)
+
+
+def _grade(grade: Grade) -> Iterator[RenderableType]:
+    state = "error" if grade.error is not None else "passed" if grade.passed else "failed"
+    score = "" if grade.score is None else f", score {grade.score:.2f}"
+    title = grade.name if grade.name == grade.type else f"{grade.name} ({grade.type})"
+    style = {"passed": "bold green", "failed": "bold red", "error": "bold yellow"}[state]
+    yield heading(f"{printable(title, 200)}: {state}{score}", style)
+    if grade.error is not None:
+        yield _marked("!", grade.error)
+    for check in grade.checks:
+        yield _check(check)
+    for violation in grade.violations:
+        yield _marked("violation", f"{violation.rule}: {violation.message}", style="bold red")
+
+
+def _check(check: Check) -> RenderableType:
+    return _marked("✓" if check.passed else "✗", check.message, style="green" if check.passed else "red")
+
+
+def _metrics(finished: FinishedTrial) -> str:
+    known = finished.trial.metrics.model_dump(exclude_none=True)
+    return "  ".join(f"{name} {value:g}" for name, value in known.items())
+
+
+def _marked(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Marked:
+    shown = "\n".join(printable_lines(text, lines=_MOST_LINES, limit=_LONGEST_LINE))
+    return Marked(mark, Text(shown), style=style, indent=indent)

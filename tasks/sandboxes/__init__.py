@@ -1,0 +1,1 @@
+"""A fresh place for every trial, and commands that leave no process behind."""

@@ -1,0 +1,162 @@
+"""Run one command with a time limit and bounded output; afterwards no process of it is left."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import ProcessResult
+
+KEPT_BYTES = 1024 * 1024
+"""How much of each output stream is kept: its beginning."""
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+"""A command that prints more than this is ended."""
+_CHUNK = 256 * 1024
+_DRAIN_SECONDS = 5
+_MARK = "PASSGATE_PROCESS"
+
+
+async def run_process(
+    command: Sequence[str],
+    *,
+    working_folder: Path,
+    environment: Mapping[str, str],
+    mark: str | None,
+    seconds: float,
+    stdin: bytes = b"",
+) -> ProcessResult:
+    """Run a command to its end, its time limit or its output limit, whichever comes first.
+
+    `mark` is a text unlike any other; whatever process carries it in its environment is killed at the end,
+    also one that has left its session. It is not needed where the command's processes end with the first one.
+    Raises `MeasurementError` when the command cannot be started.
+    """
+    started = time.monotonic()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=working_folder,
+            env={**environment, _MARK: mark} if mark else dict(environment),
+            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise MeasurementError(f"cannot start {command[0]}: {error}") from error
+    streams = _Streams(process, stdin)
+    reading = asyncio.ensure_future(streams.drained())
+    timed_out = False
+    try:
+        async with asyncio.timeout(seconds):
+            await _exited(process)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await asyncio.shield(_end(process, mark, reading))
+    return ProcessResult(
+        exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        stdout=streams.text(0),
+        stderr=streams.text(1),
+        timed_out=timed_out,
+        output_limit_hit=streams.limit_hit,
+        wall_time_seconds=time.monotonic() - started,
+    )
+
+
+class _Streams:
+    """Feeds a process and keeps the beginning of what it prints."""
+
+    def __init__(self, process: asyncio.subprocess.Process, stdin: bytes) -> None:
+        self._process = process
+        self._stdin = stdin
+        self._kept = (bytearray(), bytearray())
+        self._seen = 0
+        self.limit_hit = False
+
+    async def drained(self) -> None:
+        """Wait until both streams are closed or the output limit is hit."""
+        await asyncio.gather(self._feed(), self._read(self._process.stdout, 0), self._read(self._process.stderr, 1))
+
+    def text(self, stream: int) -> str:
+        return self._kept[stream].decode("utf-8", "replace")
+
+    async def _feed(self) -> None:
+        if self._process.stdin is None:
+            return
+        try:
+            self._process.stdin.write(self._stdin)
+            await self._process.stdin.drain()
+            self._process.stdin.close()
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it ended without reading all of it, which is its right
+
+    async def _read(self, stream: asyncio.StreamReader | None, index: int) -> None:
+        while stream is not None and (chunk := await stream.read(_CHUNK)):
+            kept = self._kept[index]
+            kept.extend(chunk[: max(0, KEPT_BYTES - len(kept))])
+            self._seen += len(chunk)
+            if self._seen > MAX_OUTPUT_BYTES:
+                self.limit_hit = True
+                _kill_group(self._process.pid)
+                return
+
+
+async def _exited(process: asyncio.subprocess.Process) -> None:
+    """Wait for the process itself. `Process.wait` would also wait for whoever inherited its pipes."""
+    pause = 0.001
+    while process.returncode is None:
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 0.02)
+
+
+async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: asyncio.Future[None]) -> None:
+    """Kill the session of the process and whatever else carries the mark, then take in what was printed."""
+    _kill_group(process.pid)
+    if mark:
+        await asyncio.to_thread(_kill_marked, mark)
+    await _exited(process)
+    await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
+    reading.cancel()
+    transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
+    if transport is not None:
+        transport.close()
+
+
+def _kill_group(process_id: int) -> None:
+    try:
+        os.killpg(process_id, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill every process whose environment carries the mark, until none is found (Linux only)."""
+    needle = f"{_MARK}={mark}".encode()
+    for _ in range(20):
+        found = [process_id for process_id in _process_ids() if needle in _environment_of(process_id)]
+        if not found:
+            return
+        for process_id in found:
+            try:
+                os.kill(process_id, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                continue
+        time.sleep(0.01)
+
+
+def _process_ids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hot, and only names
+    except OSError:
+        return []
+
+
+def _environment_of(process_id: int) -> bytes:
+    try:
+        return Path(f"/proc/{process_id}/environ").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,174 @@
+"""Where trials run: a prepared copy of each named sandbox per run, a fresh copy of that per trial."""
+
+import asyncio
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import yaml
+from pydantic import ValidationError
+
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.sandbox import ProcessResult, SandboxFile
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.isolation import Isolation, best_isolation
+from passgate.tasks.sandboxes.processes import run_process
+
+SANDBOXES = "_shared/sandboxes"
+SETUP_SECONDS = 300
+RESET_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class TrialSandbox:
+    """One trial's own place."""
+
+    workspace: Path
+    scratch: Path
+    network: bool
+    _folder: Path
+    _isolation: Isolation
+    _processes: asyncio.Semaphore = field(repr=False)
+
+    @property
+    def isolation(self) -> str:
+        return self._isolation.name
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> ProcessResult:
+        """See `passgate.tasks.model.sandbox.Sandbox.run`."""
+        async with self._processes:
+            return await self.run_unqueued(
+                command, seconds=seconds, stdin=stdin, environment=environment, network=network
+            )
+
+    async def run_unqueued(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> ProcessResult:
+        """Like `run`, beside the limit on local processes: for agents, which mostly wait for a model."""
+        return await run_process(
+            self._isolation.wrap(command, trial_folder=self._folder, workspace=self.workspace, network=network),
+            working_folder=self.workspace,
+            environment={**minimal_environment(self._folder), **(environment or {})},
+            mark=None if self._isolation.contains_processes else secrets.token_hex(16),
+            seconds=seconds,
+            stdin=stdin,
+        )
+
+
+class Workbench:
+    """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone."""
+
+    def __init__(self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = ()) -> None:
+        self._suites_folder = suites_folder
+        self._folder = Path(tempfile.mkdtemp(prefix="passgate-")).resolve()
+        self._isolation = best_isolation([suites_folder, *hidden], run_folder=self._folder)
+        self._processes = asyncio.Semaphore(processes)
+        self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @asynccontextmanager
+    async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
+        """A fresh sandbox for one trial of a task. Raises `MeasurementError` when it cannot be brought about."""
+        folder = self._folder / "trials" / secrets.token_hex(8)
+        sandbox = await self._fresh(task, folder)
+        try:
+            await _run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
+            yield sandbox
+        finally:
+            await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+
+    async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
+        if task.sandbox is None:
+            return await asyncio.to_thread(self._place, folder, None, network=task.network)
+        template, described = await self._template(task.sandbox)
+        sandbox = await asyncio.to_thread(self._place, folder, template, network=task.network or described.network)
+        await _run_all(sandbox, described.reset, RESET_SECONDS, f"the reset of sandbox {task.sandbox}")
+        return sandbox
+
+    def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
+        for name in ("home", "tmp", "scratch"):
+            (folder / name).mkdir(parents=True)
+        workspace = folder / "workspace"
+        if template is None:
+            workspace.mkdir()
+        else:
+            shutil.copytree(template, workspace, symlinks=True)
+        return TrialSandbox(workspace, folder / "scratch", network, folder, self._isolation, self._processes)
+
+    async def _template(self, name: str) -> tuple[Path, SandboxFile]:
+        """The prepared copy of a named sandbox; its set-up runs once, whoever asks first."""
+        if name not in self._prepared:
+            self._prepared[name] = asyncio.ensure_future(self._prepare(name))
+        return await asyncio.shield(self._prepared[name])
+
+    async def _prepare(self, name: str) -> tuple[Path, SandboxFile]:
+        source = self._suites_folder / SANDBOXES / name
+        described = read_sandbox_file(source)
+        files = source / "files"
+        place = await asyncio.to_thread(
+            self._place,
+            self._folder / "templates" / name,
+            files if files.is_dir() else None,
+            network=described.network,
+        )
+        await _run_all(place, described.setup, SETUP_SECONDS, f"the set-up of sandbox {name}")
+        return place.workspace, described
+
+
+def read_sandbox_file(folder: Path) -> SandboxFile:
+    """The description of a named sandbox; a folder without one needs no set-up. Raises `UsageError`."""
+    file = folder / "sandbox.yaml"
+    if not file.is_file():
+        return SandboxFile()
+    try:
+        return SandboxFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
+    except (yaml.YAMLError, ValidationError, OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: not a sandbox description: {error}") from error
+
+
+def minimal_environment(folder: Path) -> dict[str, str]:
+    """What every command gets: no secret of ours, and Python and its tools as passgate itself runs them."""
+    tools = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([tools, os.environ.get("PATH", os.defpath)]),
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+async def _run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:
+    for command in commands:
+        result = await sandbox.run(["sh", "-c", command], seconds=seconds, network=sandbox.network)
+        if result.timed_out:
+            raise MeasurementError(f"{what} took longer than {seconds:g} s: {command}")
+        if result.exit_code != 0:
+            tail = result.stderr.strip()[-500:]
+            raise MeasurementError(f"{what} exited {result.exit_code}: {command}: {tail}")

@@ -1,0 +1,1 @@
+"""Estimators, intervals and comparisons: numbers in, numbers out."""

@@ -1,0 +1,52 @@
+"""Trend: the rows of the history in, one point per run and suite out."""
+
+import math
+from statistics import fmean
+
+import pandas as pd
+
+from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.model.trend import TrendPoint
+from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
+from passgate.tasks.stats.intervals import TaskCounts, suite_interval
+from passgate.tasks.stats.percentiles import percentile
+
+
+def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
+    """What the history says of each suite in each run, the oldest run first."""
+    if trials.empty:
+        return []
+    groups = trials.groupby(["run_id", "suite"], sort=True)
+    return [_point(str(run_id), Suite(str(suite)), rows) for (run_id, suite), rows in groups]
+
+
+def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
+    counts = [_counts(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
+    values = [float((pass_at_k if task.any_of_k else pass_hat_k)(task.n, task.c, task.k)) for task in counts]
+    value = fmean(values)
+    known = not math.isnan(value)  # a task with fewer than k trials has no value
+    low, high = suite_interval(counts, value) if known else (None, None)
+    costs = rows["cost"].dropna()
+    return TrendPoint(
+        run_id=run_id,
+        gate=GateName(rows["gate"].iloc[0]),
+        suite=suite,
+        started_at=rows["started_at"].min().to_pydatetime(),
+        agent=str(rows["agent"].iloc[0]),
+        tasks=len(counts),
+        trials_passed=sum(task.c for task in counts),
+        trials_measured=sum(task.n for task in counts),
+        trials_error=int((rows["status"] == "error").sum()),
+        value=value if known else None,
+        low=low,
+        high=high,
+        cost=float(costs.sum()) if len(costs) else None,
+        latency_p95_seconds=percentile(list(rows["wall_time_seconds"].dropna()), 95),
+    )
+
+
+def _counts(rows: pd.DataFrame) -> TaskCounts:
+    passed = int((rows["status"] == "passed").sum())
+    measured = passed + int((rows["status"] == "failed").sum())
+    any_of_k = str(rows["metric"].iloc[0]) == Metric.PASS_AT_K
+    return TaskCounts(n=measured, c=passed, k=int(rows["k"].iloc[0]), any_of_k=any_of_k)

@@ -1,0 +1,150 @@
+"""Text from outside cannot steer what it is shown in."""
+
+import html
+import re
+import unicodedata
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.reports import escape
+
+ANY_TEXT = st.text(st.characters(), max_size=300)
+STEERING = st.lists(
+    st.sampled_from(["\x1b", "[", "31m", "]8;;", "\x9b", "\x07", "##[", "::", "\r", "\n", "\u202e", "|", "@", "`", "x"])
+).map("".join)
+
+
+def test_printable_removes_ansi_sequences() -> None:
+    assert escape.printable("\x1b[1;31mred\x1b[0m \x9b2Jcleared \x1b]8;;http://x\x07link\x1b]8;;\x1b\\", 99) == (
+        "red cleared link"
+    )
+
+
+@pytest.mark.parametrize(
+    ("character", "shown"),
+    [
+        ("\x00", r"\x00"),
+        ("\x08", r"\x08"),
+        ("\x1b", r"\x1b"),
+        ("\x7f", r"\x7f"),
+        ("\x9c", r"\x9c"),
+        ("\u202e", r"\u202e"),
+        ("\u2066", r"\u2066"),
+        ("\u200b", r"\u200b"),
+        ("\ud800", r"\ud800"),
+        ("\uffff", r"\uffff"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_printable_shows_what_is_not_seen(character: str, shown: str) -> None:
+    assert escape.printable(f"a{character}b", 99) == f"a{shown}b"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r", "\v", "\x85", "\u2028"])
+def test_printable_shows_line_ends_in_one_line(line_end: str) -> None:
+    assert escape.printable(f"one{line_end}two{line_end}", 99) == "one ⏎ two"
+
+
+def test_printable_ends_a_text_that_it_cuts_with_an_ellipsis() -> None:
+    assert escape.printable("abcdef", 6) == "abcdef"
+    assert escape.printable("abcdefg", 6) == "abcde…"
+
+
+@pytest.mark.parametrize("command", ["##[add-mask]e", "##vso[task.complete]", "##teamcity[testFailed]", "::error::x"])
+def test_printable_breaks_commands_to_runners(command: str) -> None:
+    shown = escape.printable(f"{command} {command}", 200)
+
+    assert not re.search(r"##\w*\[|(?<!\S)::", shown)
+
+
+def test_printable_leaves_test_names_and_markdown_headings_alone() -> None:
+    assert escape.printable("tests/test_a.py::test_b ## title [x]", 99) == "tests/test_a.py::test_b ## title [x]"
+
+
+@given(ANY_TEXT | STEERING, st.integers(min_value=1, max_value=80))
+def test_printable_is_one_bounded_line_of_seen_characters(text: str, limit: int) -> None:
+    shown = escape.printable(text, limit)
+
+    assert len(shown) <= limit
+    assert not {unicodedata.category(character) for character in shown} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert "##[" not in shown
+
+
+def test_printable_lines_keeps_the_lines_of_a_short_text() -> None:
+    assert escape.printable_lines("\none\n\ttwo\n", lines=2, limit=99) == ("one", "two")
+
+
+def test_printable_lines_leaves_out_the_middle_of_a_long_text() -> None:
+    text = "\n".join(str(number) for number in range(100))
+
+    assert escape.printable_lines(text, lines=6, limit=99) == ("0", "1", "2", "… 95 lines left out …", "98", "99")
+
+
+@given(ANY_TEXT | STEERING, st.integers(min_value=3, max_value=12))
+def test_printable_lines_holds_its_bounds(text: str, lines: int) -> None:
+    shown = escape.printable_lines(text, lines=lines, limit=30)
+
+    assert len(shown) <= lines
+    assert all(len(line) <= 30 for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("a|b", "a&#124;b"),
+        ("`code`", "&#96;code&#96;"),
+        ("</details>", "&#60;/details&#62;"),
+        ("@everyone", "@&#8203;everyone"),
+        ("#12", "#&#8203;12"),
+        ("https://evil.example", "https:&#8203;//evil.example"),
+        ("www.evil.example", "www&#8203;.evil.example"),
+        ("[a](b)", "&#91;a&#93;(b)"),
+        ("**bold** ~~no~~", "&#42;&#42;bold&#42;&#42; &#126;&#126;no&#126;&#126;"),
+        ("_soft_ fix_login_bug", "&#95;soft&#95; fix_login_bug"),
+        ("&lt;", "&#38;lt;"),
+        (r"\|", "&#92;&#124;"),
+        ("two\nlines", "two ⏎ lines"),
+    ],
+)
+def test_markdown_escapes(text: str, escaped: str) -> None:
+    assert escape.markdown(text) == escaped
+
+
+@given(ANY_TEXT | STEERING)
+def test_markdown_shows_the_printable_text_and_nothing_else(text: str) -> None:
+    escaped = escape.markdown(text)
+
+    assert not set(escaped) & set("<>|`*[]\\~$")
+    assert html.unescape(escaped).replace("\u200b", "") == escape.printable(text, 300)
+
+
+@given(st.lists(st.text("`a~ ")).map(tuple))
+def test_nothing_ends_a_markdown_fence_but_its_own_end(lines: tuple[str, ...]) -> None:
+    opening, *body, closing = escape.markdown_fence(lines).split("\n")
+
+    assert opening == f"{closing}text"
+    assert len(closing) >= 3
+    assert not any(closing in line for line in body)
+
+
+@given(ANY_TEXT | STEERING)
+def test_xml_text_survives_a_parser_unchanged(text: str) -> None:
+    element = ElementTree.Element("text", attribute="x")
+    element.text = escape.xml_text(text, 200)
+
+    parsed = ElementTree.fromstring(ElementTree.tostring(element))
+
+    assert (parsed.text or "") == element.text
+    assert len(element.text) <= 200
+
+
+def test_xml_text_keeps_lines() -> None:
+    assert escape.xml_text("one\r\n  two\x00 ]]>", 99) == "one\n  two\\x00 ]]>"
+
+
+def test_annotation_escapes_what_ends_a_command() -> None:
+    assert escape.annotation("100%\r\n::error::") == "100%25%0D%0A::error::"
+    assert escape.annotation_property("a,b:c%\n") == "a%2Cb%3Ac%25%0A"

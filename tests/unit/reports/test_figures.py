@@ -1,0 +1,138 @@
+"""Numbers as readers see them."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.model.measurement import Interval, TaskMeasurement
+from passgate.tasks.reports import figures
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (None, "-"),
+        (0.0, "0 %"),
+        (0.0001, "< 0.1 %"),
+        (0.004, "0.4 %"),
+        (0.441, "44 %"),
+        (0.995, "100 %"),
+        (299 / 300, "99.7 %"),
+        (0.9999, "> 99.9 %"),
+        (1.0, "100 %"),
+    ],
+)
+def test_percent(share: float | None, shown: str) -> None:
+    assert figures.percent(share) == shown
+
+
+@given(st.floats(min_value=0, max_value=1))
+def test_percent_says_none_and_all_of_nothing_else(share: float) -> None:
+    assert (figures.percent(share) == "100 %") == (share == 1)
+    assert (figures.percent(share) == "0 %") == (share == 0)
+
+
+def test_interval() -> None:
+    assert figures.interval(Interval(low=0.438, high=1.0)) == "[44 %, 100 %]"
+    assert figures.interval(None) == "-"
+
+
+@pytest.mark.parametrize(
+    ("metric", "k", "shown"),
+    [
+        ("pass^k", "3", "pass^3"),
+        ("pass@k", 5, "pass@5"),
+        ("pass^k", "3-10", "pass^k"),
+        ("pass@k, pass^k", "5", "pass@5, pass^5"),
+    ],
+)
+def test_metric_name(metric: str, k: str | int, shown: str) -> None:
+    assert figures.metric_name(metric, k) == shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(None, "-"), (0.0, "$0.0000"), (0.01234, "$0.0123"), (12.346, "$12.35"), (1234.5, "$1,234.50")],
+)
+def test_dollars(amount: float | None, shown: str) -> None:
+    assert figures.dollars(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "-"),
+        (0.04, "0.0 s"),
+        (12.34, "12.3 s"),
+        (59.96, "1m00s"),
+        (185, "3m05s"),
+        (3599.6, "1h00m"),
+        (7620, "2h07m"),
+    ],
+)
+def test_duration(seconds: float | None, shown: str) -> None:
+    assert figures.duration(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "shown"),
+    [
+        (12.34, "s", "12.3 s"),
+        (0.5, "$", "$0.5000"),
+        (1234.5, "ms", "1,234 ms"),
+        (12.345, "ms", "12.3 ms"),
+        (3, "", "3"),
+    ],
+)
+def test_quantity(number: float, unit: str, shown: str) -> None:
+    assert figures.quantity(number, unit) == shown
+
+
+def test_change() -> None:
+    assert figures.change(10, 12.7) == "+27 %"
+    assert figures.change(10, 9) == "-10 %"
+    assert figures.change(0, 9) == "-"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("cost", 0.0123, "$0.0123"),
+        ("tool_error_rate", 0.05, "5 %"),
+        ("p95_step_latency_ms", 1834.2, "1,834 ms"),
+        ("wall_time_seconds", 12.3, "12.3 s"),
+        ("time_to_first_token", 0.8, "0.8 s"),
+        ("total_tokens", 18340, "18,340"),
+        ("steps", 6.25, "6.2"),
+        ("steps", None, "-"),
+    ],
+)
+def test_tracked_metric_has_the_unit_of_its_name(name: str, value: float | None, shown: str) -> None:
+    assert figures.tracked(name, value) == shown
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ((4,), "trial 4"),
+        ((7, 1, 2, 3), "trials 1-3, 7"),
+        ((2, 2), "trial 2"),
+        (range(1, 41, 2), "trials 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, ..."),
+    ],
+)
+def test_trial_numbers(numbers: tuple[int, ...], shown: str) -> None:
+    assert figures.trial_numbers(numbers) == shown
+
+
+def test_why_label_says_which_trial_the_text_is_of() -> None:
+    assert figures.why_label((2,), "failed") == "trial 2 failed:"
+    assert figures.why_label((3, 5), "failed") == "trials 3, 5 failed; trial 3:"
+    assert figures.why_label((), "failed") == "failed:"
+
+
+def test_task_summary_says_what_is_missing(make_task: Callable[..., TaskMeasurement]) -> None:
+    assert figures.task_summary(make_task()) == "3/3 trials passed, pass^3 100 %, pass rate 100 % [44 %, 100 %]"
+    short = make_task(passed=1, errors=1, planned=3, pass_hat_k=None)
+    assert figures.task_summary(short).startswith("1/1 trials passed, 1 error, 3 planned, pass^3 undefined, ")

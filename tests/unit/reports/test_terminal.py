@@ -1,0 +1,141 @@
+"""The verdict on a terminal."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.reports.terminal import terminal
+
+SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
+def test_reads_as_the_golden_file(
+    name: str, request: pytest.FixtureRequest, matches_golden: Callable[[str, str], None]
+) -> None:
+    verdict = request.getfixturevalue(f"{name}_verdict")
+
+    matches_golden(terminal(verdict, width=100, color=False), f"terminal_{name}.txt")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("color", [True, False])
+def test_no_line_is_wider_than_asked(width: int, color: bool, failing_verdict: Verdict) -> None:
+    lines = SGR.sub("", terminal(failing_verdict, width=width, color=color)).split("\n")
+
+    assert max(map(cell_len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_figures_of_a_suite_stand_in_one_line_from_80_columns_on(width: int, failing_verdict: Verdict) -> None:
+    lines = terminal(failing_verdict, width=width, color=False).split("\n")
+
+    (adversarial,) = [line for line in lines if line.startswith("adversarial ")]
+    assert adversarial.split() == [
+        "adversarial",
+        "29/30",
+        "297/300",
+        "pass^10",
+        "97",
+        "%",
+        "[83",
+        "%,",
+        "99",
+        "%]",
+        "6.2",
+        "$12.50",
+        "1h10m",
+    ]
+
+
+def test_colour_adds_styles_and_changes_no_text(failing_verdict: Verdict) -> None:
+    plain = terminal(failing_verdict, width=100, color=False)
+    coloured = terminal(failing_verdict, width=100, color=True)
+
+    assert SGR.search(coloured)
+    assert [line.rstrip() for line in SGR.sub("", coloured).split("\n")] == plain.split("\n")
+
+
+@pytest.mark.parametrize("variables", [{"NO_COLOR": "1", "TERM": "dumb"}, {"FORCE_COLOR": "1", "COLUMNS": "20"}])
+def test_environment_has_no_say(
+    variables: dict[str, str], failing_verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [terminal(failing_verdict, width=90, color=color) for color in (True, False)]
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert [terminal(failing_verdict, width=90, color=color) for color in (True, False)] == before
+
+
+def test_headline_stands_last_and_agents_cannot_forge_it(
+    failing_verdict: Verdict, inconclusive_verdict: Verdict
+) -> None:
+    for verdict in (failing_verdict, inconclusive_verdict):
+        lines = terminal(verdict, width=80, color=False).split("\n")
+        assert lines[-2:] == [verdict.headline, ""]
+        assert sum(line.startswith("ci_merge ") for line in lines) == 1
+
+
+def test_long_lists_are_bounded(
+    make_failed_task: Callable[..., TaskMeasurement],
+    make_reason: Callable[..., Reason],
+    make_verdict: Callable[..., Verdict],
+) -> None:
+    violations = tuple(TrialViolation(trial=1, rule="forbidden_tool", message=f"call {one}") for one in range(13))
+    tasks = [make_failed_task(task_id=f"task-{one:02}", violations=violations) for one in range(62)]
+    reasons = tuple(make_reason(task, Rule.TASK_FAILED, "wrong") for task in tasks[:55])
+    notes = tuple(f"note {one}" for one in range(57))
+
+    text = terminal(make_verdict(Decision.FAIL, tuple(tasks), reasons=reasons, notes=notes), width=80, color=False)
+
+    for more in ("... and 12 more\n", "... and 3 more violations", "... and 5 more\n", "... and 7 more\n"):
+        assert more in text
+    assert "✗ FAILED  golden/task-49" in text
+    assert "✗ FAILED  golden/task-50" not in text
+
+
+def test_a_long_failure_keeps_its_beginning_and_its_end(
+    make_failed_task: Callable[..., TaskMeasurement], make_verdict: Callable[..., Verdict]
+) -> None:
+    task = make_failed_task(failure="\n".join(f"line {number}" for number in range(1000)))
+
+    text = terminal(make_verdict(Decision.FAIL, (task,)), width=80, color=False)
+
+    assert "line 0\n" in text
+    assert "… 989 lines left out …" in text
+    assert "line 999\n" in text
+
+
+STEERING = st.lists(
+    st.sampled_from(
+        ["\x1b[2J", "\x1b", "[red]", "[/]", "::error::", "##[error]", "\r", "\n", " ", "x" * 40, "\x9b", ":"]
+    )
+).map("".join)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@given(st.text(max_size=200) | STEERING, st.integers(min_value=30, max_value=120))
+def test_no_text_of_an_agent_steers_a_terminal_or_a_runner(
+    make_failed_task: Callable[..., TaskMeasurement],
+    make_reason: Callable[..., Reason],
+    make_verdict: Callable[..., Verdict],
+    text: str,
+    width: int,
+) -> None:
+    violation = TrialViolation(trial=1, rule="safety_violation", message=text)
+    task = make_failed_task(task_id=text, file=text, failure=text, error=text, violations=(violation,))
+    verdict = make_verdict(Decision.FAIL, (task,), reasons=(make_reason(task, Rule.TASK_FAILED, text),), notes=(text,))
+
+    shown = terminal(verdict, width=width, color=False)
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown)
+    assert "##[" not in shown
+    assert not [line for line in shown.split("\n") if line.lstrip().startswith("::")]
+    assert not SGR.sub("", terminal(verdict, width=width, color=True)).count("\x1b")
