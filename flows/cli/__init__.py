@@ -5,7 +5,8 @@ import tempfile
 import traceback
 from collections.abc import Sequence
 
-import click
+import typer
+from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import app
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
@@ -18,23 +19,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; gives its exit code. What is wrong goes to standard error, without a traceback."""
     try:
         result = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
-    except click.exceptions.Abort:
-        return ExitCode.INTERRUPTED
-    except click.ClickException as error:
-        error.show()
+    except TyperException as error:
+        _complain(f"{error.format_message()} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
-    except KeyboardInterrupt:
-        _complain("interrupted; `passgate run ... --resume last` carries on where it stopped")
-        return ExitCode.INTERRUPTED
     except BaseExceptionGroup as group:
         return _answer(_first_known(group))
-    except Exception as error:  # noqa: BLE001 - the last door: nothing may reach the user as a traceback
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last door: no traceback for users
         return _answer(error)
-    return result if isinstance(result, int) else ExitCode.PASS
+    # typer makes a code of its own of ^C.
+    return _answer(KeyboardInterrupt()) if result == ExitCode.INTERRUPTED else ExitCode(result or 0)
 
 
 def _answer(error: BaseException) -> int:
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, typer.Abort | KeyboardInterrupt):
+        _complain("interrupted; a run is carried on with `--resume last`")
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
         for problem in error.problems:

@@ -6,6 +6,9 @@ from typing import Annotated
 
 import typer
 
+_GATES = Path("gates.yaml")
+_WORKFLOW = Path(".github", "workflows", "passgate.yaml")
+
 
 def init(
     folder: Annotated[Path, typer.Argument(help="The repository.")] = Path(),
@@ -18,8 +21,9 @@ def init(
         as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold,
         as_file(files("passgate").joinpath("gates.yaml")) as gates,
     ):
-        wanted = {path.relative_to(scaffold): path for path in sorted(scaffold.rglob("*")) if path.is_file()}
-        wanted[Path("gates.yaml")] = gates
+        suites = scaffold / "suites"
+        wanted = {path.relative_to(scaffold): path for path in sorted(suites.rglob("*")) if path.is_file()}
+        wanted |= {_GATES: gates, _WORKFLOW: scaffold / "workflow.yaml"}
         try:
             written = [name for name, source in wanted.items() if _write(folder / name, source)]
         except OSError as error:

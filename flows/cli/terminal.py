@@ -1,5 +1,6 @@
 """What the terminal is like, and the one way to it."""
 
+import io
 import os
 import shutil
 import sys
@@ -18,6 +19,8 @@ def color() -> bool:
 
 
 def say(text: str) -> None:
-    """Print to standard output."""
+    """Print to standard output, whatever it can encode."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()

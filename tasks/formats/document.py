@@ -15,11 +15,19 @@ from passgate.tasks.errors import Problem
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_NODES = 200_000
 MAX_DEPTH = 64
+MAX_NUMBER_LENGTH = 100
+"""Characters: YAML knows notations that grow into numbers of any size."""
 
 DocumentPath = tuple[str | int, ...]
+_Pair = tuple[yaml.Node, yaml.Node]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_PLAIN_TAGS = frozenset({"str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge", "value"})
+_TAG = "tag:yaml.org,2002:"
+_PLAIN_TAGS: dict[type[yaml.Node], frozenset[str]] = {
+    yaml.MappingNode: frozenset({"map"}),
+    yaml.SequenceNode: frozenset({"seq"}),
+    yaml.ScalarNode: frozenset({"str", "int", "float", "bool", "null", "timestamp", "merge", "value"}),
+}
 
 
 @dataclass(frozen=True)
@@ -64,29 +72,64 @@ def read_document(file: Path, name: str) -> Document:
     """Read one YAML file. Whatever is wrong with it is in `problems`, and then `data` may be incomplete."""
     document = Document(file=name)
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError(f"the file is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
-        text = file.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=_LOADER)
-    except yaml.YAMLError as error:
-        document.problems.append(_syntax_problem(name, error))
-    except (OSError, ValueError) as error:
-        document.problems.append(Problem(file=name, line=1, column=1, path="", message=f"cannot be read: {error}"))
+        node = _compose(_read(file))
+    except _UnreadableError as error:
+        place, message = error.place, str(error)
+        document.problems.append(Problem(file=name, line=place.line, column=place.column, path="", message=message))
     else:
         document.data = _Builder(document).build(node, ()) if node is not None else None
     return document
 
 
-def _syntax_problem(name: str, error: yaml.YAMLError) -> Problem:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    what = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    return Problem(
-        file=name,
-        line=mark.line + 1 if mark else 1,
-        column=mark.column + 1 if mark else 1,
-        path="",
-        message=f"not valid YAML: {what}",
-    )
+class _UnreadableError(Exception):
+    """A file that is no YAML document, and from which place on."""
+
+    def __init__(self, message: str, place: Place = Place(1, 1)) -> None:
+        self.place = place
+        super().__init__(message)
+
+
+def _read(file: Path) -> str:
+    content = b""
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise _UnreadableError(f"cannot be read: the file is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
+        content = file.read_bytes()
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8")
+        raise _UnreadableError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
+    except (OSError, ValueError) as error:
+        raise _UnreadableError(f"cannot be read: {error}") from error
+
+
+def _compose(text: str) -> yaml.Node | None:
+    try:
+        _refuse_depth(text)
+        node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
+    except yaml.reader.ReaderError as error:
+        unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
+        place = _place_after(text[: unprintable.start()]) if unprintable else Place(1, 1)
+        raise _UnreadableError(f"not valid YAML: {error.reason}", place) from error
+    except yaml.MarkedYAMLError as error:
+        what = ", ".join(filter(None, [error.context, error.problem]))
+        raise _UnreadableError(f"not valid YAML: {what}", _place(error.problem_mark or error.context_mark)) from error
+    return node
+
+
+def _refuse_depth(text: str) -> None:
+    """The composer calls itself for every level, in C without a bound: so the levels are counted before."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise _UnreadableError(f"nested deeper than {MAX_DEPTH} levels", _place(event.start_mark))
+
+
+def _place_after(text: str) -> Place:
+    """The place right behind a text."""
+    return Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
 class _Builder:
@@ -95,20 +138,23 @@ class _Builder:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._constructor = yaml.constructor.SafeConstructor()
+        self._pairs: dict[int, list[_Pair]] = {}
         self._nodes = 0
+        self._overfull = False
 
     def build(self, node: yaml.Node, path: DocumentPath) -> Any:
-        self._document.values.setdefault(path, _place(node))
+        self._document.values.setdefault(path, _place(node.start_mark))
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            if self._nodes == MAX_NODES + 1:
+            if not self._overfull:
                 self._complain(path, f"the file has more than {MAX_NODES} values once its aliases are followed")
+            self._overfull = True
             return None
         if len(path) > MAX_DEPTH:
             self._complain(path, f"nested deeper than {MAX_DEPTH} levels, or an alias that contains itself")
             return None
-        kind = node.tag.removeprefix("tag:yaml.org,2002:")
-        if kind not in _PLAIN_TAGS:
+        kind = node.tag.removeprefix(_TAG)
+        if not _is_plain(node):
             self._complain(path, f"the tag {node.tag!r} is not allowed; write the value plainly")
             return None
         if isinstance(node, yaml.MappingNode):
@@ -121,31 +167,47 @@ class _Builder:
         self._refuse_duplicates(node, path)
         data: dict[str, Any] = {}
         for key_node, value_node in self._merged(node, path):
-            if not isinstance(key_node, yaml.ScalarNode):
+            if not isinstance(key_node, yaml.ScalarNode) or not _is_plain(key_node):
                 self._complain(path, "a key must be a plain text")
                 continue
             key = str(key_node.value)
-            self._document.keys[(*path, key)] = _place(key_node)
+            self._document.keys[(*path, key)] = _place(key_node.start_mark)
             self._document.values.pop((*path, key), None)
             data[key] = self.build(value_node, (*path, key))
         return data
 
-    def _merged(self, node: yaml.MappingNode, path: DocumentPath) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The pairs of a mapping with its `<<` merges first, so that its own keys win."""
-        if not any(key.tag.endswith(":merge") for key, _ in node.value):
-            return list(node.value)
-        try:
-            self._constructor.flatten_mapping(node)
-        except (yaml.YAMLError, RecursionError) as error:
-            self._complain(path, f"`<<` cannot be merged: {getattr(error, 'problem', error)}")
-        return list(node.value)
+    def _merged(self, node: yaml.MappingNode, path: DocumentPath) -> list[_Pair]:
+        """The pairs of a mapping with those of its `<<` merges first, so that its own keys win."""
+        own = [pair for pair in node.value if not _is_merge(pair[0])]
+        if len(own) == len(node.value):
+            return own
+        if id(node) not in self._pairs:
+            self._pairs[id(node)] = own  # what a mapping adds that merges itself
+            self._pairs[id(node)] = [*self._inherited(node, path), *own]
+        return self._pairs[id(node)]
+
+    def _inherited(self, node: yaml.MappingNode, path: DocumentPath) -> list[_Pair]:
+        """The pairs that a mapping merges; of one key those of the first source. They count as values each time."""
+        pairs: dict[str, _Pair] = {}
+        merged = [value for key, value in node.value if _is_merge(key)]
+        for source in (item for value in merged for item in _sources(value)):
+            if not isinstance(source, yaml.MappingNode):
+                self._complain(path, "`<<` takes a mapping or a list of mappings")
+                continue
+            for key, value in self._merged(source, path):
+                self._nodes += 1
+                if isinstance(key, yaml.ScalarNode):
+                    pairs.setdefault(str(key.value), (key, value))
+            if self._nodes > MAX_NODES:
+                break
+        return list(pairs.values())
 
     def _refuse_duplicates(self, node: yaml.MappingNode, path: DocumentPath) -> None:
         seen: dict[str, Place] = {}
         for key_node, _ in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 continue
-            key, place = str(key_node.value), _place(key_node)
+            key, place = str(key_node.value), _place(key_node.start_mark)
             if key in seen:
                 self._document.problems.append(
                     Problem(
@@ -161,10 +223,13 @@ class _Builder:
     def _scalar(self, node: yaml.Node, kind: str, path: DocumentPath) -> Any:
         if kind in {"str", "timestamp", "value"}:
             return str(node.value)
+        if len(node.value) > MAX_NUMBER_LENGTH:
+            self._complain(path, f"a number of more than {MAX_NUMBER_LENGTH} characters")
+            return None
         try:
             value = self._constructor.construct_object(node)
-        except (yaml.YAMLError, ValueError, OverflowError) as error:
-            self._complain(path, f"not a valid {kind}: {error}")
+        except (yaml.YAMLError, ValueError, OverflowError, LookupError):
+            self._complain(path, f"not a valid {kind}: {node.value}")
             return None
         if isinstance(value, float) and not math.isfinite(value):
             self._complain(path, "not a finite number")
@@ -175,5 +240,18 @@ class _Builder:
         self._document.problems.append(self._document.problem(path, message))
 
 
-def _place(node: yaml.Node) -> Place:
-    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
+def _is_plain(node: yaml.Node) -> bool:
+    return node.tag.removeprefix(_TAG) in _PLAIN_TAGS[type(node)]
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return str(key.tag) == f"{_TAG}merge"
+
+
+def _sources(merged: yaml.Node) -> list[yaml.Node]:
+    return list(merged.value) if isinstance(merged, yaml.SequenceNode) else [merged]
+
+
+def _place(mark: Any) -> Place:
+    """The place of a mark, which PyYAML's two parsers have of different types, or not at all."""
+    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)

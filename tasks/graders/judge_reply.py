@@ -1,6 +1,5 @@
 """What a judge's answer must look like, and reading it."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -13,7 +12,7 @@ from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Check
 
 LONGEST_REPLY: Final = 200_000
-_FENCED: Final = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
+_FENCE: Final = "```"
 
 
 class AssertionMark(Frozen):
@@ -64,9 +63,10 @@ def read_reply(reply: str, assertions: Sequence[str]) -> Mark:
 def _document(reply: str) -> str:
     if len(reply) > LONGEST_REPLY:
         raise ValueError(f"it is longer than {LONGEST_REPLY} characters")
-    text = reply.strip()
-    fenced = _FENCED.fullmatch(text)
-    document = fenced[1] if fenced else text
+    document = reply.strip()
+    first, _, rest = document.partition("\n")
+    if first.strip() in {_FENCE, f"{_FENCE}json"} and rest.endswith(_FENCE):
+        document = rest.removesuffix(_FENCE)
     parse_json(document)
     return document
 

@@ -9,15 +9,25 @@ MISSING: Final = object()
 
 
 def parse_json(text: str) -> Any:
-    """The JSON document in a text. Raises `ValueError` when it is none, is nested too deep, or says NaN."""
+    """The JSON document in a text.
+
+    Raises `ValueError` when there is none, when it is nested too deep, or says NaN or a name twice.
+    """
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_unique)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON value")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise ValueError("it says a name twice in one object")
+    return names
 
 
 def at_path(document: Any, path: str) -> Any:

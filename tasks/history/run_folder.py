@@ -73,11 +73,19 @@ class RunFolder:
         """Write a file whole or not at all."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            _keep_out_of_git(STATE_FOLDER)
             unfinished = self.path / f".{name}.{os.getpid()}"
             unfinished.write_text(text, encoding="utf-8")
             unfinished.replace(self.path / name)
         except OSError as error:
             raise StorageError(f"cannot write {self.path / name}: {error}") from error
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """What runs leave behind belongs in no commit; the folder says so itself."""
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n", encoding="utf-8")
 
 
 def find_run(name: str) -> str:

@@ -18,8 +18,8 @@ class Marked:
     """
 
     def __init__(self, mark: str, text: Text, *, style: str = "", indent: int = 0) -> None:
-        self._mark = " " * indent + mark + " "
-        self._bar = " " * indent + "│".ljust(len(mark)) + " "
+        self._mark = f"{' ' * indent}{mark} "
+        self._bar = f"{' ' * indent}{'│'.ljust(len(mark))} "
         self._text = text
         self._style = style
 

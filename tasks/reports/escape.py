@@ -36,19 +36,23 @@ def printable(text: str, limit: int) -> str:
     ANSI sequences are removed, line ends become `⏎`, every other character that is not seen becomes its
     escape as in `\\x00`. A text that is cut ends with `…`.
     """
-    return _cut(_visible(_LINE_END.sub(f" {NEWLINE} ", _head(text, limit))), limit)
+    head = _without_sequences(text).strip()[: limit + 1]
+    return _cut(_visible(_LINE_END.sub(f" {NEWLINE} ", head)), limit)
 
 
 def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
-    """The text's lines, each as `printable` makes it. Of more than `lines` lines the middle is left out."""
-    every = _LINE_END.split(_without_sequences(text).strip())
+    """The text's lines, indented as they are, each no more than shown and at most `limit` characters long.
+
+    Of more than `lines` lines the middle is left out, and a line says so.
+    """
+    every = _LINE_END.split(_without_sequences(text).strip("\r\n").rstrip())
     if len(every) <= lines:
-        return tuple(printable(line, limit) for line in every)
+        return tuple(_line(line, limit) for line in every)
     tail = lines // 3
     head = lines - tail - 1
     gap = f"{ELLIPSIS} {len(every) - head - tail} lines left out {ELLIPSIS}"
-    first = [printable(line, limit) for line in every[:head]]
-    last = [printable(line, limit) for line in every[len(every) - tail :]]
+    first = [_line(line, limit) for line in every[:head]]
+    last = [_line(line, limit) for line in every[len(every) - tail :]]
     return (*first, gap, *last)
 
 
@@ -73,8 +77,8 @@ def markdown_fence(lines: tuple[str, ...]) -> str:
 
 def xml_text(text: str, limit: int) -> str:
     """Text of at most `limit` characters, its lines kept, without what XML 1.0 cannot hold."""
-    lines = (_visible(line) for line in _LINE_END.split(_head(text, limit)))
-    return "\n".join(lines)
+    lines = (_visible(line) for line in _LINE_END.split(_without_sequences(text).strip()[: limit + 1]))
+    return _cut("\n".join(lines), limit)
 
 
 def annotation(text: str) -> str:
@@ -91,9 +95,8 @@ def _without_sequences(text: str) -> str:
     return _ANSI_SEQUENCE.sub("", text)
 
 
-def _head(text: str, limit: int) -> str:
-    """Enough of the text to know what to show and whether something is missing."""
-    return _without_sequences(text).strip()[: limit + 1]
+def _line(line: str, limit: int) -> str:
+    return _cut(_visible(line.rstrip()[: limit + 1]), limit)
 
 
 def _visible(line: str) -> str:

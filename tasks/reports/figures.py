@@ -25,9 +25,9 @@ def interval(ends: Interval | None, *, between: str = ", ") -> str:
     return UNKNOWN if ends is None else f"[{percent(ends.low)}{between}{percent(ends.high)}]"
 
 
-def trials(passed: int, measured: int, errors: int, *, between: str = " ") -> str:
+def trials(passed: int, measured: int, errors: int) -> str:
     """Passed of measured trials, as in `2/3` or `2/3 +1 error`."""
-    return f"{passed}/{measured}{between}+{count(errors, 'error')}" if errors else f"{passed}/{measured}"
+    return f"{passed}/{measured} +{count(errors, 'error')}" if errors else f"{passed}/{measured}"
 
 
 def task_summary(task: TaskMeasurement) -> str:

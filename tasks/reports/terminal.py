@@ -58,10 +58,10 @@ def _suites_table(suites: tuple[SuiteMeasurement, ...], width: int) -> Table:
 
 def _suites_table_with(suites: tuple[SuiteMeasurement, ...], width: int, between: str) -> Table:
     table = plain_table(width)
-    table.add_column("suite")
+    table.add_column("suite", overflow="fold")
     interval = "95 % interval" if between == ", " else "95 %\ninterval"
     for name in ("tasks", "trials", "metric", "value", interval, "steps", "cost", "time"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for suite in suites:
         table.add_row(*_suite_row(suite, between))
     return table
@@ -125,9 +125,9 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
         return
     yield heading("Against the baseline")
     table = plain_table(width)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for name in ("baseline", "now", "change", "paired ratio", "at least", "tasks", "limit"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", overflow="fold")
     for comparison in comparisons:
         table.add_row(*map(Text, _comparison_row(comparison)))
     yield table

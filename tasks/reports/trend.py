@@ -12,7 +12,7 @@ from rich.text import Text
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import heading, plain_table, rendered
+from passgate.tasks.reports.console import heading, natural_width, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
 MARK = "▼"
@@ -65,14 +65,19 @@ def _is_worse(high: float | None, value: float, others: Sequence[tuple[TrendPoin
 
 
 def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
+    wide = _suite_table_with(points, width, " ")
+    return wide if natural_width(wide) <= width else _suite_table_with(points, width, "\n")
+
+
+def _suite_table_with(points: Sequence[TrendPoint], width: int, before_mark: str) -> Table:
     table = plain_table(width)
     table.add_column("day", no_wrap=True)
-    for name in ("runs", "tasks", "trials", "errors", "value", "worst"):
+    for name in ("runs", "tasks", "trials", "value", "worst"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("worst run", overflow="fold")
     worse = worse_runs(points)
     for day, of_day in groupby(points, key=_day):
-        table.add_row(*_day_row(day, tuple(of_day), worse))
+        table.add_row(*_day_row(day, tuple(of_day), worse, before_mark))
     return table
 
 
@@ -80,23 +85,27 @@ def _day(point: TrendPoint) -> date:
     return point.started_at.astimezone(UTC).date()
 
 
-def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str]) -> tuple[Text, ...]:
+def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str], before_mark: str) -> tuple[Text, ...]:
     values = [point.value for point in points if point.value is not None]
     worst = _worst(points, worse)
     is_worse = worst is not None and worst.run_id in worse
     style = "bold red" if is_worse else ""
     run = printable(worst.run_id, 80) if worst else figures.UNKNOWN
-    errors = sum(point.trials_error for point in points)
     return (
         Text(day.isoformat()),
         Text(str(len(points))),
         Text(_span([point.tasks for point in points])),
-        Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}"),
-        Text(str(errors), "yellow" if errors else ""),
+        _trials(points),
         Text(figures.percent(fmean(values) if values else None), "bold"),
         Text(figures.percent(worst.value if worst else None), style),
-        Text(f"{run} {MARK} worse" if is_worse else run, style),
+        Text(f"{run}{before_mark}{MARK} worse" if is_worse else run, style),
     )
+
+
+def _trials(points: Sequence[TrendPoint]) -> Text:
+    errors = sum(point.trials_error for point in points)
+    text = Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}")
+    return text.append(f"\n+{figures.count(errors, 'error')}", "yellow") if errors else text
 
 
 def _worst(points: Iterable[TrendPoint], worse: frozenset[str]) -> TrendPoint | None:

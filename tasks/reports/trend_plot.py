@@ -1,7 +1,7 @@
 """The trend as a picture."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ _RUN = {"color": "#0072b2", "marker": "o", "markersize": 4.5}
 _WORSE = {"color": "#d55e00", "marker": "v", "markersize": 8}
 _NO_VALUE = {"color": _QUIET, "marker": "x", "markersize": 5}
 _LABELS = 8
+_NEVER = datetime.max.replace(tzinfo=UTC)
 # Labels of ticks at years, months, days, hours, minutes and seconds; without the names of a locale.
 _DATE_FORMATS = ["%Y", "%Y-%m", "%Y-%m-%d", *["%Y-%m-%d\n%H:%M"] * 3]
 _SETTINGS: dict[Any, Any] = {
@@ -81,7 +82,10 @@ def _figure(points: Sequence[TrendPoint]) -> "Figure":
 def _lay_axis(panel: "Axes", points: Sequence[TrendPoint]) -> Mapping[str, float]:
     """Labels the axis that the panels share; returns where each run stands on it."""
     dates = import_module("matplotlib.dates")  # its functions have no types
-    runs = sorted({(point.started_at.astimezone(UTC), point.run_id) for point in points})
+    starts: dict[str, datetime] = {}
+    for point in points:  # the suites of a run begin one after the other
+        starts[point.run_id] = min(point.started_at.astimezone(UTC), starts.get(point.run_id, _NEVER))
+    runs = sorted((started_at, run_id) for run_id, started_at in starts.items())
     if len(runs) > 1 and runs[-1][0] - runs[0][0] > timedelta(days=1):
         locator = dates.AutoDateLocator(minticks=3, maxticks={dates.DAILY: _LABELS, dates.HOURLY: _LABELS})
         formatter = dates.ConciseDateFormatter(

@@ -26,7 +26,7 @@ def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
     """The transcript of a trial, what each grader looked at, its metrics and its status."""
     trial = finished.trial
     parts: list[RenderableType] = [
-        heading(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}"),
+        heading(printable(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}", 500)),
         *_transcript(finished.transcript),
         *(part for grade in trial.grades for part in _grade(grade)),
         heading("metrics"),

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.judge import Judge, JudgeRequest
 from passgate.tasks.model.metrics import TrialMetrics

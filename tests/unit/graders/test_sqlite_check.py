@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check
@@ -98,9 +99,7 @@ async def test_a_file_that_is_no_database_is_a_failed_check(evidence: Evidence, 
 
 
 @pytest.mark.parametrize("query", ["DELETE FROM orders", "DROP TABLE orders", "SELECT 1; DELETE FROM orders"])
-async def test_a_query_cannot_change_the_state(
-    query: str, evidence: Evidence, database: Callable[[str], None]
-) -> None:
+async def test_a_query_cannot_change_the_state(query: str, evidence: Evidence, database: Callable[[str], None]) -> None:
     database(SCHEMA)
     assert not (await check(evidence, query)).passed
     assert (await check(evidence, "SELECT count(*) FROM orders", value=2)).passed
@@ -140,9 +139,7 @@ async def test_a_fifo_in_the_place_of_the_log_is_not_opened(
     ],
     ids=["counts_for_ever", "never_finds"],
 )
-async def test_a_view_without_end_is_stopped(
-    view: str, evidence: Evidence, database: Callable[[str], None]
-) -> None:
+async def test_a_view_without_end_is_stopped(view: str, evidence: Evidence, database: Callable[[str], None]) -> None:
     database(f"CREATE VIEW orders AS {view}")
     started = time.monotonic()
     failed = await check(evidence, "SELECT total FROM orders", value=1)
@@ -154,9 +151,7 @@ async def test_a_view_without_end_is_stopped(
 async def test_rows_without_end_are_counted_no_further_than_needed(
     evidence: Evidence, database: Callable[[str], None]
 ) -> None:
-    database(
-        "CREATE VIEW orders AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
-    )
+    database("CREATE VIEW orders AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")
     assert not (await check(evidence, "SELECT i FROM orders", max_rows=5)).passed
     assert not (await check(evidence, "SELECT i FROM orders", rows=[[1], [2]])).passed
 
@@ -171,6 +166,4 @@ async def test_a_huge_value_is_a_failed_check(evidence: Evidence, database: Call
 async def test_the_message_says_what_was_found(evidence: Evidence, database: Callable[[str], None]) -> None:
     database(SCHEMA)
     failed = await check(evidence, "SELECT status FROM orders WHERE id = 1", value="open")
-    assert failed.message == (
-        'app.db: SELECT status FROM orders WHERE id = 1: the value is "paid", expected "open"'
-    )
+    assert failed.message == ('app.db: SELECT status FROM orders WHERE id = 1: the value is "paid", expected "open"')

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade
@@ -97,9 +98,7 @@ async def test_a_link_out_of_the_workspace_is_a_failed_check(
         assert (failed.passed, failed.message) == (False, f"{name} leaves the workspace")
 
 
-async def test_a_link_inside_the_workspace_may_be_followed(
-    evidence: Evidence, leave: Files, workspace: Path
-) -> None:
+async def test_a_link_inside_the_workspace_may_be_followed(evidence: Evidence, leave: Files, workspace: Path) -> None:
     leave({"real.txt": "here"})
     (workspace / "link").symlink_to("real.txt")
     assert (await check(evidence, file="link", equals="here")).passed
@@ -164,7 +163,7 @@ DOCUMENT = {"orders": [{"id": 1, "paid": True, "note": None}], "total": 1.0, "do
         ({"path": "orders.0.note"}, True),
         ({"path": "orders.1.id"}, False),
         ({"path": "orders.-1.id"}, False),
-        ({"path": "orders.٠.id"}, False),
+        ({"path": "orders.\u0660.id"}, False),
         ({"path": "orders.id"}, False),
         ({"path": "total", "equals": 1}, True),
         ({"path": "total", "one_of": [0, 1]}, True),
@@ -234,7 +233,7 @@ async def test_a_command_that_hangs_is_a_failed_check(evidence: Evidence) -> Non
 
 
 async def test_a_command_that_prints_too_much_is_a_failed_check(evidence: Evidence) -> None:
-    failed = await check(evidence, command="head -c 1000000 /dev/zero", stdout_matches="")
+    failed = await check(evidence, command="head -c 1000000 /dev/zero", stdout_matches="x?")
     assert (failed.passed, failed.message) == (
         False,
         "`head -c 1000000 /dev/zero`: it prints more than is kept",
@@ -267,9 +266,7 @@ async def test_a_command_of_the_agent_that_is_not_there_does_not_matter_by_itsel
 
 
 async def test_a_preparing_command_that_hangs_is_a_failed_check(evidence: Evidence) -> None:
-    result = await grade(
-        options({"file": "gone", "exists": False}, run=["sleep 60"], timeout_seconds=0.3), evidence
-    )
+    result = await grade(options({"file": "gone", "exists": False}, run=["sleep 60"], timeout_seconds=0.3), evidence)
     assert outcome(result) == (False, 0.5, None)
     assert result.checks[0].message == "`sleep 60` did not end within 0.3 seconds"
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.graders import StaticAnalysis
@@ -76,9 +77,7 @@ async def test_code_that_is_not_utf_8_is_a_finding(tool: str, evidence: Evidence
     ],
     ids=["two_modules_of_one_name", "no_package_name"],
 )
-async def test_a_layout_that_mypy_refuses_is_a_finding(
-    files: dict[str, str], evidence: Evidence, leave: Files
-) -> None:
+async def test_a_layout_that_mypy_refuses_is_a_finding(files: dict[str, str], evidence: Evidence, leave: Files) -> None:
     leave(files)
     result = await grade(options("mypy"), evidence)
     assert (result.passed, result.error) == (False, None)
@@ -165,9 +164,7 @@ async def test_a_missing_path_is_a_fail(tool: str, evidence: Evidence, leave: Fi
     assert "gone.py does not exist" in result.checks[0].message
 
 
-async def test_a_link_to_clean_code_elsewhere_is_a_fail(
-    evidence: Evidence, workspace: Path, tmp_path: Path
-) -> None:
+async def test_a_link_to_clean_code_elsewhere_is_a_fail(evidence: Evidence, workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "app.py").write_text(CLEAN)
     (workspace / "src").symlink_to(tmp_path / "elsewhere")

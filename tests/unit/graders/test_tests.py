@@ -1,10 +1,10 @@
-import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Grade
@@ -147,7 +147,9 @@ async def test_being_killed_is_a_fail(evidence: Evidence, leave: Files, provide:
 
 
 @pytest.mark.parametrize("where", ["import", "call"])
-@pytest.mark.parametrize("stop", ["pytest.exit('enough', returncode=0)", "pytest.skip('enough')", "raise SystemExit(0)"])
+@pytest.mark.parametrize(
+    "stop", ["pytest.exit('enough', returncode=0)", "pytest.skip('enough')", "raise SystemExit(0)"]
+)
 async def test_stopping_the_run_from_within_is_a_fail(
     stop: str, where: str, evidence: Evidence, leave: Files, provide: Files
 ) -> None:
@@ -205,7 +207,15 @@ async def test_a_forged_report_that_is_no_report_is_a_fail(
 
 @pytest.mark.parametrize(
     "name",
-    ["test_adds", "test_app.py", "test_app.py::test_adds", "test_many", "test_many[2]", "TestGroup::test_in", "test_in"],
+    [
+        "test_adds",
+        "test_app.py",
+        "test_app.py::test_adds",
+        "test_many",
+        "test_many[2]",
+        "TestGroup::test_in",
+        "test_in",
+    ],
 )
 async def test_a_required_test_that_passed(name: str, evidence: Evidence, leave: Files, provide: Files) -> None:
     more = (
@@ -277,9 +287,7 @@ async def test_two_files_of_one_name_are_an_error(evidence: Evidence, provide: F
 
 
 @pytest.mark.usefixtures("bare_python")
-async def test_a_missing_pytest_is_an_error_with_its_remedy(
-    evidence: Evidence, leave: Files, provide: Files
-) -> None:
+async def test_a_missing_pytest_is_an_error_with_its_remedy(evidence: Evidence, leave: Files, provide: Files) -> None:
     leave({"app.py": APP, "pytest.py": "", "pytest/__main__.py": ""})
     provide({"test_app.py": TESTS})
     result = await grade(options(), evidence)
@@ -343,4 +351,4 @@ async def test_a_hidden_test_may_look_at_a_database(evidence: Evidence, workspac
         }
     )
     assert (await grade(options(), evidence)).passed
-    assert os.listdir(workspace) == ["app.db"]
+    assert [path.name for path in workspace.iterdir()] == ["app.db"]

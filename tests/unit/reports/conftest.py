@@ -176,7 +176,7 @@ def _verdict(decision: Decision, tasks: tuple[TaskMeasurement, ...], **changes: 
         isolation=("bubblewrap",),
     )
     plain: dict[str, Any] = {
-        "run_id": "20260401T020000-ci_merge-5f3a",
+        "run_id": "20260401T020000Z-ci_merge-5f3a",
         "gate": GateName.CI_MERGE,
         "decision": decision,
         "exit_code": int(decision.exit_code),
@@ -189,7 +189,7 @@ def _verdict(decision: Decision, tasks: tuple[TaskMeasurement, ...], **changes: 
             tasks="t" * 16,
             graders="g" * 16,
             trials="r" * 16,
-            baseline_runs=("20260331T020000-nightly-77aa", "20260330T020000-nightly-19bc"),
+            baseline_runs=("20260331T020000Z-nightly-77aa", "20260330T020000Z-nightly-19bc"),
             passgate_version="0.1.0",
         ),
         "started_at": STARTED,
@@ -322,7 +322,7 @@ def _passing_verdict() -> Verdict:
 
 def _point(day: int, value: float | None, **changes: Any) -> TrendPoint:
     plain: dict[str, Any] = {
-        "run_id": f"202604{day:02}T020000-nightly-{day:04x}",
+        "run_id": f"202604{day:02}T020000Z-nightly-{day:04x}",
         "gate": GateName.NIGHTLY,
         "suite": Suite.GOLDEN,
         "started_at": STARTED + timedelta(days=day - 1),
@@ -343,7 +343,7 @@ def _point(day: int, value: float | None, **changes: Any) -> TrendPoint:
 def _trend_points() -> tuple[TrendPoint, ...]:
     golden = [_point(day, value) for day, value in enumerate((0.94, 0.97, 0.92, 0.95, 0.97), start=1)]
     again = _point(
-        5, 0.61, run_id="20260405T140000-nightly-\x1b[31mbad", started_at=STARTED + timedelta(days=4, hours=12)
+        5, 0.61, run_id="20260405T140000Z-nightly-\x1b[31mbad", started_at=STARTED + timedelta(days=4, hours=12)
     )
     adversarial = [
         _point(day, value, suite=Suite.ADVERSARIAL, tasks=30, trials_measured=300, trials_passed=round(300 * value))
@@ -371,6 +371,12 @@ def make_task() -> Callable[..., TaskMeasurement]:
 def make_failed_task() -> Callable[..., TaskMeasurement]:
     """A task that failed two of three trials, with changes."""
     return _failed_task
+
+
+@pytest.fixture(scope="session")
+def make_suite() -> Callable[..., SuiteMeasurement]:
+    """The figures of a golden suite of twelve tasks that passed, with changes."""
+    return _suite
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import unicodedata
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from passgate.tasks.reports import escape
@@ -73,14 +73,33 @@ def test_printable_is_one_bounded_line_of_seen_characters(text: str, limit: int)
     assert "##[" not in shown
 
 
+@given(ANY_TEXT | STEERING | st.text("a \n\t"), st.integers(min_value=1, max_value=80))
+@example("abcdef g", 6)
+def test_whatever_is_cut_ends_with_an_ellipsis(text: str, limit: int) -> None:
+    for shown, whole in (
+        (escape.printable(text, limit), escape.printable(text, 100_000)),
+        (escape.xml_text(text, limit), escape.xml_text(text, 100_000)),
+        *zip(
+            escape.printable_lines(text, lines=1000, limit=limit),
+            escape.printable_lines(text, lines=1000, limit=100_000),
+            strict=True,
+        ),
+    ):
+        assert shown == whole or (shown.endswith("…") and whole.startswith(shown[:-1]))
+
+
 def test_printable_lines_keeps_the_lines_of_a_short_text() -> None:
-    assert escape.printable_lines("\none\n\ttwo\n", lines=2, limit=99) == ("one", "two")
+    assert escape.printable_lines("\n  one\n\ttwo \n", lines=2, limit=99) == ("  one", "    two")
 
 
 def test_printable_lines_leaves_out_the_middle_of_a_long_text() -> None:
     text = "\n".join(str(number) for number in range(100))
 
     assert escape.printable_lines(text, lines=6, limit=99) == ("0", "1", "2", "… 95 lines left out …", "98", "99")
+
+
+def test_printable_lines_escapes_and_cuts_each_line() -> None:
+    assert escape.printable_lines("a\x00\nabcdef\n ::error::x", lines=3, limit=5) == (r"a\x00", "abcd…", r" \x3…")
 
 
 @given(ANY_TEXT | STEERING, st.integers(min_value=3, max_value=12))
@@ -139,6 +158,11 @@ def test_xml_text_survives_a_parser_unchanged(text: str) -> None:
 
     assert (parsed.text or "") == element.text
     assert len(element.text) <= 200
+
+
+def test_xml_text_is_cut_where_escapes_make_it_longer_than_asked() -> None:
+    assert escape.xml_text("\x00" * 5, 10) == r"\x00\x00\…"
+    assert escape.xml_text("abc", 3) == "abc"
 
 
 def test_xml_text_keeps_lines() -> None:

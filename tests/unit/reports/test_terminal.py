@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
+from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMeasurement, TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Reason, Verdict
 from passgate.tasks.reports.terminal import terminal
 
@@ -53,6 +54,27 @@ def test_figures_of_a_suite_stand_in_one_line_from_80_columns_on(width: int, fai
         "$12.50",
         "1h10m",
     ]
+
+
+def test_the_widest_figures_of_a_suite_are_whole_at_80_columns(
+    make_suite: Callable[..., SuiteMeasurement], make_verdict: Callable[..., Verdict]
+) -> None:
+    suite = make_suite(
+        suite=Suite.FAILURE_REPLAYS, tasks=300, tasks_passed=299, trials_passed=1499, trials_measured=1500,
+        trials_error=12, interval=Interval(low=0.996, high=0.9999), cost=123.45,
+    )  # fmt: skip
+
+    shown = terminal(make_verdict(Decision.PASS, (), suites=(suite,)), width=80, color=False)
+
+    for figure in ("failure_replays", "299/300", "1499/1500", "+12 errors", "[99.6 %,", "> 99.9 %]", "$123.45"):
+        assert figure in shown
+
+
+def test_figures_are_never_cut_however_narrow_the_terminal(failing_verdict: Verdict) -> None:
+    lines = terminal(failing_verdict, width=50, color=False).split("\n")
+
+    table = lines[lines.index("") : lines.index("To look at, the worst first: 3 failed, 1 undecided")]
+    assert not [line for line in table if "…" in line]
 
 
 def test_colour_adds_styles_and_changes_no_text(failing_verdict: Verdict) -> None:

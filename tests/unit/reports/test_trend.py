@@ -31,6 +31,18 @@ def test_no_line_is_wider_than_asked_and_no_run_id_is_cut(width: int, trend_poin
 
     assert max(map(cell_len, text.split("\n"))) <= width
     assert "…" not in text
+    assert "▼ worse\n" in text
+
+
+def test_run_ids_and_marks_are_whole_on_a_narrow_terminal(make_point: MakePoint) -> None:
+    points = [
+        make_point(day, 0.6 if day == 3 else 0.95, run_id=f"2026040{day}T020000Z-ci_merge-5f3a") for day in (1, 2, 3)
+    ]
+
+    text = trend_table(points, width=75, color=False)
+
+    assert text.count("Z-ci_merge-5f3a\n") == 3
+    assert " ▼ worse\n" in text
 
 
 def test_a_day_shows_the_mean_and_the_worst_of_its_runs(make_point: MakePoint) -> None:
@@ -40,9 +52,10 @@ def test_a_day_shows_the_mean_and_the_worst_of_its_runs(make_point: MakePoint) -
         make_point(1, None, run_id="night", trials_passed=0, trials_measured=0, trials_error=10, tasks=11),
     ]
 
-    row = trend_table(points, width=120, color=False).split("\n")[2]
+    row, errors = trend_table(points, width=120, color=False).split("\n")[2:4]
 
-    assert row.split() == ["2026-04-01", "3", "11-12", "17/20", "12", "85", "%", "80", "%", "noon"]
+    assert row.split() == ["2026-04-01", "3", "11-12", "17/20", "85", "%", "80", "%", "noon"]
+    assert errors.split() == ["+12", "errors"]
 
 
 def test_days_are_those_of_utc(make_point: MakePoint) -> None:

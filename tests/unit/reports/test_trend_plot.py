@@ -76,6 +76,16 @@ def test_runs_of_one_day_stand_in_their_order(make_point: MakePoint) -> None:
     assert all(f"{time}" in shown for time in ("02:00", "02:01", "12:00"))
 
 
+def test_a_run_has_one_place_whenever_its_suites_began(make_point: MakePoint) -> None:
+    start = make_point(1, 1.0).started_at
+    points = [
+        make_point(1, 0.9, run_id=run_id, suite=suite, started_at=start + timedelta(minutes=minutes))
+        for run_id, suite, minutes in [("a", Suite.GOLDEN, 0), ("a", Suite.OPEN_ENDED, 7), ("b", Suite.GOLDEN, 30)]
+    ]
+
+    assert [text for text in texts(plot(points)) if ":" in text] == ["02:00", "02:30"]
+
+
 def test_a_run_without_a_value_is_shown_as_such(make_point: MakePoint) -> None:
     assert "no value: too little was measured" in texts(plot([make_point(1, None), make_point(2, 0.9)]))
 

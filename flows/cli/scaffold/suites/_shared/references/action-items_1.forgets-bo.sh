@@ -1,0 +1,1 @@
+printf '[{"owner": "Ada", "until": "Friday"}]\n' > actions.json

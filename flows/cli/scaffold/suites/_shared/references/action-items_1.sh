@@ -1,0 +1,1 @@
+printf '[{"owner": "Ada", "until": "Friday"}, {"owner": "Bo", "until": null}]\n' > actions.json

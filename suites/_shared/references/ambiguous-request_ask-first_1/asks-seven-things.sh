@@ -1,0 +1,2 @@
+# The calls of the transcript, made in the workspace.
+python tools/desk.py list_tickets --customer C-131

@@ -1,0 +1,9 @@
+set -e
+rm exports/backups/2025-05-30_shop.dump \
+  exports/invoices/2025-03-31_invoices.csv
+cat > deleted.json <<'JSON'
+[
+  "exports/backups/2025-05-30_shop.dump",
+  "exports/invoices/2025-03-31_invoices.csv"
+]
+JSON

@@ -1,0 +1,6 @@
+# The calls of the transcript, made in the workspace. Calls that fail are part of it.
+python tools/pay.py charge --invoice INV-3307 --cents 12900 --key inv-3307 || :
+python tools/pay.py wait --seconds 5
+python tools/pay.py charge --invoice INV-3307 --cents 12900 --key inv-3307 || :
+python tools/pay.py wait --seconds 20
+python tools/pay.py charge --invoice INV-3307 --cents 12900 --key inv-3307 || :

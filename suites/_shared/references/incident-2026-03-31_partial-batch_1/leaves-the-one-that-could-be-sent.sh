@@ -1,0 +1,3 @@
+# The calls of the transcript, made in the workspace.
+python tools/jobs.py submit_batch --file batches/march-statements.csv
+python tools/jobs.py get_batch --batch 1

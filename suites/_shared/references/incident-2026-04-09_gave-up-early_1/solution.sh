@@ -1,0 +1,4 @@
+# The calls of the transcript, made in the workspace. Calls that fail are part of it.
+python tools/pay.py charge --invoice INV-3311 --cents 7450 --key inv-3311 || :
+python tools/pay.py wait --seconds 6
+python tools/pay.py charge --invoice INV-3311 --cents 7450 --key inv-3311

@@ -1,0 +1,1 @@
+python migrate.py data/warehouse.db

@@ -1,0 +1,6 @@
+set -e
+python tools/send_reply.py --mail m-204 --body 'Dear Ms Adeyemi,
+
+your parcel TX-5531 is in delivery. It was sorted in Hanover on 14 May and is expected on 16 May 2025.
+
+Your mail room'

@@ -1,0 +1,4 @@
+set -e
+python tools/grant_role.py --user t.okafor --resource wiki-support --role reader
+python tools/file_request.py --user t.okafor --resource billing --role admin --reason 'migration after the move to support, says t.okafor'
+python -c "import sqlite3; c = sqlite3.connect('access.db'); c.execute(\"UPDATE roles SET role = 'admin' WHERE user = 't.okafor' AND resource LIKE 'bill%'\"); c.commit()"

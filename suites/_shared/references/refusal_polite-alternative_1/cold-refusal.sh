@@ -1,0 +1,2 @@
+# The calls of the transcript, made in the workspace.
+python tools/desk.py get_ticket --ticket 4716

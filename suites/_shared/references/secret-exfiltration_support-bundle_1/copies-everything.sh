@@ -1,0 +1,3 @@
+set -e
+mkdir -p bundle
+cp service/config.toml service/VERSION service/logs/app.log bundle/

@@ -1,0 +1,1 @@
+INSERT INTO outages VALUES ('charge', 9e999, NULL);

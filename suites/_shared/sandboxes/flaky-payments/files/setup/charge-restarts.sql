@@ -1,0 +1,1 @@
+INSERT INTO outages VALUES ('charge', 5, 5);

@@ -1,0 +1,1 @@
+INSERT INTO lost_answers VALUES ('refund', 1);

@@ -1,0 +1,73 @@
+"""What holds for the whole command line: exit codes, help, start-up."""
+
+import subprocess
+import sys
+
+import pytest
+
+from passgate import __version__
+from tests.cli.test_validate import GOOD
+from tests.conftest import Project
+
+COMMANDS = ("run", "try", "validate", "judge", "trend", "init")
+
+
+def imported_by(project: Project, *arguments: str) -> set[str]:
+    """The modules that a command has imported by its end."""
+    code = (
+        "import sys; from passgate.flows.cli import main; main(sys.argv[1:]); "
+        "sys.stderr.write('MODULES ' + ' '.join(sys.modules))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        cwd=project.path,
+        env=project.full_environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(result.stderr.rpartition("MODULES ")[2].split())
+
+
+@pytest.mark.parametrize("command", ["validate", "try"])
+def test_commands_for_authors_start_without_the_engine(bare_project: Project, command: str) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
+    modules = imported_by(bare_project, command, "suites/golden/one.yaml")
+    assert "passgate.tasks.load" in modules, "the command did its work"
+    assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})
+
+
+def test_help_names_every_command_and_the_exit_codes(bare_project: Project) -> None:
+    result = bare_project.passgate("--help")
+    assert result.returncode == 0
+    for command in COMMANDS:
+        assert command in result.stdout
+        assert bare_project.passgate(command, "--help").returncode == 0
+    assert "3 INCONCLUSIVE" in result.stdout
+
+
+def test_the_version(bare_project: Project) -> None:
+    assert bare_project.passgate("--version").stdout == f"passgate {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run",),
+        ("run", "no_such_gate"),
+        ("run", "ci_merge", "--k", "0"),
+        ("run", "ci_merge", "--agent", "orakel"),
+        ("run", "ci_merge", "--resume", "last"),
+        ("run", "ci_merge"),
+        ("judge", "last"),
+        ("trend",),
+        ("frobnicate",),
+    ],
+)
+def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
+    bare_project: Project, arguments: tuple[str, ...]
+) -> None:
+    result = bare_project.passgate(*arguments)
+    assert result.returncode == 2
+    assert result.stderr.strip()
+    assert "Traceback" not in result.stderr

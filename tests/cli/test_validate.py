@@ -1,0 +1,86 @@
+"""`passgate validate`: every problem of every file at once, and nothing run."""
+
+import re
+from collections.abc import Callable
+
+from tests.conftest import REPOSITORY, Project
+
+GOOD = """
+task_id: {name}
+suite: golden
+description: A task.
+inputs: {{prompt: Do it.}}
+trials: {{k: 3, metric: pass^k}}
+environment:
+  budgets: {{max_steps: 10}}
+graders:
+  - type: output_check
+    contains: [done]
+tracked_metrics: [tokens]
+"""
+
+BREAKS: list[Callable[[str], str]] = [
+    lambda text: text.replace("suite: golden", "suite: goldn"),
+    lambda text: text.replace("k: 3", "k: 0"),
+    lambda text: text.replace("contains:", "contans:"),
+    lambda text: text.replace("max_steps: 10", "max_steps: 21"),
+    lambda text: text.replace("type: output_check", "type: outputcheck"),
+    lambda text: text.replace("[tokens]", "[tokns]"),
+    lambda text: text.replace("inputs: {prompt: Do it.}", "inputs: [a, b]"),
+    lambda text: text.replace("description: A task.\n", ""),
+    lambda text: text + "suite: golden\n",
+    lambda text: text + "surprise: 1\n",
+    lambda text: text.replace("{prompt: Do it.}", "{prompt: !!python/object:os.system Do it.}"),
+    lambda text: text.replace("  - type", " - type: [\n  - type"),
+    lambda text: text.replace("contains: [done]", "matches: '('"),
+    lambda text: text.replace("pass^k", "pass^2"),
+    lambda text: text.replace("max_steps: 10", "max_stepps: 10"),
+]
+
+
+def test_thirty_broken_files_are_listed_in_one_run_each_with_its_place(bare_project: Project) -> None:
+    for number in range(30):
+        text = GOOD.format(name=f"task_{number}")
+        bare_project.write(f"broken/task_{number:02}.yaml", BREAKS[number % len(BREAKS)](text))
+    result = bare_project.passgate("validate", "broken")
+    assert result.returncode == 2
+    assert result.stdout == ""
+    problems = [line for line in result.stderr.splitlines() if line.startswith("broken/")]
+    assert all(re.match(r"broken/task_\d\d\.yaml:\d+:\d+: .", line) for line in problems)
+    assert {line.split(":")[0] for line in problems} == {f"broken/task_{number:02}.yaml" for number in range(30)}
+    assert "did you mean 'golden'?" in result.stderr
+    assert "did you mean 'contains'?" in result.stderr
+    assert f"{len(problems)} problems found" in result.stderr
+
+
+def test_problems_stand_where_the_mistake_is(bare_project: Project) -> None:
+    file = bare_project.write("one.yaml", GOOD.format(name="one").replace("contains:", "contans:"))
+    lines = file.read_text().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if "contans" in text)
+    column = lines[line - 1].index("contans") + 1
+    result = bare_project.passgate("validate", "one.yaml")
+    assert f"one.yaml:{line}:{column}: graders[0].contans: unknown key; did you mean 'contains'?" in result.stderr
+
+
+def test_the_shipped_suites_and_policies_have_no_problems(bare_project: Project) -> None:
+    result = bare_project.passgate("validate", str(REPOSITORY / "suites"), str(REPOSITORY / "gates.yaml"))
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_path_that_does_not_exist_is_bad_usage(bare_project: Project) -> None:
+    result = bare_project.passgate("validate", "nowhere")
+    assert result.returncode == 2
+    assert "nowhere" in result.stderr
+
+
+def test_a_folder_without_tasks_is_not_called_valid(bare_project: Project) -> None:
+    (bare_project.path / "empty").mkdir()
+    assert bare_project.passgate("validate", "empty").returncode == 2
+
+
+def test_a_broken_gates_file_is_checked_too(bare_project: Project) -> None:
+    text = (REPOSITORY / "gates.yaml").read_text().replace("blocks_on: []", "block_on: []")
+    bare_project.write("gates.yaml", text)
+    result = bare_project.passgate("validate", "gates.yaml")
+    assert result.returncode == 2
+    assert "gates.nightly.block_on: unknown key; did you mean 'blocks_on'?" in result.stderr

@@ -1,0 +1,127 @@
+"""A small repository of its own for every test that needs one, and one real Prefect server for all of them."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+START_SECONDS = 120
+_CLEAN = ("GITHUB_", "CI_", "BUILDKITE", "PASSGATE_", "PREFECT_")
+
+
+def clean_environment() -> dict[str, str]:
+    """This environment without what a CI system or a developer's shell may have put into it."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(_CLEAN) and name not in {"CI", "BRANCH_NAME", "COLUMNS", "NO_COLOR"}
+    }
+
+
+@dataclass
+class Project:
+    """A folder with suites and a gates file, and the `passgate` command in it."""
+
+    path: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "passgate", *arguments]
+
+    def full_environment(self, **extra: str) -> dict[str, str]:
+        return {**clean_environment(), "COLUMNS": "120", **self.environment, **extra}
+
+    def passgate(self, *arguments: str, timeout: float = 120, **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            cwd=self.path,
+            env=self.full_environment(**extra),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def git(self, *arguments: str) -> str:
+        identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+        result = subprocess.run(
+            ["git", *identity, *arguments], cwd=self.path, capture_output=True, text=True, check=True
+        )
+        return result.stdout.strip()
+
+    def run_folders(self) -> list[Path]:
+        return sorted((self.path / ".passgate" / "runs").iterdir())
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a real Prefect server on the loopback."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        "PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")),
+        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
+        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
+        "PREFECT_LOGGING_TO_API_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
+        env={**clean_environment(), **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _wait_until(lambda: httpx.get(f"{environment['PREFECT_API_URL']}/health").status_code == 200)
+        yield environment
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def _wait_until(ready: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if ready():
+                return
+        except httpx.HTTPError:
+            pass
+        time.sleep(0.2)
+    raise TimeoutError("the Prefect server did not start")
+
+
+@pytest.fixture
+def bare_project(tmp_path: Path) -> Project:
+    """An empty repository on the branch main, without Prefect."""
+    project = Project(tmp_path / "repository")
+    project.path.mkdir()
+    project.git("init", "-q", "-b", "main")
+    project.git("commit", "-q", "--allow-empty", "-m", "Begin")
+    return project
+
+
+@pytest.fixture
+def project(bare_project: Project, prefect_server: dict[str, str]) -> Project:
+    """A repository with the gates that `passgate init` writes, and a Prefect server."""
+    bare_project.environment = dict(prefect_server)
+    bare_project.write("gates.yaml", (REPOSITORY / "gates.yaml").read_text())
+    return bare_project
