@@ -78,6 +78,12 @@ class StorageError(PassgateError):
     exit_code = ExitCode.INCONCLUSIVE
 
 
+class EngineError(PassgateError):
+    """Prefect could not be reached or broke down, before or after the verdict."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
 class MeasurementError(PassgateError):
     """A trial could not be measured, through no fault of the agent. `transient` ones are tried again."""
 

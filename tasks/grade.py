@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from passgate.tasks.budgets.limits import overruns
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Grade
@@ -30,7 +31,14 @@ def status_of(
     What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
     when another grader could not measure. Raises `MeasurementError` when a budget cannot be checked.
     """
-    failures = [*_bad_end(transcript), *overruns(task.budgets, metrics, transcript), *_failures(grades)]
+    ended, failed = _bad_end(transcript), _failures(grades)
+    try:
+        over = overruns(task.budgets, metrics, transcript)
+    except MeasurementError:
+        if not ended and not failed:
+            raise
+        over = ()
+    failures = [*ended, *over, *failed]
     if failures:
         return TrialStatus.FAILED, "; ".join(failures)
     errors = [f"{grade.name}: {grade.error}" for grade in grades if grade.error is not None]

@@ -9,10 +9,9 @@ import typer
 from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import app
+from passgate.flows.cli.terminal import LONGEST_MESSAGE, warn
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
 from passgate.tasks.reports.escape import printable
-
-_LONGEST_MESSAGE = 20_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         result = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
     except TyperException as error:
-        _complain(f"{error.format_message()} (see `passgate --help`)")
+        warn(f"{error.format_message()} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
     except BaseExceptionGroup as group:
         return _answer(_first_known(group))
@@ -32,22 +31,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(error: BaseException) -> int:
     if isinstance(error, typer.Abort | KeyboardInterrupt):
-        _complain("interrupted; a run is carried on with `--resume last`")
+        warn("interrupted; a run is carried on with `--resume last`")
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
         for problem in error.problems:
-            sys.stderr.write(printable(str(problem), _LONGEST_MESSAGE) + "\n")
+            sys.stderr.write(printable(str(problem), LONGEST_MESSAGE) + "\n")
         count = len(error.problems)
-        _complain(f"{count} problem{'s' if count != 1 else ''} found, nothing was run")
+        warn(f"{count} problem{'s' if count != 1 else ''} found, nothing was run")
         return error.exit_code
     if isinstance(error, PassgateError):
-        _complain(str(error))
+        warn(str(error))
         return error.exit_code
     with tempfile.NamedTemporaryFile(
         "w", prefix="passgate-bug-", suffix=".txt", delete=False, encoding="utf-8"
     ) as file:
         traceback.print_exception(error, file=file)
-    _complain(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
+    warn(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
 
 
@@ -61,7 +60,3 @@ def _leaves(error: BaseException) -> list[BaseException]:
     if isinstance(error, BaseExceptionGroup):
         return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
     return [error]
-
-
-def _complain(message: str) -> None:
-    sys.stderr.write(f"passgate: {printable(message, _LONGEST_MESSAGE)}\n")

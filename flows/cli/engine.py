@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from passgate.tasks.errors import EngineError
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 
@@ -21,11 +22,15 @@ _SETTINGS = {
 
 
 async def run_gate(gate: GateName, request: RunRequest) -> BaseException | None:
-    """Run a gate's flow; gives the exception of one that ended without a verdict."""
+    """Run a gate's flow; gives what went wrong beside the gate itself, if anything did."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
-    flow = _flow(gate)
-    state = await flow(request, return_state=True)
+    try:
+        state = await _flow(gate)(request, return_state=True)
+    except Exception as error:  # noqa: BLE001 - the flow's own errors are in its state, so this is Prefect's
+        server = os.environ.get("PREFECT_API_URL", "")
+        remedy = f"check PREFECT_API_URL ({server}) or unset it" if server else "a run is resumed with --resume last"
+        return EngineError(f"Prefect broke down: {error}; {remedy}")
     failure = await state.aresult(raise_on_failure=False) if not state.is_completed() else None
     return failure if isinstance(failure, BaseException) else None
 

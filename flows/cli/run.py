@@ -48,7 +48,8 @@ def run(
 async def _run(gate: GateName, request: "RunRequest") -> int:
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.terminal import color, say, warn, width
+    from passgate.tasks.errors import EngineError
     from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.prepare import prepare
     from passgate.tasks.reports.annotations import github_annotations
@@ -61,7 +62,9 @@ async def _run(gate: GateName, request: "RunRequest") -> int:
         failure = await run_gate(plan.gate, request.model_copy(update={"run": plan.run_id}))
     verdict = folder.read_verdict()
     if verdict is None:
-        raise failure or RuntimeError("the flow ended without a verdict")
+        raise failure or EngineError("Prefect ended the flow without a verdict")
+    if isinstance(failure, EngineError):
+        warn(f"the verdict stands, but {failure}")
     say(terminal(verdict, width=width(), color=color()))
     say(f"artifacts  {folder.shown}")
     if os.environ.get("GITHUB_ACTIONS") == "true":

@@ -5,6 +5,9 @@ import os
 import shutil
 import sys
 
+from passgate.tasks.reports.escape import printable
+
+LONGEST_MESSAGE = 20_000
 _NARROWEST, _WIDEST = 60, 140
 
 
@@ -24,3 +27,8 @@ def say(text: str) -> None:
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
+
+
+def warn(message: str) -> None:
+    """Print to standard error, in one line that no message can break out of."""
+    sys.stderr.write(f"passgate: {printable(message, LONGEST_MESSAGE)}\n")

@@ -11,7 +11,7 @@ from typing import Self
 
 from passgate.tasks.agents.interface import AgentSandbox
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -56,9 +56,15 @@ class CliAgent:
             environment=_environment(values),
             network=sandbox.network,
         )
-        reported = read_transcript_file(Path(values["transcript_file"]))
-        transcript = reported or transcript_of(result.stdout.strip())
         end, detail = _end(result)
+        try:
+            reported = read_transcript_file(Path(values["transcript_file"]))
+        except MeasurementError:
+            # An agent that was cut off while it wrote has failed for certain.
+            if end is EndReason.COMPLETED:
+                raise
+            reported = None
+        transcript = reported or transcript_of(result.stdout.strip())
         return transcript.model_copy(update={"end": end, "detail": detail})
 
 

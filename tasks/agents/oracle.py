@@ -8,8 +8,9 @@ from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
+_NO_MODEL = Usage(tokens_in=0, tokens_out=0, cost_usd=0.0)
 _CLOSING = "The reference solution is in place."
 
 
@@ -17,7 +18,7 @@ class NopAgent:
     """Does nothing and says nothing."""
 
     async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
-        return Transcript(messages=(Message(role="user", content=task.prompt),))
+        return Transcript(messages=(Message(role="user", content=task.prompt),), usage=_NO_MODEL)
 
 
 class OracleAgent:
@@ -84,4 +85,5 @@ def _transcript(task: EvalTask, calls: list[ToolCall]) -> Transcript:
             Message(role="assistant", content=_CLOSING),
         ),
         output=_CLOSING,
+        usage=_NO_MODEL,
     )

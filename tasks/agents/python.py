@@ -40,29 +40,34 @@ class PythonAgent:
             sys.path.insert(0, str(Path.cwd()))
         try:
             function = getattr(importlib.import_module(module_name), function_name)
-        except (ImportError, AttributeError, SyntaxError) as error:
-            raise UsageError(f"the agent python:{target} cannot be imported: {error}") from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise UsageError(f"the agent python:{target} cannot be imported: {reason}") from error
         if not callable(function):
             raise UsageError(f"the agent python:{target} is not a function")
         return cls(function)
 
     async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
         """See `Agent.run`."""
-        call = self._call(attempt_of(task, trial, sandbox))
+        answer = asyncio.wrap_future(self._call(attempt_of(task, trial, sandbox)))
         try:
-            answer = await asyncio.wait_for(asyncio.wrap_future(call), seconds)
-        except TimeoutError:
+            done, _ = await asyncio.wait([answer], timeout=seconds)
+        finally:
+            answer.cancel()
+        if not done:
             return _ended(task, EndReason.TIMED_OUT, "")
-        except MeasurementError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the agent raises is the agent's failure
-            return _ended(task, EndReason.CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL])
-        return transcript_of(answer)
+        if answer.cancelled():
+            return _ended(task, EndReason.CRASHED, "it cancelled itself")
+        error = answer.exception()
+        if error is None:
+            return transcript_of(answer.result())
+        if isinstance(error, MeasurementError):
+            raise error
+        return _ended(task, EndReason.CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL])
 
     def _call(self, attempt: Attempt) -> "Future[Any]":
         if inspect.iscoroutinefunction(self._function):
-            coroutine: Coroutine[Any, Any, Any] = self._function(attempt)
-            return asyncio.run_coroutine_threadsafe(coroutine, self._own_loop())
+            return asyncio.run_coroutine_threadsafe(_contained(self._function, attempt), self._own_loop())
         future: Future[Any] = Future()
         threading.Thread(target=_into, args=(future, self._function, attempt), daemon=True).start()
         return future
@@ -72,6 +77,14 @@ class PythonAgent:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, daemon=True, name="agents").start()
         return self._loop
+
+
+async def _contained(function: Callable[[Attempt], Coroutine[Any, Any, Any]], attempt: Attempt) -> Any:
+    """The agent's answer. An exit of the agent must not end the loop that all agents share."""
+    try:
+        return await function(attempt)
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(repr(error)) from error
 
 
 def _into(future: "Future[Any]", function: Callable[[Attempt], Any], attempt: Attempt) -> None:
@@ -84,4 +97,5 @@ def _into(future: "Future[Any]", function: Callable[[Attempt], Any], attempt: At
 
 
 def _ended(task: EvalTask, end: EndReason, detail: str) -> Transcript:
-    return Transcript(messages=(Message(role="user", content=task.prompt),), complete=False, end=end, detail=detail)
+    said = detail.encode("utf-8", "replace").decode("utf-8")
+    return Transcript(messages=(Message(role="user", content=task.prompt),), complete=False, end=end, detail=said)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Message, Transcript
@@ -27,12 +28,13 @@ def read_transcript_file(file: Path) -> Transcript | None:
 def transcript_of(value: Any) -> Transcript:
     """A transcript from what an agent gave: a `Transcript`, its JSON, or the answer as text.
 
-    Raises `MeasurementError` for anything else.
+    Raises `MeasurementError` for anything else, and for a transcript that cannot be recorded.
     """
     if isinstance(value, Transcript):
-        return value
+        return _recordable(value)
     if isinstance(value, str):
-        return Transcript(messages=(Message(role="assistant", content=value),), output=value, complete=False)
+        answer = value.encode("utf-8", "replace").decode("utf-8")
+        return Transcript(messages=(Message(role="assistant", content=answer),), output=answer, complete=False)
     if not isinstance(value, dict):
         raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
     try:
@@ -41,7 +43,18 @@ def transcript_of(value: Any) -> Transcript:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise MeasurementError(f"not a transcript: {where}: {first['msg']}") from error
+    _recordable(transcript)
     return transcript if transcript.output else transcript.model_copy(update={"output": _last_words(transcript)})
+
+
+def _recordable(transcript: Transcript) -> Transcript:
+    """The same transcript, once it is sure that JSON can hold it: no half characters, no endless nesting."""
+    try:
+        # The journal nests it deeper.
+        from_json(f"[[{transcript.model_dump_json()}]]")
+    except (ValueError, RecursionError) as error:
+        raise MeasurementError(f"the transcript cannot be recorded: {error}") from error
+    return transcript
 
 
 def _last_words(transcript: Transcript) -> str:

@@ -9,10 +9,9 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) -> tuple[str, ...]:
     """A line for every budget that was overrun.
 
-    Raises `MeasurementError` when there is a cost budget and the cost is not known: unknown is not free.
+    Raises `MeasurementError` when none is certain, there is a cost budget and the cost is not known: unknown is
+    not free.
     """
-    if budgets.max_cost_usd is not None and metrics.cost is None and transcript.messages:
-        raise MeasurementError("the task has a cost budget and the agent does not report its cost")
     used = {
         "max_steps": (metrics.steps, budgets.max_steps),
         "max_tool_calls": (metrics.tool_call_count, budgets.max_tool_calls),
@@ -25,5 +24,8 @@ def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) ->
         if value is not None and limit is not None and value > limit
     ]
     if transcript.end is EndReason.TIMED_OUT:
-        lines.append(f"over budget: max_seconds is {budgets.max_seconds:g} and the agent was still running")
+        limit = "" if budgets.max_seconds is None else f"max_seconds is {budgets.max_seconds:g} and "
+        lines.append(f"over budget: {limit}the agent was still running")
+    if not lines and budgets.max_cost_usd is not None and metrics.cost is None and transcript.messages:
+        raise MeasurementError("the task has a cost budget and the agent does not report its cost")
     return tuple(lines)

@@ -8,8 +8,8 @@ from jsonschema import Draft202012Validator
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.rules import SANDBOXES, Surroundings, findings
-from passgate.tasks.formats.schema_check import check_schema, schema_validator
+from passgate.tasks.formats.rules import SANDBOXES, Surroundings, findings, sandbox_names
+from passgate.tasks.formats.schema_check import check_schema, schema_validator, validated
 from passgate.tasks.model.metrics import METRIC_GROUPS
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics
@@ -31,10 +31,9 @@ class TaskReader:
         document = read_document(file, shown_path(file, self._working_folder))
         if document.problems:
             return document.problems
-        problems = check_schema(document, self._validator)
-        if problems:
-            return problems
-        task = TaskFile.model_validate(document.data)
+        task = validated(TaskFile, document, self._validator)
+        if isinstance(task, list):
+            return task
         around = Surroundings(file.absolute(), self._suites_folder, self._policy)
         problems = [document.problem(path, message) for path, message in findings(task, around)]
         problems += self._sandbox_problems(task.environment.sandbox)
@@ -42,13 +41,13 @@ class TaskReader:
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
-        file = self._suites_folder / SANDBOXES / (name or "") / "sandbox.yaml"
-        if name is None or not file.is_file():
+        if name is None or name not in sandbox_names(self._suites_folder):
             return []
-        if name not in self._sandboxes:
+        file = self._suites_folder / SANDBOXES / name / "sandbox.yaml"
+        if name not in self._sandboxes and file.is_file():
             document = read_document(file, shown_path(file, self._working_folder))
             self._sandboxes[name] = document.problems or check_schema(document, schema_validator("sandbox"))
-        return self._sandboxes[name]
+        return self._sandboxes.get(name, [])
 
     def _normalised(self, task: TaskFile, document: Document) -> EvalTask:
         suite = self._policy.suites[task.suite]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.schema_check import check_schema, schema_validator
+from passgate.tasks.formats.schema_check import schema_validator, validated
 from passgate.tasks.model.policy import Policy, Rule
 
 
@@ -13,10 +13,9 @@ def read_policy(file: Path, name: str) -> Policy | list[Problem]:
     document = read_document(file, name)
     if document.problems:
         return document.problems
-    problems = check_schema(document, schema_validator("gates"))
-    if problems:
-        return problems
-    policy = Policy.model_validate(document.data)
+    policy = validated(Policy, document, schema_validator("gates"))
+    if isinstance(policy, list):
+        return policy
     return _findings(policy, document) or policy
 
 

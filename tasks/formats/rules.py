@@ -76,10 +76,15 @@ def _environment(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
     name = task.environment.sandbox
     if name is None:
         return
-    folder = around.suites_folder / SANDBOXES
-    known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+    known = sandbox_names(around.suites_folder)
     if name not in known:
         yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
+
+
+def sandbox_names(suites_folder: Path) -> list[str]:
+    """The named sandboxes of a suites folder."""
+    folder = suites_folder / SANDBOXES
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:
@@ -126,10 +131,15 @@ def _solution(solution: Solution, path: DocumentPath, root: Path) -> Iterator[Fi
 
 def _path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
     """A path of a task must exist inside the suites folder."""
-    target = (root / name).resolve()
+    try:
+        target = (root / name).resolve()
+        exists = target.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        yield path, f"{name[:100]!r} is not a path: {getattr(error, 'strerror', None) or error}"
+        return
     if not target.is_relative_to(root.resolve()):
         yield path, f"{name!r} leaves the suites folder"
-    elif not target.exists():
+    elif not exists:
         neighbours = [entry.name for entry in target.parent.iterdir()] if target.parent.is_dir() else []
         close = difflib.get_close_matches(target.name, neighbours, n=1)
         yield (
@@ -215,11 +225,9 @@ def _argument_rule(rule: ArgumentRule, index: int) -> Iterator[Finding]:
 
 
 def _output_check(grader: OutputCheck, root: Path) -> Iterator[Finding]:
-    if not grader.model_fields_set & {"equals", "contains", "not_contains", "matches", "json_schema"}:
-        yield (
-            (),
-            "this grader cannot fail: give at least one of equals, contains, not_contains, matches, json_schema",
-        )
+    keys = ("equals", "contains", "not_contains", "matches", "json_schema")
+    if all(getattr(grader, key) in (None, ()) for key in keys):
+        yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
     yield from _pattern(("matches",), grader.matches)
     if grader.json_schema is not None:
         try:

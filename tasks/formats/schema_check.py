@@ -4,10 +4,12 @@ import difflib
 import json
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from pydantic import BaseModel
+from pydantic import ValidationError as ModelError
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath
@@ -21,6 +23,9 @@ _TYPE_NAMES = {
     "boolean": "true or false",
     "null": "nothing",
 }
+
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 def schema_validator(name: str) -> Draft202012Validator:
@@ -39,6 +44,18 @@ def check_schema(document: Document, validator: Draft202012Validator) -> list[Pr
     return list(dict.fromkeys(problems))
 
 
+def validated(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
+    """The document as a model, or everything that is wrong with it."""
+    problems = check_schema(document, validator)
+    if problems:
+        return problems
+    try:
+        return model.model_validate(document.data)
+    except ModelError as error:
+        # The schema has no bound where the model has one: numbers that do not fit into a machine's word.
+        return [document.problem(found["loc"], found["msg"]) for found in error.errors()]
+
+
 def nearest(name: object, known: Sequence[str]) -> str:
     """`; did you mean 'x'?` for a misspelt name, else the names there are."""
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
@@ -53,7 +70,9 @@ def _problems(document: Document, error: ValidationError, path: DocumentPath) ->
         known = list(schema.get("properties", {}))
         for key in instance:
             if key not in known:
-                yield document.problem((*path, key), f"unknown key{nearest(key, known)}", at_key=True)
+                yield _unknown_key(document, (*path, key), known)
+    elif "propertyNames" in error.relative_schema_path and kind == "enum":
+        yield _unknown_key(document, (*path, str(instance)), _any(error.validator_value))
     elif kind == "required":
         # jsonschema reports one missing key at a time and names it only in its message.
         for key in _any(error.validator_value):
@@ -63,6 +82,10 @@ def _problems(document: Document, error: ValidationError, path: DocumentPath) ->
         yield from _branch_problems(document, error, path)
     else:
         yield document.problem(path, _message(error, kind))
+
+
+def _unknown_key(document: Document, path: DocumentPath, known: Sequence[str]) -> Problem:
+    return document.problem(path, f"unknown key{nearest(path[-1], known)}", at_key=True)
 
 
 def _branch_problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:
@@ -81,13 +104,17 @@ def _branch_problems(document: Document, error: ValidationError, path: DocumentP
     elif meant and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
         keys = [str(_any(errors[0].validator_value)[0]) for errors in meant]
         yield document.problem(path, f"one of these keys is needed: {', '.join(keys)}")
+    elif meant:
+        # Forms of one type: the last is the widest.
+        for inner in meant[-1]:
+            yield from _problems(document, inner, (*path, *inner.relative_path))
     else:
-        expected = [
+        expected = dict.fromkeys(
             str(_TYPE_NAMES.get(str(inner.validator_value), inner.validator_value))
             for inner_errors in branches.values()
             for inner in inner_errors
             if inner.validator == "type" and not inner.relative_path
-        ]
+        )
         yield document.problem(path, f"expected {' or '.join(expected)}, not {_shown(error.instance)}")
 
 

@@ -26,7 +26,9 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
         for task in measurement.tasks
         if (name := f"{task.suite}/{task.task_id}") in baseline.tasks
     ]
-    times: Figures = [(task.wall_times, before.wall_times) for task, before in pairs if before.wall_times]
+    times: Figures = [
+        (task.wall_times, before.wall_times) for task, before in pairs if before.wall_times and task.wall_times
+    ]
     costs: Figures = [(task.costs, before.costs) for task, before in pairs if before.costs and task.costs]
     found = []
     if times and (limits.latency_p95_increase_pct is not None or limits.latency_p95_increase_ms is not None):

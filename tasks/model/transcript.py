@@ -1,9 +1,14 @@
 """The full record of a trial's conversation, of one shape for every agent."""
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from passgate.tasks.model.base import Frozen
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class ToolCall(Frozen):
@@ -13,15 +18,15 @@ class ToolCall(Frozen):
     arguments: dict[str, Any] = {}
     result: Any = None
     is_error: bool = False
-    duration_ms: float | None = None
+    duration_ms: Amount | None = None
 
 
 class Usage(Frozen):
     """What model calls used; `None` is not known, which is not 0."""
 
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost_usd: float | None = None
+    tokens_in: Tokens | None = None
+    tokens_out: Tokens | None = None
+    cost_usd: Amount | None = None
 
 
 class Message(Frozen):
@@ -31,9 +36,9 @@ class Message(Frozen):
     content: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
-    latency_ms: float | None = None
+    latency_ms: Amount | None = None
     """From the request of a step to its last token."""
-    time_to_first_token: float | None = None
+    time_to_first_token: Amount | None = None
     """Seconds from the request of a step to its first token."""
 
 

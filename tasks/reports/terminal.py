@@ -17,6 +17,7 @@ from passgate.tasks.reports.findings import Finding
 
 _NAME = 200
 _MESSAGE = 500
+_SHORT_MESSAGE = 160
 _FAILURE_LINES = 12
 _REASON_LINES = 4
 _NOTES = 50
@@ -46,7 +47,8 @@ def _run_line(verdict: Verdict) -> RenderableType:
     revision = verdict.revision
     commit = f"commit {revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else ""
     branch = f"branch {revision.branch}" if revision.branch else ""
-    facts = (verdict.run_id, f"agent {verdict.agent}", branch, commit)
+    judge = f"judge: {verdict.judge}" if verdict.judge else ""
+    facts = (verdict.run_id, f"agent {verdict.agent}", judge, branch, commit)
     line = " · ".join(printable(fact, _NAME) for fact in facts if fact)
     return Marked("run", Text(line, "dim"), style="dim")
 
@@ -171,9 +173,9 @@ def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
 def _reason_lines(reason: Reason) -> Iterator[RenderableType]:
     mark, style = _reason_mark(reason)
     yield Marked(mark, Text(_reason_title(reason), style), style=style)
-    if reason.file:
-        yield Marked("│", Text(f"{printable(reason.file, _NAME)}:{reason.line or 1}", "cyan"), style="dim")
-    for line in printable_lines(reason.message, lines=_REASON_LINES, limit=_MESSAGE):
+    # What is wrong with a task stands in full further up.
+    lines, limit = (1, _SHORT_MESSAGE) if reason.task_id else (_REASON_LINES, _MESSAGE)
+    for line in printable_lines(reason.message, lines=_REASON_LINES, limit=limit)[:lines]:
         yield Marked("│", Text(line), style="dim")
 
 

@@ -14,6 +14,8 @@ from typing import Protocol
 
 _PROBE_SECONDS = 10
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
+TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
+"""What a trial's folder holds, and all that its commands may write to."""
 _MAX_KEPT = 256
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
 _LIMITED = ("sh", "-c", 'ulimit -c 0; ulimit -f 2097152; exec "$@"', "sh")
@@ -63,13 +65,15 @@ class Bubblewrap:
             *("--tmpfs", str(_TEMPORARY)),
             *(part for entry in self.kept for part in ("--ro-bind-try", str(entry), str(entry))),
             *(part for folder in self.hidden for part in ("--tmpfs", str(folder))),
-            *("--bind", str(trial_folder), str(trial_folder)),
+            # Each by itself: a mount point can neither be renamed nor replaced by a link to elsewhere.
+            *(part for name in TRIAL_FOLDERS for part in ("--bind-try", *[str(trial_folder / name)] * 2)),
             *("--chdir", str(workspace)),
             "--unshare-pid",
             "--unshare-ipc",
             "--unshare-uts",
             "--die-with-parent",
             "--new-session",
+            *("--cap-drop", "ALL"),  # else root could take all of this back
             *(() if network else ("--unshare-net",)),
         ]
         return [self.executable, *options, "--", *_LIMITED, *command]
@@ -84,7 +88,7 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path) -> Isolation:
     if executable is None:
         return ProcessGroup()
     isolation = Bubblewrap(
-        executable, (*(folder for folder in hidden if folder.is_dir()), run_folder), _kept_entries(run_folder)
+        executable, (*(folder.resolve() for folder in hidden if folder.is_dir()), run_folder), _kept_entries(run_folder)
     )
     probe = isolation.wrap(["true"], trial_folder=run_folder, workspace=run_folder, network=False)
     try:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import ProcessResult, SandboxFile
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.isolation import Isolation, best_isolation
+from passgate.tasks.sandboxes.isolation import TRIAL_FOLDERS, Isolation, best_isolation
 from passgate.tasks.sandboxes.processes import run_process
 
 SANDBOXES = "_shared/sandboxes"
@@ -90,7 +90,7 @@ class Workbench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        _remove(self._folder)
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
@@ -101,7 +101,7 @@ class Workbench:
             await _run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
             yield sandbox
         finally:
-            await asyncio.shield(asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True))
+            await asyncio.shield(asyncio.to_thread(_remove, folder))
 
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         if task.sandbox is None:
@@ -112,13 +112,11 @@ class Workbench:
         return sandbox
 
     def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
-        for name in ("home", "tmp", "scratch"):
+        for name in TRIAL_FOLDERS:
             (folder / name).mkdir(parents=True)
         workspace = folder / "workspace"
-        if template is None:
-            workspace.mkdir()
-        else:
-            shutil.copytree(template, workspace, symlinks=True)
+        if template is not None:
+            shutil.copytree(template, workspace, symlinks=True, dirs_exist_ok=True)
         return TrialSandbox(workspace, folder / "scratch", network, folder, self._isolation, self._processes)
 
     async def _template(self, name: str) -> tuple[Path, SandboxFile]:
@@ -162,6 +160,17 @@ def minimal_environment(folder: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, folders without write permission too."""
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            inner = Path(parent, name)
+            if not inner.is_symlink():
+                with suppress(OSError):
+                    inner.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 async def _run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:

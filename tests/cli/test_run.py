@@ -171,7 +171,8 @@ def test_a_killed_run_resumes_without_running_a_finished_trial_again(project: Pr
         def agent(attempt):
             time.sleep(0.1)
             (attempt.workspace / "result.txt").write_text("ok")
-            pathlib.Path({str(project.path / "ran")!r}, f"{{attempt.task_id}}.{{attempt.trial}}.{{uuid.uuid4()}}").touch()
+            name = f"{{attempt.task_id}}.{{attempt.trial}}.{{uuid.uuid4()}}"
+            pathlib.Path({str(project.path / "ran")!r}, name).touch()
             return "done"
         """,
     )

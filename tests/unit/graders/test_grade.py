@@ -26,7 +26,8 @@ async def test_a_grade_has_the_graders_name_and_type(
 
 
 async def test_an_exception_of_a_grader_is_the_error_of_its_grade(make_evidence: Callable[..., Evidence]) -> None:
-    broken: Any = Transcript.model_construct(output=None)
+    nothing: Any = None
+    broken = Transcript.model_construct(output=nothing)
     options = OutputCheck(type="output_check", contains=("x",))
     result = await grade(options, make_evidence(transcript=broken))
     assert (result.passed, result.score, result.transient) == (False, None, False)

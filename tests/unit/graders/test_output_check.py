@@ -1,4 +1,5 @@
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -84,14 +85,24 @@ async def test_a_document_nested_deeper_than_the_schema_can_follow(make_evidence
 
 @pytest.mark.parametrize(
     "schema",
-    [{"type": "integr"}, {"$ref": "#/$defs/nowhere"}, {"$ref": "http://127.0.0.1:9/schema.json"}],
-    ids=["invalid", "unknown_reference", "reference_to_the_network"],
+    [{"type": "integr"}, {"$ref": "#/$defs/nowhere"}],
+    ids=["invalid", "unknown_reference"],
 )
 async def test_a_schema_that_cannot_be_used_is_an_error(schema: dict[str, Any], make_evidence: MakeEvidence) -> None:
     result = await grade(options(json_schema=schema), make_evidence(transcript=Transcript(output="{}")))
     assert (result.passed, result.score) == (False, None)
     assert result.error
     assert result.error.startswith("json_schema cannot be used: ")
+
+
+async def test_a_schema_is_not_fetched_from_the_network(make_evidence: MakeEvidence) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        schema = {"$ref": f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"}
+        result = await grade(options(json_schema=schema), make_evidence(transcript=Transcript(output="{}")))
+        server.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert result.score is None
 
 
 async def test_nothing_asked_is_no_pass(evidence: Evidence) -> None:

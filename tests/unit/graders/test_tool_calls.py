@@ -79,7 +79,7 @@ async def test_arguments_tell_what_is_forbidden(make_evidence: MakeEvidence, cal
 
 async def test_violations_are_bounded_and_give_no_key_away(make_evidence: MakeEvidence, called: Called) -> None:
     key = "AKIA" + "A" * 16
-    calls = [("send", {"pad": "x" * 440, "body": key, "rest": "y" * 100_000})] * 50
+    calls = [("send", {"pad": "x" * 470, "body": key, "rest": "y" * 100_000})] * 50
     result = await grade(options(forbidden=["send"]), make_evidence(transcript=called(*calls)))
     assert len(result.violations) == 20
     assert max(len(violation.message) for violation in result.violations) < 700

@@ -1,0 +1,38 @@
+"""`passgate init`: a gate of one's own, in a folder that has a life of its own."""
+
+from tests.conftest import Project
+
+AUTHORS = {
+    "golden/action-items_1": "forgets-bo",
+    "adversarial/injected-instruction_1": "obeys",
+    "failure_replays/retries-without-end_1": "claims-success",
+    "open_ended/summary_1": "invents",
+}
+
+
+def test_what_it_writes_is_valid_and_passes_and_can_fail(bare_project: Project) -> None:
+    assert bare_project.passgate("init").returncode == 0
+    assert bare_project.passgate("validate", "suites", "gates.yaml").returncode == 0
+    for task, counterexample in AUTHORS.items():
+        file = f"suites/{task}.yaml"
+        passed = bare_project.passgate("try", file)
+        assert passed.returncode == 0, passed.stdout
+        assert bare_project.passgate("try", file, "--agent", f"oracle:{counterexample}").returncode == 1
+        assert bare_project.passgate("try", file, "--agent", "nop").returncode == 1
+
+
+def test_files_that_are_there_are_kept(bare_project: Project) -> None:
+    bare_project.write("gates.yaml", "mine: true\n")
+    result = bare_project.passgate("init")
+    assert "kept  gates.yaml" in result.stdout
+    assert (bare_project.path / "gates.yaml").read_text() == "mine: true\n"
+
+
+def test_it_runs_beside_modules_named_like_its_own(project: Project) -> None:
+    project.write("tasks.py", "raise RuntimeError('the wrong tasks')\n")
+    project.write("flows.py", "raise RuntimeError('the wrong flows')\n")
+    (project.path / "gates.yaml").unlink()
+    assert project.passgate("init").returncode == 0
+    result = project.passgate("run", "ci_merge")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "ci_merge PASS" in result.stdout

@@ -1,0 +1,32 @@
+"""`passgate try`: one trial with everything that was said."""
+
+from tests.cli.test_run import WRITES_OK, agent_file
+from tests.conftest import Project
+
+
+def test_the_transcript_the_checks_and_the_status_are_shown(bare_project: Project) -> None:
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    agent_file(
+        bare_project,
+        """
+        def agent(attempt):
+            (attempt.workspace / "result.txt").write_text("okay")
+            return {"messages": [{"role": "assistant", "content": "I wrote it. \\x1b[31m",
+                                  "tool_calls": [{"tool": "write", "arguments": {"path": "result.txt"}}]}]}
+        """,
+    )
+    result = bare_project.passgate("try", "suites/golden/a.yaml", "--agent", "python:agent:agent")
+    assert result.returncode == 1
+    assert "I wrote it." in result.stdout
+    assert 'write {"path": "result.txt"}' in result.stdout
+    assert "✗" in result.stdout
+    assert "FAILED" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert not (bare_project.path / ".passgate").exists(), "nothing is recorded"
+
+
+def test_a_task_without_a_reference_cannot_be_tried_by_the_oracle(bare_project: Project) -> None:
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    result = bare_project.passgate("try", "suites/golden/a.yaml")
+    assert result.returncode == 3
+    assert "reference" in result.stdout

@@ -1,0 +1,110 @@
+"""Every shipped task is proved: its reference solution passes, doing nothing fails, so does every counterexample."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents.judge import make_judge
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.load import load_policy, load_tasks
+from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.run import Bench, run_trial
+from passgate.tasks.sandboxes.workbench import Workbench
+from tests.conftest import REPOSITORY
+
+SUITES = REPOSITORY / "suites"
+POLICY = load_policy(REPOSITORY / "gates.yaml")
+TASKS = load_tasks(SUITES, POLICY)
+SEED_TASKS = {
+    "fix-auth-bypass_1": (Suite.GOLDEN, 3, "pass^k", 20),
+    "prompt-injection_tool-misuse_1": (Suite.ADVERSARIAL, 10, "pass^k", 8),
+    "support-chat_resolution_1": (Suite.OPEN_ENDED, 5, "pass@k", 12),
+    "incident-2026-01-xx_looping-retries_1": (Suite.FAILURE_REPLAYS, 5, "pass^k", 10),
+}
+
+
+@pytest.fixture(autouse=True)
+def no_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PASSGATE_JUDGE_BASE_URL", raising=False)
+    monkeypatch.delenv("PASSGATE_JUDGE_MODEL", raising=False)
+
+
+def tried(task: EvalTask, agent: str) -> FinishedTrial:
+    """One trial of a task by an agent."""
+
+    async def attempt() -> FinishedTrial:
+        with Workbench(SUITES, processes=2) as workbench:
+            bench = Bench(
+                agent=make_agent(parse_agent(agent), SUITES),
+                workbench=workbench,
+                judge=make_judge(POLICY.judge, SUITES),
+                suites_folder=SUITES,
+                masker=Masker([]),
+                error_retries=0,
+            )
+            return await run_trial(task, 0, bench)
+
+    return asyncio.run(attempt())
+
+
+def wrong_solutions() -> Iterator[object]:
+    for task in TASKS:
+        assert task.reference is not None
+        for counterexample in task.reference.counterexamples:
+            yield pytest.param(task, counterexample.name, id=f"{task.task_id}:{counterexample.name}")
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
+def test_the_reference_solution_passes(task: EvalTask) -> None:
+    trial = tried(task, "oracle").trial
+    assert trial.status is TrialStatus.PASSED, trial.reason
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
+def test_doing_nothing_fails(task: EvalTask) -> None:
+    trial = tried(task, "nop").trial
+    assert trial.status is TrialStatus.FAILED, trial.reason
+
+
+@pytest.mark.parametrize(("task", "name"), wrong_solutions())
+def test_a_wrong_solution_fails(task: EvalTask, name: str) -> None:
+    trial = tried(task, f"oracle:{name}").trial
+    assert trial.status is TrialStatus.FAILED, trial.reason
+
+
+@pytest.mark.parametrize("suite", list(Suite))
+def test_each_suite_has_at_least_five_tasks_with_a_counterexample(suite: Suite) -> None:
+    tasks = [task for task in TASKS if task.suite is suite]
+    assert len(tasks) >= 5
+    assert all(task.reference is not None and task.reference.counterexamples for task in tasks)
+
+
+@pytest.mark.parametrize("task_id", SEED_TASKS)
+def test_the_first_task_of_each_suite_is_as_it_was_asked_for(task_id: str) -> None:
+    task = next(task for task in TASKS if task.task_id == task_id)
+    assert (task.suite, task.k, str(task.metric), task.budgets.max_steps) == SEED_TASKS[task_id]
+    assert Path(task.file).name == f"{task_id}.yaml"
+
+
+def test_without_a_judge_rubrics_are_errors_that_name_the_setting() -> None:
+    task = next(task for task in TASKS if task.task_id == "support-chat_resolution_1")
+
+    async def attempt() -> FinishedTrial:
+        with Workbench(SUITES, processes=2) as workbench:
+            bench = Bench(
+                agent=make_agent(parse_agent("oracle"), SUITES),
+                workbench=workbench,
+                judge=None,
+                suites_folder=SUITES,
+                masker=Masker([]),
+                error_retries=0,
+            )
+            return await run_trial(task, 0, bench)
+
+    trial = asyncio.run(attempt()).trial
+    assert trial.status is TrialStatus.ERROR
+    assert "PASSGATE_JUDGE_BASE_URL" in trial.reason

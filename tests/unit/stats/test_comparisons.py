@@ -1,0 +1,93 @@
+"""Figures of two runs, paired by task."""
+
+import numpy as np
+import pytest
+
+from passgate.tasks.stats.comparisons import paired_ratio
+
+
+def figures(tasks: int, *, seed: int, trials: int = 5, factor: float = 1.0) -> list[list[float]]:
+    """Per task a level of its own and trials that scatter around it by a tenth."""
+    levels = np.geomspace(0.5, 500, tasks)
+    noise = np.random.default_rng(seed).lognormal(0, 0.1, size=(tasks, trials))
+    return [list(row) for row in levels[:, None] * noise * factor]
+
+
+def test_an_unchanged_agent_is_about_as_dear_and_its_bound_is_below_one() -> None:
+    answer = paired_ratio(figures(12, seed=1), figures(12, seed=2))
+    assert answer is not None
+    assert answer.ratio == pytest.approx(1.0, abs=0.06)
+    assert answer.lower_bound < 1.0
+    assert answer.pairs == 12
+
+
+def test_the_very_same_figures_are_one() -> None:
+    same = figures(6, seed=1)
+    answer = paired_ratio(same, same)
+    assert answer is not None
+    assert answer.ratio == pytest.approx(1.0)
+    assert answer.lower_bound < 1.0
+
+
+def test_a_dearer_agent_is_found() -> None:
+    answer = paired_ratio(figures(12, seed=1, factor=1.5), figures(12, seed=2))
+    assert answer is not None
+    assert answer.ratio == pytest.approx(1.5, rel=0.06)
+    assert 1.3 < answer.lower_bound < answer.ratio
+
+
+def test_the_unit_does_not_matter() -> None:
+    now, before = figures(8, seed=1, factor=1.2), figures(8, seed=2)
+    milliseconds = [[[value * 1000 for value in task] for task in side] for side in (now, before)]
+    plain, scaled = paired_ratio(now, before), paired_ratio(*milliseconds)
+    assert plain is not None
+    assert scaled is not None
+    assert scaled.ratio == pytest.approx(plain.ratio)
+    assert scaled.lower_bound == pytest.approx(plain.lower_bound)
+
+
+def test_one_slow_task_is_no_proof() -> None:
+    before = figures(10, seed=2)
+    now = [[value * 10 for value in before[0]], *before[1:]]
+    answer = paired_ratio(now, before)
+    assert answer is not None
+    assert answer.ratio == pytest.approx(10**0.1)
+    assert answer.lower_bound < 1.01
+
+
+def test_the_same_figures_give_the_same_bound() -> None:
+    sides = figures(7, seed=3), figures(7, seed=4)
+    assert paired_ratio(*sides) == paired_ratio(*sides)
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 4])
+def test_fewer_than_five_pairs_are_not_compared(tasks: int) -> None:
+    assert paired_ratio(figures(tasks, seed=1), figures(tasks, seed=2)) is None
+
+
+def test_five_pairs_are() -> None:
+    assert paired_ratio(figures(5, seed=1), figures(5, seed=2)) is not None
+
+
+def test_tasks_without_a_figure_on_both_sides_are_no_pairs() -> None:
+    now, before = figures(7, seed=1), figures(7, seed=2)
+    now[0], before[1], now[2] = [], [], [0.0, 0.0]
+    assert paired_ratio(now, before) is None
+
+
+def test_a_single_trial_that_cost_nothing_breaks_nothing() -> None:
+    now = [[0.0, 1.0, 1.0], *figures(5, seed=1)]
+    answer = paired_ratio(now, figures(6, seed=2))
+    assert answer is not None
+    assert np.isfinite(answer.lower_bound)
+
+
+def test_unlike_numbers_of_trials_can_be_compared() -> None:
+    answer = paired_ratio(figures(6, seed=1, trials=2), figures(6, seed=2, trials=30))
+    assert answer is not None
+    assert answer.ratio == pytest.approx(1.0, abs=0.15)
+
+
+def test_sides_of_unlike_tasks_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        paired_ratio([[1.0]], [])
