@@ -37,7 +37,7 @@ async def test_all_tests_pass(evidence: Evidence, leave: Files, provide: Files) 
     provide({"test_app.py": TESTS})
     result = await grade(options(), evidence)
     assert (result.passed, result.score, result.error) == (True, 1.0, None)
-    assert messages(result) == "all 2 tests passed"
+    assert messages(result) == "2 of 2 tests passed"
 
 
 async def test_the_score_is_the_share_of_passed_tests(evidence: Evidence, leave: Files, provide: Files) -> None:
