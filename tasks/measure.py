@@ -15,11 +15,11 @@ from passgate.tasks.model.measurement import (
     TrialViolation,
 )
 from passgate.tasks.model.metrics import MeanMetrics, TrialMetrics
-from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.intervals import TaskCounts, suite_interval, wilson_interval
+from passgate.tasks.stats.intervals import suite_interval, wilson_interval
 from passgate.tasks.stats.percentiles import percentile
 
 
@@ -98,7 +98,6 @@ def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_o
 def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
     values = [task.value for task in tasks if task.value is not None]
     value = fmean(values) if len(values) == len(tasks) else None
-    counts = [TaskCounts(task.n, task.passed, task.k, task.metric is Metric.PASS_AT_K) for task in tasks]
     costs = [cost for task in tasks for cost in task.costs]
     steps = [task.metrics.steps for task in tasks if task.metrics.steps is not None]
     smallest, largest = min(task.k for task in tasks), max(task.k for task in tasks)
@@ -113,7 +112,7 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         metric=", ".join(sorted({str(task.metric) for task in tasks})),
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
-        interval=None if value is None else _interval(suite_interval(counts, value)),
+        interval=None if value is None else _interval(suite_interval(value, len(tasks))),
         steps=fmean(steps) if steps else None,
         cost=sum(costs) if costs else None,
         wall_time_seconds=sum(time for task in tasks for time in task.wall_times),

@@ -28,5 +28,11 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     make_agent(agent, Path(request.suites))
     plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
     make_judge(plan.policy.judge, Path(plan.suites_folder))
-    RunFolder(plan.run_id).write_plan(plan, Masker.of_environment(plan.policy.secrets))
+    masker = Masker.of_environment(plan.policy.secrets)
+    if masker.text(request.agent) != request.agent:
+        raise UsageError(
+            "the agent's command holds the value of a secret, and commands are recorded: "
+            "let the agent read it from its environment, which is that of passgate"
+        )
+    RunFolder(plan.run_id).write_plan(plan, masker)
     return plan

@@ -2,13 +2,14 @@
 
 import math
 from statistics import fmean
+from typing import NamedTuple
 
 import pandas as pd
 
 from passgate.tasks.model.task import GateName, Metric, Suite
 from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.intervals import TaskCounts, suite_interval
+from passgate.tasks.stats.intervals import suite_interval
 from passgate.tasks.stats.percentiles import percentile
 
 
@@ -25,7 +26,7 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
     values = [float((pass_at_k if task.any_of_k else pass_hat_k)(task.n, task.c, task.k)) for task in counts]
     value = fmean(values)
     known = not math.isnan(value)  # a task with fewer than k trials has no value
-    low, high = suite_interval(counts, value) if known else (None, None)
+    low, high = suite_interval(value, len(counts)) if known else (None, None)
     costs = rows["cost"].dropna()
     return TrendPoint(
         run_id=run_id,
@@ -43,6 +44,15 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
         cost=float(costs.sum()) if len(costs) else None,
         latency_p95_seconds=percentile(list(rows["wall_time_seconds"].dropna()), 95),
     )
+
+
+class TaskCounts(NamedTuple):
+    """One task's trials: n measured, c passed, its k, and whether one pass is enough (pass@k)."""
+
+    n: int
+    c: int
+    k: int
+    any_of_k: bool
 
 
 def _counts(rows: pd.DataFrame) -> TaskCounts:

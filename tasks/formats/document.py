@@ -4,7 +4,7 @@ No tags, no duplicate keys, no recursion, and a bound on what aliases may blow a
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +139,7 @@ class _Builder:
         self._document = document
         self._constructor = yaml.constructor.SafeConstructor()
         self._pairs: dict[int, list[_Pair]] = {}
+        self._open: set[int] = set()
         self._nodes = 0
         self._overfull = False
 
@@ -151,24 +152,32 @@ class _Builder:
             self._overfull = True
             return None
         if len(path) > MAX_DEPTH:
-            self._complain(path, f"nested deeper than {MAX_DEPTH} levels, or an alias that contains itself")
+            self._complain(path, f"nested deeper than {MAX_DEPTH} levels once its aliases are followed")
             return None
-        kind = node.tag.removeprefix(_TAG)
+        if id(node) in self._open:
+            self._complain(path, "an alias inside of what it stands for")
+            return None
         if not _is_plain(node):
             self._complain(path, f"the tag {node.tag!r} is not allowed; write the value plainly")
             return None
+        self._open.add(id(node))
+        value = self._built(node, path)
+        self._open.remove(id(node))
+        return value
+
+    def _built(self, node: yaml.Node, path: DocumentPath) -> Any:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node, kind, path)
+        return self._scalar(node, node.tag.removeprefix(_TAG), path)
 
     def _mapping(self, node: yaml.MappingNode, path: DocumentPath) -> dict[str, Any]:
         self._refuse_duplicates(node, path)
         data: dict[str, Any] = {}
         for key_node, value_node in self._merged(node, path):
             if not isinstance(key_node, yaml.ScalarNode) or not _is_plain(key_node):
-                self._complain(path, "a key must be a plain text")
+                self._complain(path, "a key must be a plain text", _place(key_node.start_mark))
                 continue
             key = str(key_node.value)
             self._document.keys[(*path, key)] = _place(key_node.start_mark)
@@ -209,15 +218,8 @@ class _Builder:
                 continue
             key, place = str(key_node.value), _place(key_node.start_mark)
             if key in seen:
-                self._document.problems.append(
-                    Problem(
-                        file=self._document.file,
-                        line=place.line,
-                        column=place.column,
-                        path=format_path((*path, key)),
-                        message=f"the key stands here a second time (first in line {seen[key].line})",
-                    )
-                )
+                message = f"the key stands here a second time (first in line {seen[key].line})"
+                self._complain((*path, key), message, place)
             seen[key] = place
 
     def _scalar(self, node: yaml.Node, kind: str, path: DocumentPath) -> Any:
@@ -236,8 +238,11 @@ class _Builder:
             return None
         return value
 
-    def _complain(self, path: DocumentPath, message: str) -> None:
-        self._document.problems.append(self._document.problem(path, message))
+    def _complain(self, path: DocumentPath, message: str, place: Place | None = None) -> None:
+        problem = self._document.problem(path, message)
+        if place is not None:
+            problem = replace(problem, line=place.line, column=place.column)
+        self._document.problems.append(problem)
 
 
 def _is_plain(node: yaml.Node) -> bool:

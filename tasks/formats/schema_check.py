@@ -61,7 +61,7 @@ def nearest(name: object, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
     if close:
         return f"; did you mean {close[0]!r}?"
-    return f"; known: {', '.join(sorted(known))}" if known else ""
+    return f"; known: {', '.join(sorted(set(known)))}" if known else ""
 
 
 def _problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:

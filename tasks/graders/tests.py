@@ -113,7 +113,7 @@ def _grade_cases(
     ]
     if not problems:
         problems = _unfinished(result, min(len(cases), progress.finished), planned)
-    checks = _bounded(problems) or [Check(passed=True, message=f"all {passed} tests passed")]
+    checks = _bounded(problems) or [Check(passed=True, message=f"{passed} of {planned} tests passed")]
     return graded(options, checks, score=min(passed, progress.finished) / planned if planned else 0.0)
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
+from typing import Any
 
 MASK = "***"
 _LEAST_LENGTH = 6
@@ -27,8 +28,19 @@ class Masker:
         return text
 
     def json(self, text: str) -> str:
-        """A JSON document without secrets, also where JSON writes them with escapes."""
-        for value in self._values:
-            for written in (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
-                text = text.replace(written, MASK)
-        return text
+        """A JSON document whose texts and keys hold no secrets, also where JSON writes them with escapes."""
+        if not any(written in text for value in self._values for written in _as_json(value)):
+            return text
+        # Replaced in the text itself, a secret could take half of an escape with it.
+        return json.dumps(self._masked(json.loads(text)), ensure_ascii=False, separators=(",", ":"))
+
+    def _masked(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self.text(key): self._masked(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._masked(item) for item in value]
+        return self.text(value) if isinstance(value, str) else value
+
+
+def _as_json(value: str) -> tuple[str, str]:
+    return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]

@@ -1,11 +1,11 @@
 """Intervals that hold what they must, have a width where they must, and cover what they promise."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from passgate.tasks.stats.intervals import TaskCounts, suite_interval, wilson_interval
-
-NINE_OF_TEN = [TaskCounts(n=3, c=3, k=3, any_of_k=False)] * 9 + [TaskCounts(n=3, c=2, k=3, any_of_k=False)]
+from passgate.tasks.stats.intervals import suite_interval, wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -38,64 +38,55 @@ def test_impossible_counts_have_no_interval(n: int, c: int) -> None:
         wilson_interval(n, c)
 
 
-def test_a_suites_interval_holds_its_estimate() -> None:
-    low, high = suite_interval(NINE_OF_TEN, 0.9)
-    assert low < 0.9 < high
+def test_a_suites_interval_lies_on_both_sides_of_its_value() -> None:
+    assert suite_interval(0.9, 10) == pytest.approx((0.5958, 0.9821), abs=5e-5)
 
 
-def test_the_estimate_is_inside_also_where_the_bootstrap_is_not() -> None:
-    low, high = suite_interval([TaskCounts(n=100, c=50, k=1, any_of_k=True)], 1.0)
-    assert (low < 0.6, high) == (True, 1.0)
+@pytest.mark.parametrize(("value", "tasks", "low", "high"), [(1.0, 5, 0.5655, 1.0), (0.0, 5, 0.0, 0.4345)])
+def test_a_suite_that_passed_or_failed_as_a_whole_is_not_certain(
+    value: float, tasks: int, low: float, high: float
+) -> None:
+    assert suite_interval(value, tasks) == pytest.approx((low, high), abs=5e-5)
 
 
-def test_the_same_counts_give_the_same_interval() -> None:
-    assert suite_interval(NINE_OF_TEN, 0.9) == suite_interval(NINE_OF_TEN, 0.9)
+def test_more_tasks_are_narrower() -> None:
+    assert suite_interval(1.0, 5)[0] < suite_interval(1.0, 50)[0] < 1.0
 
 
-def test_the_order_of_the_tasks_is_only_noise() -> None:
-    assert suite_interval(NINE_OF_TEN[::-1], 0.9) == pytest.approx(suite_interval(NINE_OF_TEN, 0.9), abs=0.03)
-
-
-@pytest.mark.parametrize("any_of_k", [True, False])
-def test_all_passed_is_not_certain(any_of_k: bool) -> None:
-    low, high = suite_interval([TaskCounts(n=3, c=3, k=3, any_of_k=any_of_k)] * 5, 1.0)
-    assert low < 0.999
-    assert high == 1.0
-
-
-def test_none_passed_is_not_certain() -> None:
-    low, high = suite_interval([TaskCounts(n=3, c=0, k=3, any_of_k=True)] * 5, 0.0)
-    assert low == 0.0
-    assert high > 0.05
-
-
-def test_more_trials_are_narrower() -> None:
-    few = suite_interval([TaskCounts(n=3, c=3, k=1, any_of_k=False)] * 10, 1.0)
-    many = suite_interval([TaskCounts(n=100, c=100, k=1, any_of_k=False)] * 10, 1.0)
-    assert few[0] < many[0]
-
-
-def test_one_pass_is_enough_counts_more_than_all_must_pass() -> None:
-    half = {"n": 10, "c": 5, "k": 3}
-    any_of_k = suite_interval([TaskCounts(**half, any_of_k=True)] * 5, 0.9)
-    all_of_k = suite_interval([TaskCounts(**half, any_of_k=False)] * 5, 0.1)
-    assert all_of_k[1] < any_of_k[0]
+def test_a_suite_of_tasks_that_are_passed_or_failed_is_a_sample_of_them() -> None:
+    assert suite_interval(7 / 12, 12) == pytest.approx(wilson_interval(12, 7))
 
 
 def test_no_task_leaves_everything_open() -> None:
-    assert suite_interval([], 1.0) == (0.0, 1.0)
+    assert suite_interval(0.0, 0) == (0.0, 1.0)
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """Suites of 20 tasks drawn from one distribution of pass rates, three trials each: the mean of p^3."""
-    random, truth, runs = np.random.default_rng(1), 0.0, 200
+@pytest.mark.parametrize("value", [-0.01, 1.01, float("nan")])
+def test_what_is_no_share_has_no_interval(value: float) -> None:
+    with pytest.raises(ValueError, match="0 <= value <= 1"):
+        suite_interval(value, 3)
+
+
+@pytest.mark.parametrize("tasks", [5, 10, 30])
+@pytest.mark.parametrize(
+    ("k", "rates"),
+    [
+        pytest.param(3, lambda random, size: np.full(size, 0.98), id="a healthy agent"),
+        pytest.param(10, lambda random, size: np.full(size, 0.98), id="a healthy agent, ten trials"),
+        pytest.param(3, lambda random, size: random.beta(8, 2, size), id="an agent of mixed ability"),
+        pytest.param(3, lambda random, size: np.where(random.random(size) < 0.9, 1.0, 0.3), id="one task in ten"),
+        pytest.param(1, lambda random, size: np.full(size, 0.5), id="a coin"),
+    ],
+)
+def test_the_interval_holds_the_truth_about_as_often_as_it_says(
+    tasks: int, k: int, rates: Callable[[np.random.Generator, int], np.ndarray]
+) -> None:
+    """Runs of agents whose pass rate of every task is known, k trials each, decided by pass^k."""
+    random, runs = np.random.default_rng(1), 600
+    truth = float(np.mean(rates(random, 100_000) ** k))
     covered = 0
-    rates = random.beta(8, 2, size=200_000)
-    truth = float(np.mean(rates**3))
     for _ in range(runs):
-        passed = random.binomial(3, random.beta(8, 2, size=20))
-        counts = [TaskCounts(n=3, c=int(c), k=3, any_of_k=False) for c in passed]
-        low, high = suite_interval(counts, float(np.mean(passed == 3)))
+        value = float(np.mean(random.binomial(k, rates(random, tasks)) == k))
+        low, high = suite_interval(value, tasks)
         covered += low <= truth <= high
-    assert 0.90 <= covered / runs
-    assert covered / runs < 1.0
+    assert covered / runs >= 0.89

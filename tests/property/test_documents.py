@@ -1,0 +1,229 @@
+"""Whatever a file holds, reading it ends with a task or with problems, never with an exception."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, task_document
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import read_document
+from passgate.tasks.formats.four_suite import TaskReader
+from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.schema_check import schema_validator
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import EvalTask, TaskFile
+
+PATIENT = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+FLOOR = json.loads((REPOSITORY / "tests/examples/valid/four_suite.schema.json").read_text(encoding="utf-8"))
+"""What a task file could be before passgate was there; whoever has such files keeps them."""
+
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
+)
+pieces = [*"ab01:-?![]{}&*<>|%@`\"'#,.~= \n\t\\\x00\x07é", "<<", "&a", "*a", "!!", "---", "\r\n", "\ufeff"]
+yaml_like = st.lists(st.sampled_from(pieces)).map("".join)
+
+
+def read(tmp_path: Path, content: bytes) -> EvalTask | list[Problem]:
+    file = tmp_path / "task.yaml"
+    file.write_bytes(content)
+    return TaskReader(tmp_path, SHIPPED, working_folder=tmp_path).read(file)
+
+
+def holds(answer: object, kind: type) -> None:
+    """Either what was wanted or problems, each with a place that a person can go to."""
+    if isinstance(answer, kind):
+        return
+    assert isinstance(answer, list)
+    assert answer
+    for problem in answer:
+        assert problem.line >= 1
+        assert problem.column >= 1
+        assert problem.message
+
+
+@given(content=st.binary() | st.text().map(str.encode) | yaml_like.map(str.encode))
+@settings(PATIENT, max_examples=400)
+def test_any_bytes_are_a_task_or_problems(tmp_path: Path, content: bytes) -> None:
+    holds(read(tmp_path, content), EvalTask)
+
+
+@given(document=values)
+@settings(PATIENT, max_examples=100)
+def test_any_document_is_a_task_or_problems(tmp_path: Path, document: Any) -> None:
+    holds(read(tmp_path, json.dumps(document).encode()), EvalTask)
+
+
+def changed(document: Any, path: tuple[str | int, ...], value: Any) -> Any:
+    """A copy of a document with another value at a path."""
+    if not path:
+        return value
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[path[0]] = changed(document[path[0]], path[1:], value)
+    return copy
+
+
+def paths_of(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(deeper for key, item in inner for deeper in paths_of(item, (*path, key)))]
+
+
+EVERYTHING = yaml.safe_load((REPOSITORY / "tests/examples/valid/four_suite/open_ended/everything.yml").read_text())
+
+
+@given(path=st.sampled_from(paths_of(EVERYTHING)), value=values)
+@settings(PATIENT, max_examples=400)
+@example(path=("trials", "k"), value=1e30)
+@example(path=("environment", "sandbox"), value="\0")
+@example(path=("graders", 0, "tests", 0), value="\0")
+@example(path=("graders", 6, "matches"), value="(" * 3000)
+def test_one_wrong_value_anywhere_is_no_crash(tmp_path: Path, path: tuple[str | int, ...], value: Any) -> None:
+    holds(read(tmp_path, json.dumps(changed(EVERYTHING, path, value)).encode()), EvalTask)
+
+
+@given(content=st.binary() | yaml_like.map(str.encode))
+@settings(PATIENT, max_examples=100)
+def test_any_bytes_are_a_policy_or_problems(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "gates.yaml"
+    file.write_bytes(content)
+    holds(read_policy(file, "gates.yaml"), Policy)
+
+
+@given(path=st.sampled_from(paths_of(SHIPPED.model_dump(mode="json", exclude_none=True))), value=values)
+@settings(PATIENT, max_examples=200)
+def test_one_wrong_value_in_a_policy_is_no_crash(tmp_path: Path, path: tuple[str | int, ...], value: Any) -> None:
+    file = tmp_path / "gates.yaml"
+    document = changed(SHIPPED.model_dump(mode="json", exclude_none=True), path, value)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    holds(read_policy(file, "gates.yaml"), Policy)
+
+
+@given(document=values)
+@settings(PATIENT, max_examples=200)
+def test_json_is_read_as_it_is_written(tmp_path: Path, document: Any) -> None:
+    """JSON without the few things in which YAML 1.1 differs from it."""
+    file = tmp_path / "file.yaml"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    read_back = read_document(file, "file.yaml")
+    if read_back.problems == []:
+        assert as_yaml_1_1(read_back.data) == as_yaml_1_1(document)
+
+
+def as_yaml_1_1(value: Any) -> Any:
+    """`1e5` without a dot is a text there."""
+    if isinstance(value, dict):
+        return {key: as_yaml_1_1(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_yaml_1_1(item) for item in value]
+    return json.dumps(value) if isinstance(value, float) else value
+
+
+@given(document=values)
+@settings(PATIENT, max_examples=200)
+def test_every_value_has_a_place_inside_the_file(tmp_path: Path, document: Any) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8", newline="\n")
+    lines = file.read_text(encoding="utf-8").count("\n") + 1
+    read_back = read_document(file, "file.yaml")
+    if read_back.problems == []:
+        places = [*read_back.values.values(), *read_back.keys.values()]
+        assert all(1 <= place.line <= lines and place.column >= 1 for place in places)
+        assert set(read_back.values) == {*paths_of(read_back.data)}
+
+
+names = st.text(min_size=1)
+graders = st.sampled_from(
+    [
+        SAYS_YES,
+        {"type": "tool_calls", "forbidden": ["drop_*"]},
+        {"type": "trajectory_metrics", "max_steps": 3},
+        {"type": "policy_check", "secrets": True},
+        {"type": "state_check", "expect": [{"file": "a", "exists": False}]},
+        {"type": "static_analysis", "tools": ["ruff"]},
+        {"type": "llm_rubric", "rubric": "Is it kind?"},
+    ]
+)
+metrics = st.sampled_from(["cost", "tokens", {"type": "latency", "metrics": ["wall_time_seconds"]}, {"type": "tokens"}])
+accepted = st.fixed_dictionaries(
+    {
+        "task_id": st.text(),
+        "suite": st.sampled_from(["golden", "open_ended", "adversarial", "failure_replays"]),
+        "description": st.text(),
+        "inputs": st.dictionaries(st.text(), values, max_size=4),
+        "graders": st.lists(graders, min_size=1, max_size=3),
+        "tracked_metrics": st.lists(metrics, min_size=1, max_size=3),
+    },
+    optional={
+        "tags": st.lists(st.text(), max_size=3),
+        "environment": st.fixed_dictionaries(
+            {},
+            optional={
+                "sandbox": st.just("notes"),
+                "reset": st.fixed_dictionaries({}, optional={"commands": st.lists(names, max_size=2)}),
+                "budgets": st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "max_steps": st.integers(0, 8),
+                        "max_tokens": st.integers(0),
+                        "max_seconds": st.floats(0, exclude_min=True, allow_infinity=False),
+                    },
+                ),
+            },
+        ),
+        "trials": st.fixed_dictionaries(
+            {}, optional={"k": st.integers(1, 2**31), "metric": st.sampled_from(["pass@k", "pass^k"])}
+        ),
+        "gates": st.fixed_dictionaries(
+            {}, optional={gate: st.booleans() for gate in ("ci_merge_gate", "nightly", "release_candidate")}
+        ),
+    },
+)
+
+
+@given(document=accepted)
+@settings(PATIENT, max_examples=300)
+def test_what_the_original_schema_accepts_is_accepted(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, Any]
+) -> None:
+    assert Draft202012Validator(FLOOR).is_valid(document), "the strategy draws from the original schema"
+    assert list(schema_validator("task").iter_errors(document)) == []
+    assert TaskFile.model_validate(document).task_id == document["task_id"]
+
+
+@given(document=accepted)
+@settings(PATIENT, max_examples=200)
+def test_a_task_file_gives_its_task(tmp_path: Path, document: dict[str, Any]) -> None:
+    (tmp_path / "_shared/sandboxes/notes").mkdir(parents=True, exist_ok=True)
+    task = read(tmp_path, yaml.safe_dump(document).encode())
+    assert isinstance(task, EvalTask), task
+    assert (task.task_id, task.description, task.tags) == (
+        document["task_id"],
+        document["description"],
+        tuple(document.get("tags", ())),
+    )
+    assert task.k == document.get("trials", {}).get("k", SHIPPED.suites[task.suite].k)
+    assert EvalTask.model_validate_json(task.model_dump_json(exclude_unset=True)) == task
+
+
+@pytest.mark.parametrize("key", ["task_id", "suite", "description", "inputs", "graders", "tracked_metrics"])
+def test_what_the_original_schema_requires_is_required(key: str) -> None:
+    document = {name: value for name, value in task_document().items() if name != key}
+    assert not Draft202012Validator(FLOOR).is_valid(document)
+    assert not schema_validator("task").is_valid(document)
+
+
+def test_the_original_schemas_keys_have_their_place_in_ours() -> None:
+    ours = json.loads((REPOSITORY / "schema/task.schema.json").read_text(encoding="utf-8"))
+    assert set(FLOOR["properties"]) <= set(ours["properties"])
+    assert set(FLOOR["required"]) == set(ours["required"])
+    assert ours["title"] == FLOOR["title"]

@@ -1,0 +1,78 @@
+"""Digests of files: equal for equal content, wherever it lies."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.builders import SAYS_YES, task_document
+
+from passgate.tasks.formats.digests import FileDigests, grader_files
+from passgate.tasks.model.task import TaskFile
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("tests/test_a.py", "tests/deep/test_b.py", "rubric.md"):
+        file = tmp_path / "suites" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(name)
+    return tmp_path / "suites"
+
+
+def digest(tree: Path, name: str = "tests") -> str:
+    return FileDigests(tree).of(name)
+
+
+def test_a_copy_has_the_same_digest(tree: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(tree, copy)
+    assert digest(copy) == digest(tree)
+    assert digest(copy, "rubric.md") == digest(tree, "rubric.md")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda tree: (tree / "tests/deep/test_b.py").write_text("new"), id="content"),
+        pytest.param(lambda tree: (tree / "tests/test_a.py").rename(tree / "tests/test_c.py"), id="name"),
+        pytest.param(lambda tree: (tree / "tests/deep").rename(tree / "tests/deeper"), id="folder"),
+        pytest.param(lambda tree: (tree / "tests/new.py").touch(), id="another file"),
+        pytest.param(lambda tree: (tree / "tests/test_a.py").unlink(), id="a file less"),
+        pytest.param(lambda tree: (tree / "tests/test_a.py").chmod(0o755), id="executable"),
+    ],
+)
+def test_any_change_below_a_folder_changes_its_digest(tree: Path, change) -> None:
+    before = digest(tree)
+    change(tree)
+    assert digest(tree) != before
+
+
+def test_what_python_leaves_behind_changes_nothing(tree: Path) -> None:
+    before = digest(tree)
+    (tree / "tests/__pycache__").mkdir()
+    (tree / "tests/__pycache__/test_a.pyc").touch()
+    assert digest(tree) == before
+
+
+def test_the_files_of_graders_are_found() -> None:
+    graders = [
+        SAYS_YES,
+        {"type": "deterministic_tests", "tests": ["tests/b.py", "tests/a.py"]},
+        {"type": "deterministic_tests", "tests": ["tests/a.py"]},
+        {"type": "static_analysis", "tools": ["ruff"], "configuration": {"ruff": "ruff.toml"}},
+        {"type": "llm_rubric", "rubric": "rubric.md"},
+        {"type": "llm_rubric", "rubric": "rubric.txt"},
+        {"type": "llm_rubric", "rubric": "Is it kind?"},
+    ]
+    task = TaskFile.model_validate(task_document(graders=graders))
+    assert grader_files(task) == ["rubric.md", "rubric.txt", "ruff.toml", "tests/a.py", "tests/b.py"]
+
+
+def test_the_files_of_the_sandbox_belong_to_the_task(tree: Path) -> None:
+    sandbox = tree / "_shared/sandboxes/notes/files"
+    sandbox.mkdir(parents=True)
+    (sandbox / "a.txt").write_text("1")
+    task = TaskFile.model_validate(task_document(environment={"sandbox": "notes"}))
+    before = FileDigests(tree).task(task)
+    (sandbox / "a.txt").write_text("2")
+    assert FileDigests(tree).task(task) != before

@@ -1,0 +1,65 @@
+"""Which files are tasks, and what world a file belongs to."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.formats.discover import suite_of, suites_folder_of, task_files
+from passgate.tasks.model.task import Suite
+
+
+def make(root: Path, *names: str) -> None:
+    for name in names:
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+
+
+def test_yaml_files_are_tasks_in_order(tmp_path: Path) -> None:
+    make(tmp_path, "golden/b.yaml", "golden/a.yml", "adversarial/deep/c.yaml", "top.yaml", "golden/a.json", "README.md")
+    found = [str(file.relative_to(tmp_path)) for file in task_files(tmp_path)]
+    assert found == ["adversarial/deep/c.yaml", "golden/a.yml", "golden/b.yaml", "top.yaml"]
+
+
+def test_shared_and_hidden_files_are_none(tmp_path: Path) -> None:
+    make(tmp_path, "_shared/a.yaml", "golden/_shared/a.yaml", ".git/a.yaml", ".a.yaml", "_a.yaml", "b.yaml")
+    assert task_files(tmp_path) == [tmp_path / "b.yaml"]
+
+
+def test_folders_behind_links_are_not_followed(tmp_path: Path) -> None:
+    make(tmp_path, "golden/a.yaml")
+    (tmp_path / "golden/circle").symlink_to(tmp_path)
+    (tmp_path / "golden/gone.yaml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder.yaml").mkdir()
+    assert task_files(tmp_path) == [tmp_path / "golden/a.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("file", "suite"),
+    [
+        ("suites/golden/a.yaml", Suite.GOLDEN),
+        ("suites/golden/deep/a.yaml", Suite.GOLDEN),
+        ("golden/adversarial/a.yaml", Suite.ADVERSARIAL),
+        ("suites/other/a.yaml", None),
+        ("suites/golden.yaml", None),
+        ("golden", None),
+    ],
+)
+def test_the_innermost_folder_with_a_suites_name_is_the_suite(file: str, suite: Suite | None) -> None:
+    assert suite_of(Path(file)) is suite
+
+
+def test_the_suites_folder_holds_the_suites(tmp_path: Path) -> None:
+    make(tmp_path, "suites/golden/deep/a.yaml", "suites/golden/b.yaml", "lonely/c.yaml")
+    suites = tmp_path / "suites"
+    assert suites_folder_of(suites / "golden/deep/a.yaml") == suites
+    assert suites_folder_of(suites / "golden/b.yaml") == suites
+    assert suites_folder_of(suites / "golden") == suites
+    assert suites_folder_of(tmp_path / "lonely/c.yaml") == tmp_path / "lonely"
+    assert suites_folder_of(tmp_path / "lonely") == tmp_path / "lonely"
+
+
+def test_relative_paths_are_of_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "golden/a.yaml")
+    monkeypatch.chdir(tmp_path / "golden")
+    assert suites_folder_of(Path("a.yaml")) == tmp_path

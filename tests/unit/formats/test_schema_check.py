@@ -1,0 +1,134 @@
+"""One problem per mistake, in words, with the nearest name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+from tests.builders import SHIPPED
+
+from passgate.tasks.formats.document import Document, read_document
+from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validated
+
+
+@pytest.fixture
+def document(tmp_path: Path):
+    def _document(text: str) -> Document:
+        file = tmp_path / "file.yaml"
+        file.write_text(text)
+        return read_document(file, "file.yaml")
+
+    return _document
+
+
+def messages(document: Document, schema: dict[str, Any]) -> list[str]:
+    found = check_schema(document, Draft202012Validator(schema))
+    return [str(problem).removeprefix("file.yaml:") for problem in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "message"),
+    [
+        ("1", {"type": "string"}, "1:1: expected a text, not 1"),
+        ("1", {"type": ["string", "null"]}, "1:1: expected a text or nothing, not 1"),
+        ("a", {"enum": ["abc", "xyz"]}, '1:1: "a" is not one of the allowed values; known: abc, xyz'),
+        ("abd", {"enum": ["abc", "xyz"]}, "1:1: \"abd\" is not one of the allowed values; did you mean 'abc'?"),
+        ("abd", {"const": "abc"}, "1:1: \"abd\" is not one of the allowed values; did you mean 'abc'?"),
+        ("[]", {"minItems": 1}, "1:1: must not be empty"),
+        ("[1]", {"minItems": 2}, "1:1: needs at least 2"),
+        ("''", {"minLength": 1}, "1:1: must not be empty"),
+        ("1", {"minimum": 2}, "1:1: must be at least 2, not 1"),
+        ("3", {"maximum": 2}, "1:1: must be at most 2, not 3"),
+        ("2", {"exclusiveMinimum": 2}, "1:1: must be more than 2, not 2"),
+        ("2", {"exclusiveMaximum": 2}, "1:1: must be less than 2, not 2"),
+        ("{a: 1}", {"required": ["a", "b"]}, "1:1: the key 'b' is missing"),
+        ("{ab: 1}", {"properties": {"abc": {}}, "additionalProperties": False}, "1:2: ab: unknown key; "),
+        ("{ab: 1}", {"propertyNames": {"enum": ["abc"]}}, "1:2: ab: unknown key; did you mean 'abc'?"),
+        ("{a: [x, 1]}", {"properties": {"a": {"items": {"type": "string"}}}}, "1:9: a[1]: expected a text, not 1"),
+        ("x", {"pattern": "^a"}, "1:1: 'x' does not match '^a'"),
+    ],
+)
+def test_a_mistake_is_said_in_words(document, text: str, schema: dict[str, Any], message: str) -> None:
+    (found,) = messages(document(text), schema)
+    assert found.startswith(message)
+
+
+def test_every_mistake_is_found(document) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "required": ["c", "d"],
+        "additionalProperties": False,
+    }
+    assert len(messages(document("a: 1\nb: 2\ne: 3\nf: 4\n"), schema)) == 6
+
+
+FORMS = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "object", "required": ["tool"]}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3", "1:1: expected a text or a mapping, not 3"),
+        ("''", "1:1: must not be empty"),
+        ("{}", "1:1: the key 'tool' is missing"),
+    ],
+)
+def test_of_several_forms_the_one_that_was_meant_speaks(document, text: str, message: str) -> None:
+    assert messages(document(text), FORMS) == [message]
+
+
+def test_forms_of_one_type_are_named_once(document) -> None:
+    forms = {"anyOf": [{"type": "string", "enum": ["ruff"]}, {"type": "string", "minLength": 1}]}
+    assert messages(document("3"), forms) == ["1:1: expected a text, not 3"]
+    assert messages(document("''"), forms) == ["1:1: must not be empty"]
+
+
+def test_forms_that_a_key_tells_apart(document) -> None:
+    forms = {"anyOf": [{"required": ["file"]}, {"required": ["command"]}]}
+    assert messages(document("{fil: a}"), forms) == ["1:1: one of these keys is needed: file, command"]
+
+
+def test_a_long_value_is_shown_in_part(document) -> None:
+    (message,) = messages(document("x" * 500), {"type": "integer"})
+    assert len(message) < 120
+    assert message.endswith("x...")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "text"),
+    [
+        ("gradrs", ["graders", "gates"], "; did you mean 'graders'?"),
+        ("zzz", ["b", "a", "a"], "; known: a, b"),
+        ("zzz", [], ""),
+        (None, ["None "], "; did you mean 'None '?"),
+    ],
+)
+def test_the_nearest_name(name: object, known: list[str], text: str) -> None:
+    assert nearest(name, known) == text
+
+
+@pytest.mark.parametrize("name", ["task", "sandbox", "gates", "trial", "verdict"])
+def test_every_shipped_schema_can_be_had(name: str) -> None:
+    assert not schema_validator(name).is_valid(3)
+
+
+class Number(BaseModel):
+    number: int
+
+
+def test_a_document_becomes_a_model(document) -> None:
+    validator = Draft202012Validator({"properties": {"number": {"type": "integer"}}})
+    assert validated(Number, document("number: 3.0"), validator) == Number(number=3)
+    (problem,) = validated(Number, document("\nnumber: x"), validator)
+    assert (problem.line, problem.column, problem.message) == (2, 9, 'expected a whole number, not "x"')
+
+
+def test_what_only_the_model_refuses_is_a_problem_too(document) -> None:
+    (problem,) = validated(Number, document("number: 1.0e+30"), Draft202012Validator({}))
+    assert (problem.line, problem.column, problem.path) == (1, 9, "number")
+
+
+def test_the_shipped_policy_is_valid_as_json() -> None:
+    assert schema_validator("gates").is_valid(SHIPPED.model_dump(mode="json", exclude_none=True))

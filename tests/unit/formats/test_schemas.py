@@ -1,0 +1,128 @@
+"""The schemas on disk are those of the models."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from tests.builders import REPOSITORY
+
+from passgate.tasks.formats.schemas import schema_text, schemas
+from passgate.tasks.model.metrics import METRIC_GROUPS, MeanMetrics, TrialMetrics
+from passgate.tasks.model.trial import TrialStatus
+
+FOLDER = REPOSITORY / "schema"
+NAMES = ("task", "sandbox", "gates", "verdict")
+
+
+def stored(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+def accepts(name: str, document: Any) -> bool:
+    return bool(Draft202012Validator(stored(name)).is_valid(document))
+
+
+def test_every_schema_is_known() -> None:
+    assert set(schemas()) == set(NAMES)
+    assert {file.name for file in FOLDER.iterdir()} == {f"{name}.schema.json" for name in (*NAMES, "trial")}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_is_what_the_models_say(name: str) -> None:
+    assert (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8") == schema_text(schemas()[name]), "make schema"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "trial"])
+def test_every_schema_is_a_schema(name: str) -> None:
+    schema = stored(name)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "trial"])
+def test_every_reference_inside_a_schema_leads_somewhere(name: str) -> None:
+    schema = stored(name)
+
+    def references(value: Any) -> set[str]:
+        if isinstance(value, list):
+            return set().union(*(references(item) for item in value)) if value else set()
+        if not isinstance(value, dict):
+            return set()
+        inner = set().union(*(references(item) for item in value.values())) if value else set()
+        return inner | ({value["$ref"]} if isinstance(value.get("$ref"), str) else set())
+
+    for reference in references(schema):
+        assert reference.removeprefix("#/$defs/") in schema["$defs"]
+
+
+def test_the_columns_of_the_history_are_the_metrics_of_a_trial() -> None:
+    properties = stored("trial")["properties"]
+    columns = list(properties)
+    assert columns[-len(TrialMetrics.model_fields) :] == list(TrialMetrics.model_fields)
+    for name, field in TrialMetrics.model_fields.items():
+        kind = "integer" if field.annotation == int | None else "number"
+        assert properties[name]["type"] == [kind, "null"], name
+    assert stored("trial")["required"] == columns
+    assert properties["status"]["enum"] == [str(status) for status in TrialStatus]
+
+
+def test_every_column_says_what_it_means() -> None:
+    for name, column in stored("trial")["properties"].items():
+        assert column.get("description"), name
+
+
+def test_the_groups_hold_every_metric_once() -> None:
+    assert [name for group in METRIC_GROUPS.values() for name in group] == list(TrialMetrics.model_fields)
+    assert list(MeanMetrics.model_fields) == list(TrialMetrics.model_fields)
+
+
+def test_every_shipped_file_is_valid() -> None:
+    suites = REPOSITORY / "suites"
+    files = [file for file in suites.rglob("*.yaml") if "_shared" not in file.parts]
+    assert files
+    for file in files:
+        assert accepts("task", yaml.safe_load(file.read_text(encoding="utf-8"))), file
+    for file in (suites / "_shared/sandboxes").glob("*/sandbox.yaml"):
+        assert accepts("sandbox", yaml.safe_load(file.read_text(encoding="utf-8"))), file
+    assert accepts("gates", yaml.safe_load((REPOSITORY / "gates.yaml").read_text(encoding="utf-8")))
+
+
+def test_null_is_no_way_to_leave_a_key_out() -> None:
+    task = {
+        "task_id": "a",
+        "suite": "golden",
+        "description": "",
+        "inputs": {},
+        "graders": [{"type": "output_check"}],
+        "tracked_metrics": ["cost"],
+    }
+    assert accepts("task", task)
+    for key in ("environment", "trials", "reference", "gates"):
+        assert not accepts("task", task | {key: None})
+
+
+@pytest.mark.parametrize(
+    ("check", "valid"),
+    [
+        ({"file": "a"}, True),
+        ({"json_file": "a", "equals": None}, True),
+        ({"sqlite": "a", "query": "b"}, True),
+        ({"sqlite": "a"}, False),
+        ({"command": "a"}, True),
+        ({"file": "a", "command": "b"}, False),
+        ({}, False),
+    ],
+)
+def test_the_forms_of_a_check_are_told_apart(check: dict[str, Any], valid: bool) -> None:
+    grader = {"type": "state_check", "expect": [check]}
+    task = {
+        "task_id": "a",
+        "suite": "golden",
+        "description": "",
+        "inputs": {},
+        "graders": [grader],
+        "tracked_metrics": ["cost"],
+    }
+    assert accepts("task", task) is valid

@@ -1,0 +1,198 @@
+"""The journal: what was appended is on disk, and what a killed run left can be read."""
+
+import asyncio
+import errno
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from tests.builders import a_finished, a_task, a_trial
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.trial import TrialStatus
+
+NO_SECRETS = Masker([])
+TASK = a_task()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "journal.jsonl"
+
+
+async def append(file: Path, *trials: int) -> None:
+    with Journal(file, NO_SECRETS) as journal:
+        for trial in trials:
+            await journal.append(a_finished(TASK, trial))
+
+
+def numbers(file: Path) -> list[int]:
+    return [finished.trial.trial for finished in read_journal(file)[0]]
+
+
+async def test_what_is_appended_reads_back(file: Path) -> None:
+    finished = a_finished(TASK, said="grün\n\u2028\x00\x7f 😀")
+    with Journal(file, NO_SECRETS) as journal:
+        await journal.append(finished)
+        assert read_journal(file) == ([finished], file.stat().st_size)
+
+
+async def test_one_line_per_trial(file: Path) -> None:
+    await append(file, 0, 1, 2)
+    assert file.read_bytes().count(b"\n") == 3
+
+
+async def test_a_journal_is_carried_on(file: Path) -> None:
+    await append(file, 0)
+    await append(file, 1)
+    assert numbers(file) == [0, 1]
+
+
+def test_no_journal_is_an_empty_one(file: Path) -> None:
+    assert read_journal(file) == ([], 0)
+
+
+async def test_of_a_trial_that_stands_twice_the_later_line_counts(file: Path) -> None:
+    with Journal(file, NO_SECRETS) as journal:
+        await journal.append(a_finished(TASK, 0, status=TrialStatus.ERROR))
+        await journal.append(a_finished(TASK, 1))
+        await journal.append(a_finished(TASK, 0))
+    trials, _ = read_journal(file)
+    assert {one.trial.trial: one.trial.status for one in trials} == {0: TrialStatus.PASSED, 1: TrialStatus.PASSED}
+
+
+async def test_the_same_trial_of_another_task_is_another_trial(file: Path) -> None:
+    with Journal(file, NO_SECRETS) as journal:
+        await journal.append(a_finished(TASK, 0))
+        await journal.append(a_finished(a_task(task_id="other"), 0))
+    assert len(read_journal(file)[0]) == 2
+
+
+@pytest.mark.parametrize("torn", [b'{"trial"', b"\x00\x00\x00", b'{"trial": 1}\n', b"\xff\xfe\n", b"\n"])
+async def test_a_torn_last_line_is_left_out_and_cut_off(file: Path, torn: bytes) -> None:
+    await append(file, 0, 1)
+    whole = file.read_bytes()
+    file.write_bytes(whole + torn)
+    trials, length = read_journal(file)
+    assert (len(trials), length) == (2, len(whole))
+    with Journal(file, NO_SECRETS) as journal:
+        assert journal.drop_torn_line() is True
+        assert file.read_bytes() == whole
+        assert journal.drop_torn_line() is False
+        await journal.append(a_finished(TASK, 2))
+    assert numbers(file) == [0, 1, 2]
+
+
+async def test_a_whole_journal_has_no_torn_line(file: Path) -> None:
+    await append(file, 0)
+    with Journal(file, NO_SECRETS) as journal:
+        assert journal.drop_torn_line() is False
+    assert numbers(file) == [0]
+
+
+async def test_a_damaged_line_in_the_middle_is_no_torn_line(file: Path) -> None:
+    await append(file, 0, 1, 2)
+    lines = file.read_bytes().split(b"\n")
+    lines[1] = lines[1][:-10]
+    file.write_bytes(b"\n".join(lines))
+    with pytest.raises(StorageError, match=r"journal\.jsonl:2: the journal is damaged in this line"):
+        read_journal(file)
+    with Journal(file, NO_SECRETS) as journal, pytest.raises(StorageError, match=":2:"):
+        journal.drop_torn_line()
+
+
+async def test_many_trials_at_once_are_whole_lines(file: Path) -> None:
+    long = "x" * 100_000
+    with Journal(file, NO_SECRETS) as journal:
+        await asyncio.gather(*(journal.append(a_finished(TASK, trial, said=long)) for trial in range(50)))
+        assert sorted(numbers(file)) == list(range(50))
+
+
+async def test_what_append_returned_for_is_on_disk(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        real(descriptor)
+        synced.append(file.stat().st_size)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with Journal(file, NO_SECRETS) as journal:
+        await journal.append(a_finished(TASK, 0))
+        assert synced == [file.stat().st_size]
+        await asyncio.gather(*(journal.append(a_finished(TASK, trial)) for trial in range(1, 100)))
+        assert synced[-1] == file.stat().st_size
+    assert len(synced) < 50, "trials that wait together share an fsync"
+
+
+async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Journal(file, NO_SECRETS) as journal:
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(StorageError, match=r"cannot write the journal .*No space left"):
+            await journal.append(a_finished(TASK, 0))
+
+
+async def test_a_second_writer_in_this_process_is_refused(file: Path) -> None:
+    with Journal(file, NO_SECRETS) as journal:
+        with pytest.raises(StorageError, match="another process"), Journal(file, NO_SECRETS):
+            pass
+        await journal.append(a_finished(TASK, 0))
+    await append(file, 1)
+    assert numbers(file) == [0, 1]
+
+
+async def test_a_second_writer_in_another_process_is_refused(file: Path) -> None:
+    program = textwrap.dedent("""
+        import sys
+        from pathlib import Path
+        from passgate.tasks.history.journal import Journal
+        from passgate.tasks.history.masking import Masker
+        with Journal(Path(sys.argv[1]), Masker([])):
+            pass
+    """)
+    command = [sys.executable, "-c", program, str(file)]
+    with Journal(file, NO_SECRETS):
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "the run is going on" in result.stderr
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_a_journal_that_cannot_be_opened_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot open the journal"), Journal(tmp_path / "file" / "j", NO_SECRETS):
+        pass
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="cannot read the journal"):
+        read_journal(tmp_path / "folder")
+
+
+async def test_secrets_do_not_reach_the_disk(file: Path) -> None:
+    secret = 'sk-"quoted"\\and\nmore ü'
+    transcript = Transcript(
+        messages=(
+            Message(role="assistant", content=f"it is {secret}!"),
+            Message(role="assistant", tool_calls=(ToolCall(tool="a", arguments={secret: [secret]}, result=secret),)),
+        ),
+        output=secret,
+    )
+    finished = a_finished(TASK).model_copy(
+        update={"transcript": transcript, "trial": a_trial(TASK, reason=f"says {secret}")}
+    )
+    with Journal(file, Masker([secret])) as journal:
+        await journal.append(finished)
+    content = file.read_text(encoding="utf-8")
+    assert "quoted" not in content
+    ((kept,), _) = read_journal(file)
+    assert kept.transcript.output == "***"
+    assert kept.transcript.messages[0].content == "it is ***!"
+    assert kept.transcript.tool_calls[0].arguments == {"***": ["***"]}
+    assert kept.trial.reason == "says ***"

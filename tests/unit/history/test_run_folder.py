@@ -1,0 +1,161 @@
+"""The folders of runs and how they are named."""
+
+from pathlib import Path
+
+import pytest
+from tests.builders import SHIPPED, a_plan, a_task, trials_of
+
+from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_folder import RunFolder, find_run
+from passgate.tasks.judge import judge
+from passgate.tasks.model.graders import JsonCheck, StateCheck
+from passgate.tasks.model.measurement import Baseline
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.verdict import Verdict
+
+NO_SECRETS = Masker([])
+EVERY_GRADER = [
+    {"type": "state_check", "expect": [{"json_file": "a.json", "equals": None}, {"file": "b"}]},
+    {"type": "tool_calls", "required": ["search", {"tool": "pay", "params": {"amount": "<=3"}}]},
+]
+TASK = a_task(graders=EVERY_GRADER, inputs={"prompt": "Zoë\n\u2028", "numbers": [1, 2.5, None]})
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def begin(*run_ids: str) -> None:
+    for run_id in run_ids:
+        RunFolder(run_id).write_plan(a_plan(TASK, run_id=run_id), NO_SECRETS)
+
+
+def a_verdict() -> Verdict:
+    plan = a_plan(TASK)
+    return judge(plan, SHIPPED, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
+
+
+def test_a_plan_reads_back_as_it_was(folder: Path) -> None:
+    plan = a_plan(TASK)
+    RunFolder(plan.run_id).write_plan(plan, NO_SECRETS)
+    read_back = RunFolder(plan.run_id).read_plan()
+    assert read_back == plan
+    assert (folder / ".passgate/runs" / plan.run_id / "plan.json").is_file()
+
+
+def test_what_a_task_did_not_say_is_not_said_after_reading(folder: Path) -> None:
+    """A wanted null and no wish at all are not the same."""
+    begin("run-1")
+    grader = RunFolder("run-1").read_plan().tasks[0].graders[0]
+    assert isinstance(grader, StateCheck)
+    first = grader.expect[0]
+    assert isinstance(first, JsonCheck)
+    assert first.model_fields_set == {"json_file", "equals"}
+
+
+def test_a_plan_holds_no_secret(folder: Path) -> None:
+    plan = a_plan(a_task(inputs={"prompt": "use hunter22\n"}))
+    RunFolder("run-1").write_plan(plan, Masker(["hunter22"]))
+    assert "hunter22" not in (folder / ".passgate/runs/run-1/plan.json").read_text()
+    assert RunFolder("run-1").read_plan().tasks[0].prompt == "use ***\n"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff", b"[" * 10_000])
+def test_a_plan_that_cannot_be_read_is_a_storage_error(folder: Path, content: bytes | None) -> None:
+    file = folder / ".passgate/runs/run-1/plan.json"
+    file.parent.mkdir(parents=True)
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(StorageError, match="is not the plan of a run"):
+        RunFolder("run-1").read_plan()
+
+
+def test_a_verdict_reads_back_as_it_was(folder: Path) -> None:
+    run = RunFolder("run-1")
+    assert run.read_verdict() is None
+    verdict = a_verdict()
+    run.write_reports(verdict, {"summary.md": "# Größe\n"})
+    assert run.read_verdict() == verdict
+    assert (run.path / "summary.md").read_text(encoding="utf-8") == "# Größe\n"
+
+
+def test_a_run_that_goes_on_has_no_verdict(folder: Path) -> None:
+    run = RunFolder("run-1")
+    run.begin()
+    run.write_reports(a_verdict(), {})
+    run.begin()
+    assert run.read_verdict() is None
+
+
+def test_a_broken_verdict_is_a_storage_error(folder: Path) -> None:
+    run = RunFolder("run-1")
+    run.write_reports(a_verdict(), {})
+    run.verdict.write_text("{}")
+    with pytest.raises(StorageError, match="is not a verdict"):
+        run.read_verdict()
+
+
+def test_nothing_unfinished_is_left(folder: Path) -> None:
+    run = RunFolder("run-1")
+    run.write_plan(a_plan(TASK), NO_SECRETS)
+    run.write_reports(a_verdict(), {"junit.xml": "<a/>"})
+    assert sorted(file.name for file in run.path.iterdir()) == ["junit.xml", "plan.json", "verdict.json"]
+
+
+def test_a_folder_that_cannot_be_written_is_a_storage_error(folder: Path) -> None:
+    (folder / ".passgate").write_text("")
+    with pytest.raises(StorageError, match="cannot write"):
+        begin("run-1")
+
+
+def test_how_a_folder_is_shown(folder: Path) -> None:
+    assert RunFolder("run-1").shown == ".passgate/runs/run-1"
+
+
+def test_the_folder_stays_where_it_was_when_the_working_folder_changes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFolder("run-1")
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+    assert run.path == folder / ".passgate/runs/run-1"
+    assert run.shown == "../.passgate/runs/run-1"
+
+
+def test_a_run_by_its_name_its_beginning_or_as_the_last(folder: Path) -> None:
+    begin("20260101-ab", "20260102-cd", "20260103-ef", "20260103")
+    assert find_run("20260102-cd") == "20260102-cd"
+    assert find_run("20260102") == "20260102-cd"
+    assert find_run("last") == "20260103-ef"
+    assert find_run("20260103") == "20260103"
+
+
+def test_a_beginning_of_several_runs_is_refused(folder: Path) -> None:
+    begin("20260101-ab", "20260101-cd")
+    with pytest.raises(UsageError, match="'20260101' is the beginning of 2 runs: 20260101-ab, 20260101-cd"):
+        find_run("20260101")
+
+
+def test_an_unknown_run_is_refused_with_the_newest(folder: Path) -> None:
+    begin("20260101-ab", "20260102-cd")
+    with pytest.raises(UsageError, match=r"no run '2025' in .*; the newest is 20260102-cd"):
+        find_run("2025")
+
+
+@pytest.mark.parametrize("name", ["last", "2026"])
+def test_without_runs_there_is_none(folder: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=f"no run '{name}'"):
+        find_run(name)
+
+
+def test_a_plan_that_was_read_is_judged_alike(folder: Path) -> None:
+    plan = a_plan(TASK)
+    RunFolder("run-1").write_plan(plan, NO_SECRETS)
+    read_back: Plan = RunFolder("run-1").read_plan()
+    verdict = judge(read_back, read_back.policy, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
+    again = rule_on(plan, plan.gate_policy, verdict.measurement, Baseline(branch="main"))
+    assert (verdict.decision, verdict.reasons) == (again.decision, again.reasons)
