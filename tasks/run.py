@@ -25,7 +25,7 @@ from passgate.tasks.sandboxes.workbench import Workbench
 
 DEFAULT_SECONDS = 3600.0
 """Of a trial whose task and suite set no `max_seconds`: no trial may run for ever."""
-MOST_BATCHES = 100
+MOST_BATCHES = 32
 """Prefect task runs cost time on its server, so tasks share them once there are many."""
 _RETRY_PAUSE_SECONDS = 1.0
 
@@ -43,7 +43,7 @@ class Bench:
 
 
 def batches(plan: Plan) -> tuple[Batch, ...]:
-    """The tasks of a plan in batches of one suite each, at most about a hundred of them."""
+    """The tasks of a plan in batches of one suite each, at most about thirty of them."""
     size = max(1, -(-len(plan.tasks) // MOST_BATCHES))
     by_suite: dict[str, list[EvalTask]] = {}
     for task in plan.tasks:

@@ -1,6 +1,5 @@
 """`passgate run`: a gate, from suites to exit code."""
 
-import asyncio
 import os
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +28,7 @@ def run(
     ] = None,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
+    from passgate.flows.cli.engine import until_ended
     from passgate.tasks.history.run_folder import find_run
     from passgate.tasks.model.run import RunRequest
 
@@ -42,7 +42,7 @@ def run(
         jobs=jobs,
         run=None if resume is None else find_run(resume),
     )
-    return asyncio.run(_run(gate, request))
+    return until_ended(_run(gate, request))
 
 
 async def _run(gate: GateName, request: "RunRequest") -> int:

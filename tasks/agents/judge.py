@@ -94,7 +94,7 @@ class RecordedJudge:
             try:
                 entries = yaml.safe_load(file.read_text(encoding="utf-8"))["replies"]
                 replies |= {str(entry["fingerprint"]): str(entry["reply"]) for entry in entries}
-            except (yaml.YAMLError, OSError, KeyError, TypeError, UnicodeDecodeError) as error:
+            except (yaml.YAMLError, OSError, KeyError, TypeError, ValueError) as error:
                 raise UsageError(f"{file}: not a file of recorded replies: {error!r}") from error
         return cls(replies, folder)
 

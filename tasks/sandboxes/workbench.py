@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Self
 
 import yaml
-from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import ProcessResult, SandboxFile
@@ -146,7 +145,7 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
         return SandboxFile()
     try:
         return SandboxFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
-    except (yaml.YAMLError, ValidationError, OSError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, OSError, ValueError) as error:
         raise UsageError(f"{file}: not a sandbox description: {error}") from error
 
 

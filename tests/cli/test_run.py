@@ -229,10 +229,14 @@ def _trial_of(file: Path) -> tuple[str, int]:
     return task, int(trial)
 
 
-def test_an_interrupted_run_exits_130_and_can_be_resumed(project: Project) -> None:
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
+    project: Project, kind: signal.Signals
+) -> None:
     gate_of(project, k=10)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    project.write("agent.sh", "sleep 1; printf ok > result.txt")
+    mark = str(time.time_ns())
+    project.write("agent.sh", f"sleep 1.{mark}; printf ok > result.txt")
     process = subprocess.Popen(
         project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2"),
         cwd=project.path,
@@ -242,11 +246,12 @@ def test_an_interrupted_run_exits_130_and_can_be_resumed(project: Project) -> No
         text=True,
     )
     _wait_for_lines(project, 2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(kind)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "--resume" in errors
     assert "Traceback" not in errors
+    assert marked_processes(mark) == []
     assert project.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 
 

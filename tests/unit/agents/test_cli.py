@@ -45,7 +45,7 @@ async def test_placeholders_are_filled_in(attempt) -> None:
         transcript.output
     )
     assert (prompt, task_id, trial, both) == (NASTY, "say-yes", "2", "say-yes-2")
-    assert at == f"{workspace}/x"
+    assert at == f"--at={workspace}/x"
     assert Path(workspace).name == "workspace"
     assert {Path(name).name for name in (prompt_file, inputs_file, transcript_file)} == {
         "prompt.txt",
@@ -208,14 +208,10 @@ def test_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
     assert CliAgent.from_command(command).command == (command,)
 
 
-async def test_a_program_that_the_sandbox_lacks_is_the_agents_crash_or_an_error(attempt) -> None:
-    try:
-        transcript = await attempt(CliAgent.from_command("./agent.sh"))
-    except MeasurementError as error:
-        assert "agent.sh" in str(error)
-    else:
-        assert transcript.end is EndReason.CRASHED
-        assert "agent.sh" in transcript.detail
+async def test_a_program_that_the_sandbox_lacks_is_a_crash(attempt) -> None:
+    transcript = await attempt(CliAgent.from_command("./agent.sh"))
+    assert transcript.end is EndReason.CRASHED
+    assert "./agent.sh" in transcript.detail
 
 
 @pytest.mark.parametrize("command", ["sh {promt}", "sh --x={prompt}{}{file}", "sh '{task}'"])
