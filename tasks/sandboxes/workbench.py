@@ -79,9 +79,9 @@ class Workbench:
     """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone."""
 
     def __init__(self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = ()) -> None:
-        self._suites_folder = suites_folder
+        self._suites_folder = suites_folder.absolute()
         self._folder = Path(tempfile.mkdtemp(prefix="passgate-")).resolve()
-        self._isolation = best_isolation([suites_folder, *hidden], run_folder=self._folder)
+        self._isolation = best_isolation([self._suites_folder, *hidden], run_folder=self._folder)
         self._processes = asyncio.Semaphore(processes)
         self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
 

@@ -1,0 +1,76 @@
+"""Workbenches with each way of isolation that this machine offers."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
+from passgate.tasks.sandboxes.workbench import Workbench
+
+NO_BUBBLEWRAP = "bubblewrap does not work on this machine"
+
+
+@pytest.fixture(scope="session")
+def bubblewrap_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
+    return isinstance(best_isolation([], run_folder=tmp_path_factory.mktemp("probe").resolve()), Bubblewrap)
+
+
+@pytest.fixture
+def needs_bubblewrap(bubblewrap_works: bool) -> None:
+    if not bubblewrap_works:
+        pytest.skip(NO_BUBBLEWRAP)
+
+
+@pytest.fixture(params=["bubblewrap", "process_group"])
+def isolation(request: pytest.FixtureRequest, bubblewrap_works: bool) -> str:
+    """The name of the isolation that workbenches of the test have."""
+    if request.param == "process_group":
+        request.getfixturevalue("without_bubblewrap")
+    elif not bubblewrap_works:
+        pytest.skip(NO_BUBBLEWRAP)
+    return str(request.param)
+
+
+@pytest.fixture
+def suites(tmp_path: Path) -> Path:
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def describe(suites: Path) -> Callable[..., Path]:
+    """Make a named sandbox: its files and its description."""
+
+    def _describe(name: str = "notes", description: str | None = None, **files: str) -> Path:
+        folder = suites / "_shared/sandboxes" / name
+        for file, content in {"README.md": "hello\n", **files}.items():
+            path = folder / "files" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content)
+        if description is not None:
+            (folder / "sandbox.yaml").write_text(description)
+        return folder
+
+    return _describe
+
+
+@pytest.fixture
+def workbench_of(suites: Path) -> Callable[..., Workbench]:
+    def _workbench(**changes: object) -> Workbench:
+        return Workbench(suites, **{"processes": 4, **changes})
+
+    return _workbench
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
+    """Whether a condition comes true in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        await asyncio.sleep(0.02)
+    return condition()

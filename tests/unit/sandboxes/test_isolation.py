@@ -1,0 +1,169 @@
+"""What a command of a trial can see and do."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+
+from passgate.tasks.sandboxes.isolation import ProcessGroup, best_isolation
+
+CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=5).close()"
+
+
+async def tries(sandbox, command: str, **changes) -> bool:
+    """Whether a command succeeds."""
+    result = await sandbox.run(["sh", "-c", command], **{"seconds": 20, **changes})
+    return result.exit_code == 0
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A server on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def accept() -> None:
+            while True:
+                try:
+                    server.accept()[0].close()
+                except OSError:
+                    return
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.usefixtures("needs_bubblewrap")
+class TestBubblewrap:
+    async def test_only_the_trials_own_folders_are_writable(self, workbench_of, tmp_path: Path) -> None:
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                for folder in (sandbox.workspace, sandbox.scratch, "$HOME", "$TMPDIR", "/tmp"):
+                    assert await tries(sandbox, f"touch {folder}/new"), folder
+                for folder in (tmp_path, "/", "/etc", "/usr", Path.cwd(), Path(sys.prefix)):
+                    assert not await tries(sandbox, f"touch {folder}/passgate-must-not-write"), folder
+                assert (sandbox.workspace / "new").exists()
+        assert not Path("/tmp/new").exists()
+        assert not (tmp_path / "passgate-must-not-write").exists()
+
+    async def test_there_is_no_network_unless_it_is_asked_for(self, workbench_of, port: int) -> None:
+        command = [sys.executable, "-c", CONNECT, str(port)]
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert (await sandbox.run(command, seconds=20)).exit_code != 0
+                assert (await sandbox.run(command, seconds=20, network=True)).exit_code == 0
+
+    async def test_the_suites_are_hidden(self, workbench_of, describe, suites: Path) -> None:
+        describe()
+        (suites / "golden").mkdir()
+        (suites / "golden/task.yaml").write_text("the answer")
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task(sandbox="notes")) as sandbox:
+                assert not await tries(sandbox, f"cat {suites}/golden/task.yaml")
+                assert await tries(sandbox, f'test -z "$(ls -A {suites})"')
+                assert await tries(sandbox, "cat README.md")
+        assert (suites / "golden/task.yaml").exists()
+
+    async def test_hidden_folders_are_hidden_by_any_name(self, suites: Path, workbench_of, tmp_path: Path) -> None:
+        secret = tmp_path / "state"
+        secret.mkdir()
+        (secret / "history").write_text("the answer")
+        (tmp_path / "link").symlink_to(secret)
+        with workbench_of(hidden=[tmp_path / "link", tmp_path / "not-there"]) as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert sandbox.isolation == "bubblewrap"
+                assert not await tries(sandbox, f"cat {secret}/history")
+                assert not await tries(sandbox, f"cat {tmp_path}/link/history")
+
+    async def test_other_trials_are_hidden(self, workbench_of) -> None:
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as first, workbench.sandbox(a_task()) as second:
+                (first.workspace / "answer").write_text("yes")
+                assert not await tries(second, f"cat {first.workspace}/answer")
+                assert not await tries(second, f"ls {first.workspace}")
+                assert await tries(first, "cat answer")
+
+    async def test_other_processes_are_hidden(self, workbench_of) -> None:
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert not await tries(sandbox, f"cat /proc/{os.getpid()}/environ")
+                result = await sandbox.run(["sh", "-c", "ls -d /proc/[0-9]* | wc -l"], seconds=20)
+        assert int(result.stdout) < 10
+
+    async def test_the_temporary_folder_of_the_machine_is_readable(self, workbench_of) -> None:
+        """Agents and whole checkouts may live there."""
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            Path(folder, "tool").write_text("#!/bin/sh\necho works\n")
+            with workbench_of() as workbench:
+                async with workbench.sandbox(a_task()) as sandbox:
+                    assert await tries(sandbox, f"grep works {folder}/tool")
+                    assert not await tries(sandbox, f"touch {folder}/new")
+
+    async def test_what_one_command_left_in_tmp_the_next_does_not_find(self, workbench_of) -> None:
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert await tries(sandbox, "touch /tmp/left")
+                assert not await tries(sandbox, "test -e /tmp/left")
+
+    async def test_nobody_can_take_the_isolation_back(self, workbench_of, suites: Path) -> None:
+        """Not even root, as which many CI systems run everything."""
+        (suites / "answer").write_text("yes")
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert not await tries(sandbox, f"umount {suites} && cat {suites}/answer")
+                assert not await tries(sandbox, "mount -o remount,rw,bind / && touch /passgate-must-not-write")
+                assert not await tries(sandbox, f"cat /proc/1/root{suites}/answer")
+                assert not await tries(sandbox, f"unshare --mount umount {suites}")
+        assert not Path("/passgate-must-not-write").exists()
+
+    async def test_the_trials_folders_cannot_be_replaced(self, workbench_of, tmp_path: Path) -> None:
+        """Else a grader would write its tests to wherever the agent wants."""
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                for folder in (sandbox.workspace, sandbox.scratch):
+                    assert not await tries(sandbox, f"mv {folder} {folder}-gone && ln -s {tmp_path} {folder}")
+                    assert not await tries(sandbox, f"rmdir {folder} && ln -s {tmp_path} {folder}")
+                    assert folder.is_dir()
+                    assert not folder.is_symlink()
+
+    async def test_a_command_ends_with_passgate(self, workbench_of) -> None:
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                result = await sandbox.run(["sh", "-c", "ps -o ppid= -p $$ || echo 1"], seconds=20)
+        assert result.exit_code == 0
+
+
+@pytest.mark.usefixtures("without_bubblewrap")
+async def test_without_bubblewrap_a_trial_says_so(workbench_of, port: int) -> None:
+    command = [sys.executable, "-c", CONNECT, str(port)]
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            assert sandbox.isolation == "process_group"
+            assert (await sandbox.run(command, seconds=20)).exit_code == 0
+
+
+def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert best_isolation([], run_folder=tmp_path) == ProcessGroup()
+
+
+async def test_no_core_is_dumped_and_files_are_bounded(isolation: str, workbench_of) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            result = await sandbox.run(["sh", "-c", "ulimit -c; ulimit -f"], seconds=20)
+            assert result.stdout == "0\n2097152\n"
+            grown = await sandbox.run(["truncate", "-s", "1200M", "large"], seconds=20)
+            assert grown.exit_code != 0
+
+
+def test_this_machines_own_tools_are_there() -> None:
+    """The tests above would pass without them."""
+    for command in (["unshare", "--help"], ["mount", "--help"], ["umount", "--help"]):
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0

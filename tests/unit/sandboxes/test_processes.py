@@ -1,0 +1,235 @@
+"""Commands that behave badly, and what is left of them."""
+
+import asyncio
+import os
+import resource
+import secrets
+import signal
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+from tests.unit.sandboxes.conftest import until
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.sandboxes.processes import KEPT_BYTES, MAX_OUTPUT_BYTES, run_process
+
+
+@pytest.fixture
+def run(isolation: str, workbench_of):
+    """Run a command in a sandbox of its own."""
+
+    async def _run(command: list[str], **changes):
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert sandbox.isolation == isolation
+                return await sandbox.run(command, **{"seconds": 20, **changes})
+
+    return _run
+
+
+def python(program: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", textwrap.dedent(program), *arguments]
+
+
+def marked(word: str) -> list[int]:
+    """The processes that have a word on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and word.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+async def test_how_a_command_ended(run) -> None:
+    result = await run(["sh", "-c", "echo out; echo err >&2; exit 7"])
+    assert (result.exit_code, result.stdout, result.stderr) == (7, "out\n", "err\n")
+    assert (result.timed_out, result.output_limit_hit) == (False, False)
+    assert 0 < result.wall_time_seconds < 20
+
+
+async def test_a_signal_is_no_success(run) -> None:
+    assert (await run(["sh", "-c", "kill -TERM $$"])).exit_code != 0
+
+
+async def test_what_is_told_arrives(run) -> None:
+    told = os.urandom(3_000_000).hex().encode()
+    result = await run(["sh", "-c", "sha256sum"], stdin=told)
+    import hashlib
+
+    assert result.stdout.split()[0] == hashlib.sha256(told).hexdigest()
+
+
+async def test_nothing_told_is_an_end_of_file(run) -> None:
+    assert (await run(["cat"])).exit_code == 0
+
+
+async def test_a_command_need_not_listen(run) -> None:
+    result = await run(["sh", "-c", "exit 0"], stdin=b"x" * 5_000_000)
+    assert result.exit_code == 0
+
+
+async def test_a_command_that_closes_its_ears_and_goes_on(run) -> None:
+    result = await run(["sh", "-c", "exec 0<&-; sleep 0.2; echo done"], stdin=b"x" * 5_000_000)
+    assert result.stdout == "done\n"
+
+
+async def test_output_that_is_no_text_is_readable(run) -> None:
+    result = await run(["printf", r"a\377\376b\303\274\000c"])
+    assert result.stdout == "a\ufffd\ufffdbü\x00c"
+
+
+async def test_time_that_is_up_ends_a_command_and_keeps_what_it_said(run) -> None:
+    result = await run(["sh", "-c", "echo begun; sleep 60"], seconds=0.5)
+    assert result.timed_out is True
+    assert result.exit_code != 0
+    assert result.stdout == "begun\n"
+    assert result.wall_time_seconds < 10
+
+
+async def test_a_command_that_ignores_signals_is_ended(run) -> None:
+    program = """
+        import signal, time
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        print("deaf", flush=True)
+        time.sleep(60)
+    """
+    result = await run(python(program), seconds=1.5)
+    assert (result.timed_out, result.stdout) == (True, "deaf\n")
+
+
+LEAVES_A_DAEMON = """
+    import os, sys, time
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            # Deaf, in a session of its own, a child of nobody, still holding the pipes.
+            import signal
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            open("daemon-is-up", "w").close()
+            time.sleep(120)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists("daemon-is-up"):
+        time.sleep(0.01)
+    print("left a daemon", flush=True)
+    if sys.argv[2] == "hang":
+        time.sleep(120)
+"""
+
+
+@pytest.mark.parametrize("how", ["end", "hang"])
+async def test_no_daemon_is_left(run, how: str) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    result = await run(python(LEAVES_A_DAEMON, word, how), seconds=20 if how == "end" else 2)
+    assert result.stdout == "left a daemon\n"
+    assert result.timed_out is (how == "hang")
+    assert result.wall_time_seconds < 15
+    assert await until(lambda: marked(word) == []), "the daemon lives on"
+
+
+async def test_a_child_that_holds_the_pipes_open_holds_nobody_up(run) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    child = f"import time; '{word}'; time.sleep(120)"
+    program = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {child!r}]); print('done')"
+    result = await run(python(program), seconds=20)
+    assert (result.exit_code, result.stdout, result.timed_out) == (0, "done\n", False)
+    assert result.wall_time_seconds < 10
+    assert await until(lambda: marked(word) == [])
+
+
+async def test_a_whole_tree_is_ended(run) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    program = """
+        import subprocess, sys, time
+        depth = int(sys.argv[2])
+        if depth:
+            for _ in range(2):
+                subprocess.Popen([sys.executable, "-c", sys.argv[3], sys.argv[1], str(depth - 1), sys.argv[3]])
+        time.sleep(120)
+    """
+    code = textwrap.dedent(program)
+    running = asyncio.create_task(run([sys.executable, "-c", code, word, "3", code], seconds=6))
+    assert await until(lambda: len(marked(word)) >= 15, seconds=6)
+    assert (await running).timed_out is True
+    assert await until(lambda: marked(word) == [])
+
+
+async def test_a_gigabyte_of_output_is_cut_off(run) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.monotonic()
+    result = await run(["sh", "-c", "head -c 1000000000 /dev/zero | tr '\\0' x; echo the end"], seconds=60)
+    assert result.output_limit_hit is True
+    assert len(result.stdout) == KEPT_BYTES
+    assert "the end" not in result.stdout
+    assert time.monotonic() - started < 30
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert kibibytes < 60_000, "what is not kept is not held either"
+
+
+async def test_both_streams_share_the_limit(run) -> None:
+    half = MAX_OUTPUT_BYTES // 2 + 1_000_000
+    command = f"head -c {half} /dev/zero; head -c {half} /dev/zero >&2; echo never; sleep 60"
+    result = await run(["sh", "-c", command], seconds=60)
+    assert (result.output_limit_hit, result.timed_out) == (True, False)
+
+
+async def test_a_long_output_within_the_limit_is_cut_short_and_no_fault(run) -> None:
+    result = await run(["sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; exit 3"])
+    assert (result.exit_code, result.output_limit_hit, len(result.stdout)) == (3, False, KEPT_BYTES)
+
+
+async def test_a_command_that_is_not_there(run) -> None:
+    result = await run(["no-such-command"])
+    assert result.exit_code == 127
+
+
+async def test_a_trial_that_is_called_off_leaves_no_process(isolation: str, workbench_of) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            running = asyncio.create_task(sandbox.run(python("import time; time.sleep(120)", word), seconds=60))
+            assert await until(lambda: marked(word) != [])
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert await until(lambda: marked(word) == [])
+
+
+async def plain(command: list[str], folder: Path, **changes):
+    given = {"working_folder": folder, "environment": {"PATH": os.environ["PATH"]}, "mark": None, "seconds": 20}
+    return await run_process(command, **(given | changes))
+
+
+@pytest.mark.parametrize("command", [["/no/such/program"], ["echo", "a\0b"], ["/"], ["echo", "x" * 3_000_000]])
+async def test_a_command_that_cannot_be_started_cannot_be_measured(tmp_path: Path, command: list[str]) -> None:
+    with pytest.raises(MeasurementError, match=f"cannot start {command[0]}"):
+        await plain(command, tmp_path)
+
+
+async def test_a_folder_that_is_gone_cannot_be_measured(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="cannot start echo"):
+        await plain(["echo"], tmp_path / "gone")
+
+
+async def test_the_exit_code_of_a_signal_is_its_number(tmp_path: Path) -> None:
+    assert (await plain(["sh", "-c", "kill -9 $$"], tmp_path)).exit_code == -signal.SIGKILL
+
+
+async def test_only_what_carries_the_mark_is_killed(tmp_path: Path) -> None:
+    """A process of somebody else outlives the end of a command."""
+    bystander = await asyncio.create_subprocess_exec("sleep", "60", env={"PASSGATE_PROCESS": "another"})
+    try:
+        await plain(["true"], tmp_path, mark=secrets.token_hex(16))
+        assert bystander.returncode is None
+    finally:
+        bystander.kill()
+        await bystander.wait()

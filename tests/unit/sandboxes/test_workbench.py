@@ -1,0 +1,259 @@
+"""A fresh place for every trial."""
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.sandbox import SandboxFile
+from passgate.tasks.sandboxes.workbench import TrialSandbox, minimal_environment, read_sandbox_file
+
+NOTES = a_task(sandbox="notes")
+
+
+async def sh(sandbox: TrialSandbox, command: str, **changes: object) -> str:
+    result = await sandbox.run(["sh", "-c", command], **{"seconds": 20, **changes})
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the test's own."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+async def test_every_trial_has_a_fresh_copy(isolation: str, describe, workbench_of) -> None:
+    source = describe()
+    with workbench_of() as workbench:
+        async with workbench.sandbox(NOTES) as first:
+            assert first.isolation == isolation
+            await sh(first, "echo changed > README.md; touch new")
+            async with workbench.sandbox(NOTES) as second:
+                assert (second.workspace / "README.md").read_text() == "hello\n"
+                assert [file.name for file in second.workspace.iterdir()] == ["README.md"]
+                assert second.workspace != first.workspace
+            assert (first.workspace / "README.md").read_text() == "changed\n"
+        async with workbench.sandbox(NOTES) as third:
+            assert await sh(third, "cat README.md") == "hello\n"
+    assert (source / "files/README.md").read_text() == "hello\n"
+
+
+async def test_a_task_without_a_sandbox_has_an_empty_workspace(isolation: str, workbench_of) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            assert list(sandbox.workspace.iterdir()) == []
+            assert list(sandbox.scratch.iterdir()) == []
+            assert await sh(sandbox, "pwd") == f"{sandbox.workspace}\n"
+
+
+async def test_the_set_up_runs_once_and_the_reset_in_every_trial(isolation: str, describe, workbench_of) -> None:
+    # Only the time of the set-up is in all copies the same.
+    describe(description="setup: ['date +%s%N > setup-at', 'echo a >> log']\nreset: ['echo b >> log']\n")
+    seen = []
+    with workbench_of() as workbench:
+        for _ in range(3):
+            async with workbench.sandbox(NOTES) as sandbox:
+                seen.append((await sh(sandbox, "cat setup-at"), await sh(sandbox, "cat log")))
+    assert len({setup for setup, _ in seen}) == 1
+    assert {log for _, log in seen} == {"a\nb\n"}
+
+
+async def test_trials_that_begin_together_share_one_set_up(isolation: str, describe, workbench_of) -> None:
+    describe(description="setup: ['date +%s%N > setup-at; sleep 0.2']\n")
+
+    async def setup_at() -> str:
+        async with workbench.sandbox(NOTES) as sandbox:
+            return await sh(sandbox, "cat setup-at")
+
+    with workbench_of() as workbench:
+        assert len(set(await asyncio.gather(*(setup_at() for _ in range(5))))) == 1
+
+
+async def test_another_run_has_another_set_up(describe, workbench_of) -> None:
+    describe(description="setup: ['date +%s%N > setup-at']\n")
+    seen = set()
+    for _ in range(2):
+        with workbench_of() as workbench:
+            async with workbench.sandbox(NOTES) as sandbox:
+                seen.add((sandbox.workspace / "setup-at").read_text())
+    assert len(seen) == 2
+
+
+async def test_the_tasks_reset_comes_last(isolation: str, describe, workbench_of) -> None:
+    describe(description="reset: ['echo sandbox >> log']\n")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task(sandbox="notes", reset=("echo task >> log", "echo more >> log"))) as one:
+            assert (one.workspace / "log").read_text() == "sandbox\ntask\nmore\n"
+
+
+@pytest.mark.parametrize(
+    ("description", "reset", "what"),
+    [
+        ("setup: ['true', 'echo oh >&2; exit 3']\n", (), r"the set-up of sandbox notes exited 3: echo oh .*: oh"),
+        ("reset: ['exit 4']\n", (), "the reset of sandbox notes exited 4: exit 4"),
+        ("", ("exit 5",), "the task's reset exited 5: exit 5"),
+    ],
+)
+async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(
+    isolation: str, describe, workbench_of, temporary: Path, description: str, reset: tuple[str, ...], what: str
+) -> None:
+    describe(description=description)
+    with workbench_of() as workbench:
+        for _ in range(2):
+            with pytest.raises(MeasurementError, match=what):
+                async with workbench.sandbox(a_task(sandbox="notes", reset=reset)):
+                    pytest.fail("the trial must not begin")
+    assert list(temporary.iterdir()) == []
+
+
+async def test_a_set_up_that_takes_too_long_is_an_error(
+    describe, workbench_of, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passgate.tasks.sandboxes.workbench.SETUP_SECONDS", 0.3)
+    describe(description="setup: ['sleep 60']\n")
+    with workbench_of() as workbench, pytest.raises(MeasurementError, match=r"took longer than 0\.3 s: sleep 60"):
+        async with workbench.sandbox(NOTES):
+            pass
+
+
+async def test_links_are_copied_as_links(isolation: str, describe, workbench_of, tmp_path: Path) -> None:
+    files = describe() / "files"
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").write_text("secret")
+    (files / "inside").symlink_to("README.md")
+    (files / "leaves").symlink_to(outside)
+    (files / "dangles").symlink_to("nowhere")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(NOTES) as sandbox:
+            assert (sandbox.workspace / "leaves").readlink() == outside
+            assert (sandbox.workspace / "dangles").readlink() == Path("nowhere")
+            assert await sh(sandbox, "cat inside") == "hello\n"
+    assert (outside / "secret").read_text() == "secret", "what a link leads to outlives the trial"
+
+
+async def test_modes_are_copied(isolation: str, describe, workbench_of) -> None:
+    files = describe(**{"run.sh": "#!/bin/sh\necho ran\n"}) / "files"
+    (files / "run.sh").chmod(0o755)
+    with workbench_of() as workbench:
+        async with workbench.sandbox(NOTES) as sandbox:
+            assert await sh(sandbox, "./run.sh") == "ran\n"
+
+
+async def test_nothing_is_left_when_the_workbench_closes(
+    isolation: str, describe, workbench_of, temporary: Path
+) -> None:
+    describe(description="setup: [touch made]\n")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(NOTES) as sandbox:
+            await sh(sandbox, "mkdir -p deep/er; touch deep/er/x; ln -s / root; mkfifo pipe; chmod 500 deep/er deep .")
+            trial = sandbox.workspace.parent
+            assert temporary in trial.parents
+        assert not trial.exists()
+        assert len(list(temporary.iterdir())) == 1
+    assert list(temporary.iterdir()) == []
+
+
+async def test_a_trial_that_fails_leaves_nothing(workbench_of, temporary: Path) -> None:
+    with workbench_of() as workbench:
+        with pytest.raises(ZeroDivisionError):
+            async with workbench.sandbox(a_task()) as sandbox:
+                1 / 0  # noqa: B018 - any error of whoever uses the sandbox
+        assert not sandbox.workspace.exists()
+
+
+@pytest.mark.parametrize(
+    ("task_network", "description", "network"),
+    [(False, "", False), (True, "", True), (False, "network: true\n", True)],
+)
+async def test_the_task_or_its_sandbox_may_ask_for_the_network(
+    describe, workbench_of, task_network: bool, description: str, network: bool
+) -> None:
+    describe(description=description)
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task(sandbox="notes", network=task_network)) as sandbox:
+            assert sandbox.network is network
+
+
+async def test_commands_get_a_small_environment(isolation: str, workbench_of, monkeypatch) -> None:
+    monkeypatch.setenv("MY_SECRET", "hunter2")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            printed = await sh(sandbox, "env", environment={"GIVEN": "yes"})
+            home, temporary = await sh(sandbox, "echo $HOME"), await sh(sandbox, "echo $TMPDIR")
+    names = {line.partition("=")[0] for line in printed.splitlines()}
+    assert names <= {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "GIVEN"} | {
+        *("PWD", "OLDPWD", "SHLVL", "_", "PASSGATE_PROCESS")
+    }
+    assert "GIVEN=yes" in printed.splitlines()
+    assert Path(home.strip()).parent == Path(temporary.strip()).parent == sandbox.workspace.parent
+
+
+async def test_home_and_the_temporary_folder_are_the_trials_own(isolation: str, workbench_of) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as first, workbench.sandbox(a_task()) as second:
+            await sh(first, "touch $HOME/a $TMPDIR/b")
+            assert await sh(second, "ls $HOME $TMPDIR | grep -v : | grep . || true") == ""
+
+
+async def test_python_is_the_one_that_runs_passgate(isolation: str, workbench_of) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            assert await sh(sandbox, "python -c 'import pydantic; print(1)'") == "1\n"
+
+
+def test_the_minimal_environment_works_without_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PATH")
+    assert minimal_environment(tmp_path)["PATH"].endswith(os.defpath)
+
+
+async def test_only_so_many_processes_run_at_once(workbench_of, tmp_path: Path) -> None:
+    running = most = 0
+
+    async def one(sandbox: TrialSandbox) -> None:
+        nonlocal running, most
+        await sandbox.run(["sh", "-c", "sleep 0.2"], seconds=20)
+
+    with workbench_of(processes=2) as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            loop = asyncio.get_running_loop()
+            started = loop.time()
+            await asyncio.gather(*(one(sandbox) for _ in range(6)))
+            queued = loop.time() - started
+            started = loop.time()
+            await asyncio.gather(*(sandbox.run_unqueued(["sleep", "0.2"], seconds=20) for _ in range(6)))
+            unqueued = loop.time() - started
+    assert queued >= 0.6
+    assert unqueued < queued
+
+
+@pytest.mark.parametrize(
+    ("text", "described"),
+    [
+        (None, SandboxFile()),
+        ("", SandboxFile()),
+        ("network: true\nsetup: [a, b]\n", SandboxFile(network=True, setup=("a", "b"))),
+    ],
+)
+def test_the_description_of_a_sandbox(tmp_path: Path, text: str | None, described: SandboxFile) -> None:
+    if text is not None:
+        (tmp_path / "sandbox.yaml").write_text(text)
+    assert read_sandbox_file(tmp_path) == described
+
+
+@pytest.mark.parametrize("text", ["setup: 3", "unknown: 1", "setup: [", "[]", "3", "description: 2026-99-99"])
+def test_a_description_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sandbox.yaml").write_text(text)
+    if text == "[]":
+        assert read_sandbox_file(tmp_path) == SandboxFile()
+        return
+    with pytest.raises(UsageError, match=r"sandbox\.yaml: not a sandbox description"):
+        read_sandbox_file(tmp_path)
