@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.measure import measure
 from passgate.tasks.model.digest import digest_of
@@ -19,7 +19,7 @@ from passgate.tasks.model.verdict import Inputs, Verdict
 def read_baseline(plan: Plan, history: History) -> Baseline:
     """What earlier runs say of the plan's tasks. Raises `StorageError`."""
     where = {"git_branch": plan.policy.baseline.branch, "agent": str(plan.agent)}
-    return baseline_of(plan, history.trials(where))
+    return baseline_of(plan, history.trials(where, COLUMNS))
 
 
 def judge(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str) -> Verdict:

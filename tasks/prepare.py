@@ -23,7 +23,8 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
         plan = RunFolder(request.run).read_plan()
         if plan.gate is not gate:
             raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
-        return plan
+        jobs = request.jobs or plan.request.jobs
+        return plan.model_copy(update={"request": plan.request.model_copy(update={"jobs": jobs})})
     agent = parse_agent(request.agent)
     make_agent(agent, Path(request.suites))
     plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)

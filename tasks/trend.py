@@ -12,6 +12,21 @@ from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 from passgate.tasks.stats.intervals import suite_interval
 from passgate.tasks.stats.percentiles import percentile
 
+COLUMNS = (
+    "run_id",
+    "suite",
+    "task_id",
+    "gate",
+    "started_at",
+    "agent",
+    "k",
+    "metric",
+    "status",
+    "cost",
+    "wall_time_seconds",
+)
+"""What a trend is read from."""
+
 
 def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
     """What the history says of each suite in each run, the oldest run first."""

@@ -29,6 +29,7 @@ def run(
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
     from passgate.flows.cli.engine import until_ended
+    from passgate.tasks.errors import UsageError
     from passgate.tasks.history.run_folder import find_run
     from passgate.tasks.model.run import RunRequest
 
@@ -39,9 +40,10 @@ def run(
         history=history,
         k=k,
         task=task,
-        jobs=jobs,
-        run=None if resume is None else find_run(resume),
     )
+    if resume is not None and request != RunRequest():
+        raise UsageError("--resume carries a run on as it was begun: beside it only --jobs can be given")
+    request = request.model_copy(update={"jobs": jobs, "run": None if resume is None else find_run(resume)})
     return until_ended(_run(gate, request))
 
 

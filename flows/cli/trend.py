@@ -19,10 +19,10 @@ def trend(
     from passgate.tasks.history.dataset import History
     from passgate.tasks.load import policy_or_default
     from passgate.tasks.reports.trend import trend_table
-    from passgate.tasks.trend import trend_points
+    from passgate.tasks.trend import COLUMNS, trend_points
 
     location = history or policy_or_default(Path(gates)).history
-    points = trend_points(History(location).trials())
+    points = trend_points(History(location).trials(columns=COLUMNS))
     if not points:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
     say(trend_table(points, width=width(), color=color()))

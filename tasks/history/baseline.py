@@ -7,13 +7,27 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.stats.decision import decide
 
+COLUMNS = (
+    "run_id",
+    "task_id",
+    "task_digest",
+    "grader_digest",
+    "agent",
+    "git_branch",
+    "k",
+    "metric",
+    "status",
+    "wall_time_seconds",
+    "cost",
+)
+"""What a baseline is read from."""
+
 
 def baseline_of(plan: Plan, trials: pd.DataFrame) -> Baseline:
     """The baseline of a plan's tasks from the rows of the history.
 
     A row counts when it is of the baseline branch, of a run before this one, and of the same agent, task
-    digest, grader digest, k and metric. Of these the newest run speaks that decided
-    the task.
+    digest, grader digest, k and metric. Of these the newest run speaks that decided the task.
     """
     branch = plan.policy.baseline.branch
     usable = trials[

@@ -4,7 +4,7 @@ HISTORY/trials/suite=golden/day=2026-01-31/RUN.parquet      a row per trial: sch
 HISTORY/transcripts/day=2026-01-31/RUN.parquet              each transcript once, by its digest
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,21 +42,25 @@ class History:
         except OSError as error:
             raise StorageError(f"cannot write the history {self.location}: {error}") from error
 
-    def trials(self, where: Mapping[str, str] | None = None) -> pd.DataFrame:
+    def trials(self, where: Mapping[str, str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
+
+        With `columns` only these are read.
 
         Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
         """
+        read = None if columns is None else [*columns, "schema_version"]
         condition = None
         for column, value in (where or {}).items():
             equal = ds.field(column) == value
             condition = equal if condition is None else condition & equal
         try:
-            table = self._dataset("trials").to_table(filter=condition) if self._exists("trials") else None
+            table = self._dataset("trials").to_table(read, filter=condition) if self._exists("trials") else None
         except (OSError, pa.ArrowInvalid) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         if table is None:
-            table = arrow_schema().empty_table()
+            empty = arrow_schema().empty_table()
+            table = empty if read is None else empty.select(read)
         newest = pc.max(table["schema_version"]).as_py() or 0
         if newest > SCHEMA_VERSION:
             raise StorageError(

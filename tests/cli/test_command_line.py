@@ -58,6 +58,7 @@ def test_the_version(bare_project: Project) -> None:
         ("run", "ci_merge", "--k", "0"),
         ("run", "ci_merge", "--agent", "orakel"),
         ("run", "ci_merge", "--resume", "last"),
+        ("run", "ci_merge", "--resume", "last", "--agent", "nop"),
         ("run", "ci_merge"),
         ("judge", "last"),
         ("trend",),

@@ -74,3 +74,15 @@ async def until(condition: Callable[[], bool], seconds: float = 10) -> bool:
             return True
         await asyncio.sleep(0.02)
     return condition()
+
+
+def marked(word: str) -> list[int]:
+    """The processes that have a word on their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and word.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found

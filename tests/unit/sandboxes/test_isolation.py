@@ -1,19 +1,35 @@
 """What a command of a trial can see and do."""
 
 import os
+import secrets
 import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.builders import a_task
+from tests.builders import REPOSITORY, a_task
+from tests.unit.sandboxes.conftest import marked, until
 
 from passgate.tasks.sandboxes.isolation import ProcessGroup, best_isolation
 
+RUNS_A_COMMAND = """
+    import asyncio, os
+    from pathlib import Path
+    from passgate.tasks.sandboxes.workbench import Workbench
+    from tests.builders import a_task
+
+    async def run():
+        with Workbench(Path(os.environ["SUITES"]), processes=1) as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                await sandbox.run(["sh", "-c", "setsid sleep 120 & sleep 120", os.environ["WORD"]], seconds=60)
+
+    asyncio.run(run())
+"""
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=5).close()"
 
 
@@ -133,11 +149,17 @@ class TestBubblewrap:
                     assert folder.is_dir()
                     assert not folder.is_symlink()
 
-    async def test_a_command_ends_with_passgate(self, workbench_of) -> None:
-        with workbench_of() as workbench:
-            async with workbench.sandbox(a_task()) as sandbox:
-                result = await sandbox.run(["sh", "-c", "ps -o ppid= -p $$ || echo 1"], seconds=20)
-        assert result.exit_code == 0
+    async def test_a_command_ends_when_passgate_is_killed(self, tmp_path: Path, suites: Path) -> None:
+        word = f"passgate-test-{secrets.token_hex(8)}"
+        environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+        environment |= {"SUITES": str(suites), "WORD": word}
+        passgate = subprocess.Popen([sys.executable, "-c", textwrap.dedent(RUNS_A_COMMAND)], env=environment)
+        try:
+            assert await until(lambda: len(marked(word)) >= 2, seconds=30), "bwrap and what it runs"
+        finally:
+            passgate.kill()
+            passgate.wait()
+        assert await until(lambda: marked(word) == [])
 
 
 @pytest.mark.usefixtures("without_bubblewrap")

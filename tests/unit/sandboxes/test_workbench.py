@@ -215,18 +215,12 @@ def test_the_minimal_environment_works_without_a_path(tmp_path: Path, monkeypatc
     assert minimal_environment(tmp_path)["PATH"].endswith(os.defpath)
 
 
-async def test_only_so_many_processes_run_at_once(workbench_of, tmp_path: Path) -> None:
-    running = most = 0
-
-    async def one(sandbox: TrialSandbox) -> None:
-        nonlocal running, most
-        await sandbox.run(["sh", "-c", "sleep 0.2"], seconds=20)
-
+async def test_only_so_many_processes_run_at_once(workbench_of) -> None:
     with workbench_of(processes=2) as workbench:
         async with workbench.sandbox(a_task()) as sandbox:
             loop = asyncio.get_running_loop()
             started = loop.time()
-            await asyncio.gather(*(one(sandbox) for _ in range(6)))
+            await asyncio.gather(*(sandbox.run(["sleep", "0.2"], seconds=20) for _ in range(6)))
             queued = loop.time() - started
             started = loop.time()
             await asyncio.gather(*(sandbox.run_unqueued(["sleep", "0.2"], seconds=20) for _ in range(6)))
@@ -249,11 +243,8 @@ def test_the_description_of_a_sandbox(tmp_path: Path, text: str | None, describe
     assert read_sandbox_file(tmp_path) == described
 
 
-@pytest.mark.parametrize("text", ["setup: 3", "unknown: 1", "setup: [", "[]", "3", "description: 2026-99-99"])
+@pytest.mark.parametrize("text", ["setup: 3", "unknown: 1", "setup: [", "[a]", "3", "description: 2026-99-99"])
 def test_a_description_of_another_shape_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "sandbox.yaml").write_text(text)
-    if text == "[]":
-        assert read_sandbox_file(tmp_path) == SandboxFile()
-        return
     with pytest.raises(UsageError, match=r"sandbox\.yaml: not a sandbox description"):
         read_sandbox_file(tmp_path)
