@@ -10,7 +10,7 @@ gate: install
 	$(BIN)/passgate run ci_merge
 
 test: check
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-slow: install
 	$(BIN)/python -m pytest -m slow

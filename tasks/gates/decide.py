@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
+from passgate.tasks.gates.limits import COST, compare_with_baseline, limit_reasons
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.measurement import Baseline, Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
@@ -35,7 +35,7 @@ def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: 
     return Ruling(
         decision=_decision(reasons),
         reasons=tuple(sorted(reasons, key=lambda reason: not reason.blocking)),
-        notes=tuple(_notes(plan, measurement, baseline, comparisons)),
+        notes=tuple(_notes(plan, policy, measurement, baseline, comparisons)),
         comparisons=comparisons,
     )
 
@@ -64,7 +64,7 @@ def _failed_tasks(measurement: Measurement, baseline: Baseline) -> Iterator[Reas
         message = (
             f"{_rule_of(task)}, {task.passed} of {task.n} passed ({_in_trials(task.failed_trials)}): {task.failure}"
         )
-        if task.suite is Suite.GOLDEN and before is not None and before.state is TaskState.PASSED:
+        if before is not None and before.state is TaskState.PASSED:
             message = f"was green in {before.run_id} ({before.passed} of {before.n}); {message}"
             yield _reason(Rule.GOLDEN_REGRESSION, task, message, task.failed_trials)
         else:
@@ -134,7 +134,11 @@ def _in_trials(trials: tuple[int, ...]) -> str:
 
 
 def _notes(
-    plan: Plan, measurement: Measurement, baseline: Baseline, comparisons: tuple[Comparison, ...]
+    plan: Plan,
+    policy: GatePolicy,
+    measurement: Measurement,
+    baseline: Baseline,
+    comparisons: tuple[Comparison, ...],
 ) -> Iterator[str]:
     if plan.request.k is not None:
         yield f"--k {plan.request.k} stands in place of the tasks' own k"
@@ -155,3 +159,7 @@ def _notes(
     for comparison in comparisons:
         if comparison.ratio is None:
             yield f"{comparison.name} is not judged: {comparison.pairs} tasks with a baseline are too few"
+    limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
+    cost_before = any(entry.costs for entry in baseline.tasks.values())
+    if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
+        yield "cost is not judged: the agent reported it at the baseline and does not any more"

@@ -132,7 +132,7 @@ def as_yaml_1_1(value: Any) -> Any:
 @settings(PATIENT, max_examples=200)
 def test_every_value_has_a_place_inside_the_file(tmp_path: Path, document: Any) -> None:
     file = tmp_path / "file.yaml"
-    file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8", newline="\n")
+    file.write_text(yaml.safe_dump(document), encoding="utf-8", newline="\n")
     lines = file.read_text(encoding="utf-8").count("\n") + 1
     read_back = read_document(file, "file.yaml")
     if read_back.problems == []:

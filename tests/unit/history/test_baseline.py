@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from tests.builders import a_plan, a_policy, a_task, trials_of
 
-from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.columns import arrow_schema, row
 from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
 from passgate.tasks.model.run import AgentKind, AgentSpec, Revision
@@ -25,7 +25,7 @@ def run(run_id: str, statuses: str, task: EvalTask = TASK, *, branch: str = "mai
 
 
 def of(*runs: pd.DataFrame, plan: Any = PLAN) -> Baseline:
-    return baseline_of(plan, pd.concat(runs, ignore_index=True))
+    return baseline_of(plan, pd.concat(runs, ignore_index=True)[list(COLUMNS)])
 
 
 def test_the_newest_run_speaks() -> None:

@@ -1,5 +1,7 @@
 """The history: typed rows that any Parquet reader can read, whole files or none."""
 
+import errno
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,6 +76,15 @@ def test_only_the_rows_that_are_asked_for(history: History) -> None:
     assert len(history.trials({"run_id": "run-3"})) == 0
 
 
+def test_only_the_columns_that_are_asked_for(history: History) -> None:
+    columns = ["run_id", "suite", "day"]
+    assert set(columns) <= set(history.trials(columns=columns).columns)
+    write(history, "run-1")
+    trials = history.trials({"agent": "cli:my-agent"}, columns)
+    assert set(trials.columns) == {*columns, "schema_version"}
+    assert len(trials) == 2
+
+
 def test_a_run_that_is_written_again_takes_its_own_place(history: History) -> None:
     write(history, "run-1", TrialStatus.ERROR, TrialStatus.ERROR)
     write(history, "run-2")
@@ -145,6 +156,24 @@ def test_a_half_written_file_is_not_seen(tmp_path: Path) -> None:
     (folder / ".run-2.parquet.unfinished").write_bytes(content[: len(content) // 2])
     assert len(history.trials()) == 2
     assert len(pd.read_parquet(tmp_path / "trials")) == 2
+
+
+def test_a_write_that_ends_half_way_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1")
+    real = pq.write_table
+
+    def runs_out_of_disk(table: pa.Table, where: str, **options: Any) -> None:
+        real(table, where, **options)
+        content = Path(where).read_bytes()
+        Path(where).write_bytes(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pq, "write_table", runs_out_of_disk)
+    with pytest.raises(StorageError, match=r"cannot write the history .*No space left"):
+        write(history, "run-2")
+    assert len(history.trials()) == 2
+    assert len(pd.read_parquet(tmp_path / "transcripts")) == 1
 
 
 def test_a_broken_file_is_a_storage_error(tmp_path: Path) -> None:

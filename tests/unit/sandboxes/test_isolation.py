@@ -155,7 +155,7 @@ class TestBubblewrap:
         environment |= {"SUITES": str(suites), "WORD": word}
         passgate = subprocess.Popen([sys.executable, "-c", textwrap.dedent(RUNS_A_COMMAND)], env=environment)
         try:
-            assert await until(lambda: len(marked(word)) >= 2, seconds=30), "bwrap and what it runs"
+            assert await until(lambda: len(marked(word)) >= 3, seconds=30), "bwrap, its init and the command"
         finally:
             passgate.kill()
             passgate.wait()

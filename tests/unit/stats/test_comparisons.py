@@ -46,6 +46,20 @@ def test_the_unit_does_not_matter() -> None:
     assert scaled.lower_bound == pytest.approx(plain.lower_bound)
 
 
+@pytest.mark.parametrize("noisy_side", [0, 1])
+def test_trials_that_scatter_prove_less(noisy_side: int) -> None:
+    sides = [[[1.2] * 4] * 8, [[1.0] * 4] * 8]
+    steady = paired_ratio(*sides)
+    sides[noisy_side] = [
+        [value * factor for value, factor in zip(task, (0.4, 1.6, 0.4, 1.6), strict=True)] for task in sides[noisy_side]
+    ]
+    noisy = paired_ratio(*sides)
+    assert steady is not None
+    assert noisy is not None
+    assert noisy.ratio == pytest.approx(steady.ratio)
+    assert noisy.lower_bound < steady.lower_bound - 0.1
+
+
 def test_one_slow_task_is_no_proof() -> None:
     before = figures(10, seed=2)
     now = [[value * 10 for value in before[0]], *before[1:]]

@@ -1,0 +1,143 @@
+"""Latency and cost against the baseline."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests.builders import a_task, a_trial, measured
+
+from passgate.tasks.gates.limits import COST, LATENCY, compare_with_baseline, limit_reasons
+from passgate.tasks.model.measurement import Baseline, BaselineTask, Measurement, TaskState
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.policy import Limits, Rule
+from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.verdict import Comparison
+
+TASKS = [a_task(task_id=f"t{number}") for number in range(6)]
+
+
+def now(values: Sequence[Sequence[float]], metric: str = "wall_time_seconds") -> Measurement:
+    """Each task with one trial per value of the metric."""
+
+    def trials(task: Any, figures: Sequence[float]) -> list[Trial]:
+        return [
+            a_trial(task, number, metrics=TrialMetrics(**{metric: figure})) for number, figure in enumerate(figures)
+        ]
+
+    return measured(*((task, trials(task, figures)) for task, figures in zip(TASKS, values, strict=False)))
+
+
+def before(values: Sequence[Sequence[float]], kind: str = "wall_times") -> Baseline:
+    entries = {
+        f"golden/{task.task_id}": BaselineTask(
+            run_id="r", state=TaskState.PASSED, passed=3, n=3, **{kind: tuple(figures)}
+        )
+        for task, figures in zip(TASKS, values, strict=False)
+    }
+    return Baseline(branch="main", tasks=entries)
+
+
+def steady(level: float, tasks: int = 6) -> list[list[float]]:
+    return [[level, level, level]] * tasks
+
+
+def latency(limits: Limits, current: Sequence[Sequence[float]], earlier: Sequence[Sequence[float]]) -> list[str]:
+    comparisons = compare_with_baseline(limits, now(current), before(earlier))
+    return [reason.message for reason in limit_reasons(limits, comparisons)]
+
+
+def cost(limits: Limits, current: Sequence[Sequence[float]], earlier: Sequence[Sequence[float]]) -> list[str]:
+    comparisons = compare_with_baseline(limits, now(current, "cost"), before(earlier, "costs"))
+    return [reason.message for reason in limit_reasons(limits, comparisons)]
+
+
+PERCENT = Limits(latency_p95_increase_pct=15)
+MILLISECONDS = Limits(latency_p95_increase_ms=1500)
+COSTS = Limits(cost_increase_pct=10)
+
+
+@pytest.mark.parametrize(("seconds", "exceeded"), [(8.0, 0), (10.0, 0), (11.5, 0), (11.51, 1), (20.0, 1)])
+def test_a_limit_in_percent(seconds: float, exceeded: int) -> None:
+    assert len(latency(PERCENT, steady(seconds), steady(10.0))) == exceeded
+
+
+@pytest.mark.parametrize(("seconds", "exceeded"), [(8.0, 0), (10.0, 0), (11.5, 0), (11.51, 1), (20.0, 1)])
+def test_a_limit_in_milliseconds(seconds: float, exceeded: int) -> None:
+    assert len(latency(MILLISECONDS, steady(seconds), steady(10.0))) == exceeded
+
+
+@pytest.mark.parametrize(("dollars", "exceeded"), [(0.5, 0), (1.0, 0), (1.1, 0), (1.11, 1)])
+def test_a_limit_on_cost(dollars: float, exceeded: int) -> None:
+    assert len(cost(COSTS, steady(dollars), steady(1.0))) == exceeded
+
+
+def test_the_message_says_from_where_to_where() -> None:
+    assert latency(PERCENT, steady(12.0), steady(10.0)) == [
+        "latency P95 went from 10 to 12 s, paired by task at least x1.200 (limit +15 %)"
+    ]
+    assert cost(COSTS, steady(2.0), steady(1.0)) == [
+        "cost went from 6 to 12 $, paired by task at least x2.000 (limit +10 %)"
+    ]
+
+
+def test_either_limit_is_a_limit() -> None:
+    both = Limits(latency_p95_increase_pct=50, latency_p95_increase_ms=100)
+    (message,) = latency(both, steady(10.2), steady(10.0))
+    assert message.endswith("(limit +50 % and +100 ms)")
+
+
+def test_one_slow_task_exceeds_the_plain_figure_and_proves_nothing() -> None:
+    slow = [[40.0, 40.0, 40.0], *steady(10.0, 5)]
+    assert latency(PERCENT, slow, steady(10.0)) == []
+    (comparison,) = compare_with_baseline(PERCENT, now(slow), before(steady(10.0)))
+    assert (comparison.current, comparison.baseline) == (40.0, 10.0)
+    assert comparison.ratio_lower_bound is not None
+    assert comparison.ratio_lower_bound < 1.15
+
+
+def test_every_task_a_little_slower_does_not_hide_behind_the_slowest() -> None:
+    """The P95 is that of the slowest task, which has not changed."""
+    faster_tasks = [[100.0] * 3, *[[2.0] * 3] * 5]
+    assert latency(PERCENT, faster_tasks, [[100.0] * 3, *[[1.0] * 3] * 5]) == []
+
+
+def test_noise_is_no_increase() -> None:
+    noisy = [[8.0, 10.0, 13.0], [12.0, 9.0, 9.5], [9.0, 14.0, 8.0], [10.0, 10.5, 12.0], [7.0, 15.0, 9.0], [11, 9, 10]]
+    assert latency(Limits(latency_p95_increase_pct=0), noisy, noisy[::-1]) == []
+
+
+def test_fewer_than_five_tasks_are_not_judged() -> None:
+    assert latency(PERCENT, steady(100.0, 4), steady(1.0, 4)) == []
+    (comparison,) = compare_with_baseline(PERCENT, now(steady(100.0, 4)), before(steady(1.0, 4)))
+    assert (comparison.pairs, comparison.ratio, comparison.ratio_lower_bound) == (4, None, None)
+
+
+def test_only_tasks_with_figures_on_both_sides_are_pairs() -> None:
+    now_without_one, before_without_another = [[], *steady(10.0, 5)], [*steady(10.0, 5), []]
+    (comparison,) = compare_with_baseline(PERCENT, now(now_without_one), before(before_without_another))
+    assert comparison.pairs == 4
+
+
+def test_without_a_baseline_nothing_is_compared() -> None:
+    every = Limits(latency_p95_increase_pct=1, latency_p95_increase_ms=1, cost_increase_pct=1)
+    assert compare_with_baseline(every, now(steady(1.0)), Baseline(branch="main")) == ()
+
+
+def test_without_limits_nothing_is_compared() -> None:
+    assert compare_with_baseline(Limits(), now(steady(1.0)), before(steady(1.0))) == ()
+
+
+def test_costs_are_compared_per_trial() -> None:
+    """Another number of trials is no other price."""
+    more_trials = [[1.0] * 9] * 6
+    assert cost(COSTS, more_trials, steady(1.0)) == []
+    assert cost(COSTS, steady(1.0), more_trials) == []
+
+
+def test_each_comparison_has_its_rule() -> None:
+    def compared(name: str) -> Comparison:
+        return Comparison(name=name, unit="", baseline=1, current=9, pairs=5, ratio=9, ratio_lower_bound=8, limit="")
+
+    limits = Limits(latency_p95_increase_pct=15, cost_increase_pct=10)
+    reasons = limit_reasons(limits, (compared(LATENCY), compared(COST)))
+    assert [reason.rule for reason in reasons] == [Rule.LATENCY, Rule.COST]

@@ -1,0 +1,85 @@
+"""The little that models do themselves."""
+
+import pytest
+from pydantic import ValidationError
+from tests.builders import a_grade, a_plan, a_task, a_trial, a_violation
+
+from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.graders import OutputCheck
+from passgate.tasks.model.run import AgentKind, AgentSpec
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.verdict import Decision
+
+
+def test_values_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        a_task().k = 5  # type: ignore[misc]
+
+
+def test_values_have_no_unknown_fields() -> None:
+    with pytest.raises(ValidationError, match="Extra inputs"):
+        Budgets.model_validate({"max_step": 3})
+
+
+def test_budgets_over_defaults() -> None:
+    own, defaults = Budgets(max_steps=0, max_cost_usd=1.0), Budgets(max_steps=9, max_seconds=60)
+    assert own.over(defaults) == Budgets(max_steps=0, max_cost_usd=1.0, max_seconds=60)
+    assert Budgets().over(defaults) == defaults
+
+
+@pytest.mark.parametrize(
+    ("inputs", "prompt"), [({}, ""), ({"prompt": "Go."}, "Go."), ({"prompt": 3}, "3"), ({"other": "x"}, "")]
+)
+def test_the_prompt_of_a_task(inputs: dict[str, object], prompt: str) -> None:
+    assert a_task(inputs=inputs).prompt == prompt
+
+
+def test_digests_are_of_values_not_of_their_order() -> None:
+    assert digest_of({"a": 1, "b": [1, 2]}) == digest_of({"b": [1, 2], "a": 1})
+    assert digest_of([1, 2]) != digest_of([2, 1])
+    assert digest_of("1") != digest_of(1)
+    assert len(digest_of("\ud800 é")) == 64
+
+
+def test_a_grader_is_called_by_its_name_or_its_type() -> None:
+    assert OutputCheck(type="output_check").label == "output_check"
+    assert OutputCheck(type="output_check", name="greeting").label == "greeting"
+
+
+def test_steps_and_tool_calls_of_a_transcript() -> None:
+    first, second = ToolCall(tool="a"), ToolCall(tool="b")
+    said, asked = Message(role="assistant", tool_calls=(first, second)), Message(role="user")
+    transcript = Transcript(messages=(asked, said, asked, Message(role="assistant")))
+    assert len(transcript.steps) == 2
+    assert transcript.tool_calls == (first, second)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tokens_in": -1}, {"tokens_out": 10**13}, {"cost_usd": -0.1}, {"cost_usd": float("nan")}, {"tokens_in": 1.5}],
+)
+def test_usage_that_cannot_be_is_refused(wrong: dict[str, float]) -> None:
+    """A budget cannot be held against it."""
+    with pytest.raises(ValidationError):
+        Usage.model_validate(wrong)
+
+
+def test_the_violations_of_a_trial_are_those_of_its_grades() -> None:
+    grades = (a_grade(violations=(a_violation(),)), a_grade(), a_grade(violations=(a_violation(message="again"),)))
+    assert [violation.message for violation in a_trial(a_task(), grades=grades).violations] == ["it leaked", "again"]
+
+
+def test_a_plan_knows_its_gates_policy() -> None:
+    plan = a_plan()
+    assert plan.gate_policy is plan.policy.gates[plan.gate]
+
+
+def test_how_an_agent_is_written() -> None:
+    assert str(AgentSpec(kind=AgentKind.NOP)) == "nop"
+    assert str(AgentSpec(kind=AgentKind.CLI, target="a b")) == "cli:a b"
+
+
+@pytest.mark.parametrize(("decision", "code"), [(Decision.PASS, 0), (Decision.FAIL, 1), (Decision.INCONCLUSIVE, 3)])
+def test_the_exit_code_of_a_decision(decision: Decision, code: int) -> None:
+    assert decision.exit_code == code

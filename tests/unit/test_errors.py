@@ -1,0 +1,76 @@
+"""Exceptions: their texts, their exit codes, and the way through a pickle."""
+
+import pickle
+
+import pytest
+
+from passgate.tasks.errors import (
+    ExitCode,
+    InputError,
+    MeasurementError,
+    PassgateError,
+    Problem,
+    StorageError,
+    UsageError,
+)
+
+
+def problem(file: str = "a.yaml", line: int = 1, column: int = 1, path: str = "", message: str = "wrong") -> Problem:
+    return Problem(file=file, line=line, column=column, path=path, message=message)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UsageError("x"), 2),
+        (InputError([problem()]), 2),
+        (StorageError("x"), 3),
+        (MeasurementError("x"), 3),
+        (PassgateError("x"), 70),
+    ],
+)
+def test_every_error_has_its_exit_code(error: PassgateError, code: int) -> None:
+    assert error.exit_code == code
+
+
+def test_the_exit_codes() -> None:
+    assert {code.name: int(code) for code in ExitCode} == {
+        "PASS": 0,
+        "FAIL": 1,
+        "BAD_INPUT": 2,
+        "INCONCLUSIVE": 3,
+        "BUG": 70,
+        "INTERRUPTED": 130,
+    }
+
+
+def test_a_problem_is_a_line_that_editors_understand() -> None:
+    assert str(problem(line=3, column=7, path="graders[0]")) == "a.yaml:3:7: graders[0]: wrong"
+    assert str(problem()) == "a.yaml:1:1: wrong"
+
+
+def test_problems_come_in_the_order_of_the_files() -> None:
+    error = InputError([problem("b.yaml"), problem(line=10), problem(line=9, column=2), problem(line=9)])
+    assert str(error).splitlines() == [
+        "a.yaml:9:1: wrong",
+        "a.yaml:9:2: wrong",
+        "a.yaml:10:1: wrong",
+        "b.yaml:1:1: wrong",
+    ]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InputError([problem(), problem(line=2)]),
+        MeasurementError("down", transient=True),
+        MeasurementError("broken"),
+        UsageError("no such thing"),
+        StorageError("full"),
+    ],
+)
+def test_errors_survive_a_pickle(error: PassgateError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)

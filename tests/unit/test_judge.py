@@ -1,0 +1,123 @@
+"""From a plan, its trials and the history to the verdict."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import SHIPPED, a_finished, a_plan, a_policy, a_task, trials_of
+
+from passgate.tasks.history.dataset import History
+from passgate.tasks.judge import judge, read_baseline
+from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.record import record
+
+TASK = a_task()
+NO_BASELINE = Baseline(branch="main")
+GOLDEN_ONLY = a_policy(suites=["golden"])
+
+
+def verdict_on(statuses: str, policy: Policy = GOLDEN_ONLY, baseline: Baseline = NO_BASELINE, **plan: Any) -> Verdict:
+    return judge(a_plan(TASK, **plan), policy, trials_of(TASK, statuses), baseline, "gpt-judge")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "decision", "code"),
+    [("ppp", Decision.PASS, 0), ("ppf", Decision.FAIL, 1), ("ppe", Decision.INCONCLUSIVE, 3)],
+)
+def test_the_verdict_and_its_exit_code(statuses: str, decision: Decision, code: int) -> None:
+    verdict = verdict_on(statuses)
+    assert (verdict.decision, verdict.exit_code) == (decision, code)
+
+
+def test_a_verdict_says_what_it_is_about() -> None:
+    plan = a_plan(TASK, revision=Revision(commit="c0ffee", branch="feature"))
+    verdict = judge(plan, GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "gpt-judge")
+    assert (verdict.run_id, verdict.gate, verdict.agent) == (plan.run_id, plan.gate, "cli:my-agent")
+    assert (verdict.revision, verdict.started_at) == (plan.revision, plan.created_at)
+    assert verdict.judged_at > verdict.started_at
+    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+
+
+def test_the_judge_is_named_only_when_somebody_had_to_judge() -> None:
+    assert verdict_on("ppp").judge == ""
+    task = a_task(graders=[{"type": "llm_rubric", "rubric": "Is it kind?"}])
+    verdict = judge(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "gpt-judge")
+    assert verdict.judge == "gpt-judge"
+
+
+def test_another_policy_may_judge_what_was_measured() -> None:
+    """Trials are what they are; the policy may have been wrong."""
+    lenient = a_policy(suites=["golden"], blocks_on=[])
+    assert verdict_on("ppf", lenient).decision is Decision.PASS
+    assert verdict_on("ppf", lenient).inputs.policy != verdict_on("ppf").inputs.policy
+
+
+def test_every_input_has_its_digest() -> None:
+    inputs = verdict_on("ppp").inputs
+    assert inputs == verdict_on("ppp").inputs
+    assert inputs.passgate_version == "0.0.1"
+
+    def with_task(**changes: Any) -> Verdict:
+        task = a_task(**changes)
+        return judge(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "")
+
+    assert with_task(task_digest="another").inputs.tasks != inputs.tasks
+    assert with_task(grader_digest="another").inputs.graders != inputs.graders
+    assert with_task(grader_digest="another").inputs.tasks == inputs.tasks
+
+
+def test_the_digest_of_the_trials_is_of_their_transcripts_in_any_order() -> None:
+    def digest(trials: list[Trial]) -> str:
+        return judge(a_plan(TASK), GOLDEN_ONLY, trials, NO_BASELINE, "").inputs.trials
+
+    trials = trials_of(TASK, "ppp")
+    assert digest(trials) == digest(trials[::-1])
+    assert digest(trials) != digest(trials[:2])
+    other = trials[0].model_copy(update={"transcript_digest": "another"})
+    assert digest(trials) != digest([other, *trials[1:]])
+
+
+def test_the_runs_of_the_baseline_are_named() -> None:
+    entry = BaselineTask(run_id="20260101-ab", state=TaskState.PASSED, passed=3, n=3)
+    baseline = Baseline(branch="main", tasks={"golden/say-yes": entry, "golden/other": entry})
+    assert verdict_on("ppp", baseline=baseline).inputs.baseline_runs == ("20260101-ab",)
+
+
+def test_the_shipped_merge_gate_wants_its_three_suites() -> None:
+    tasks = [a_task(task_id=str(suite), suite=suite) for suite in SHIPPED.gates[a_plan().gate].suites]
+    trials = [trial for task in tasks for trial in trials_of(task, "ppp")]
+    assert judge(a_plan(*tasks), SHIPPED, trials, NO_BASELINE, "").decision is Decision.PASS
+    assert judge(a_plan(*tasks[:2]), SHIPPED, trials[:6], NO_BASELINE, "").decision is Decision.INCONCLUSIVE
+
+
+def stored(history: Path, run_id: str, **plan: Any) -> None:
+    changes = {"request": a_plan().request.model_copy(update={"history": str(history)})}
+    finished = [a_finished(TASK, trial) for trial in range(3)]
+    record(a_plan(TASK, run_id=run_id, **(changes | plan)), finished)
+
+
+def test_the_baseline_is_read_from_what_was_recorded(tmp_path: Path) -> None:
+    main = Revision(branch="main")
+    stored(tmp_path, "20260101-ab", revision=main)
+    stored(tmp_path, "20260102-cd", revision=main)
+    stored(tmp_path, "20260103-ef", revision=Revision(branch="feature"))
+    plan: Plan = a_plan(TASK, run_id="20260201-now")
+    baseline = read_baseline(plan, History(str(tmp_path)))
+    assert {name: entry.run_id for name, entry in baseline.tasks.items()} == {"golden/say-yes": "20260102-cd"}
+    assert baseline.tasks["golden/say-yes"].state is TaskState.PASSED
+
+
+def test_without_a_history_there_is_no_baseline(tmp_path: Path) -> None:
+    assert read_baseline(a_plan(TASK), History(str(tmp_path / "none"))) == NO_BASELINE
+
+
+def test_a_suite_that_is_not_the_gates_changes_nothing() -> None:
+    extra = a_task(task_id="extra", suite=Suite.OPEN_ENDED)
+    assert judge(a_plan(TASK, extra), GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "").decision is not (
+        Decision.FAIL
+    )

@@ -1,0 +1,210 @@
+"""From files to tasks, and from tasks to the plan of a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import REPOSITORY, SHIPPED, write_task
+
+from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.load import load_policy, load_tasks, make_plan, policy_or_default, validate_paths
+from passgate.tasks.model.run import AgentKind, AgentSpec, Plan, Revision, RunRequest
+from passgate.tasks.model.task import GateName
+
+AGENT = AgentSpec(kind=AgentKind.NOP)
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a suites folder and the shipped gates."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gates.yaml").write_bytes((REPOSITORY / "gates.yaml").read_bytes())
+    (tmp_path / "suites").mkdir()
+    return tmp_path
+
+
+def add(name: str, **changes: Any) -> Path:
+    """A task file of a suite, as in `golden/name`."""
+    suite, _, task_id = name.partition("/")
+    return write_task(Path("suites") / f"{name}.yaml", task_id=task_id, suite=suite, **changes)
+
+
+def add_all(*names: str) -> None:
+    for name in names:
+        add(name)
+
+
+def plan(gate: GateName = GateName.CI_MERGE, **request: Any) -> Plan:
+    return make_plan(gate, RunRequest(**request), AGENT, revision=Revision(commit="c0ffee"), version="1.2.3")
+
+
+def ids(planned: Plan) -> list[str]:
+    return [task.task_id for task in planned.tasks]
+
+
+def test_every_task_of_a_folder_is_read() -> None:
+    add_all("golden/a", "adversarial/b", "golden/c")
+    assert [task.task_id for task in load_tasks(Path("suites"), SHIPPED)] == ["b", "a", "c"]
+
+
+def test_an_empty_folder_has_no_tasks() -> None:
+    assert load_tasks(Path("suites"), SHIPPED) == ()
+
+
+def test_the_problems_of_all_files_come_together() -> None:
+    add("golden/a", tags="x")
+    add("golden/b")
+    add("golden/c", inputs=3, tracked_metrics=[])
+    with pytest.raises(InputError) as caught:
+        load_tasks(Path("suites"), SHIPPED)
+    assert [(problem.file, problem.path) for problem in caught.value.problems] == [
+        ("suites/golden/a.yaml", "tags"),
+        ("suites/golden/c.yaml", "inputs"),
+        ("suites/golden/c.yaml", "tracked_metrics"),
+    ]
+
+
+def test_a_task_id_that_stands_twice_is_a_problem_of_the_second_file() -> None:
+    add("golden/a")
+    add("adversarial/a")
+    with pytest.raises(InputError) as caught:
+        load_tasks(Path("suites"), SHIPPED)
+    (problem,) = caught.value.problems
+    assert problem.file == "suites/golden/a.yaml"
+    assert problem.message == f"'a' is also the task_id of suites/adversarial/a.yaml:{problem.line}"
+
+
+def test_a_suites_folder_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="no suites folder gone: name one with --suites"):
+        load_tasks(Path("gone"), SHIPPED)
+
+
+def test_a_gates_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"no gates file gone\.yaml: name one with --gates"):
+        load_policy(Path("gone.yaml"))
+
+
+def test_the_problems_of_a_gates_file_have_its_name() -> None:
+    Path("gates.yaml").write_text("version: 2\n")
+    with pytest.raises(InputError) as caught:
+        load_policy(Path("gates.yaml"))
+    assert {problem.file for problem in caught.value.problems} == {"gates.yaml"}
+
+
+def test_the_shipped_policy_stands_in_for_a_missing_one() -> None:
+    assert policy_or_default(Path("gone.yaml")) == SHIPPED
+    Path("own.yaml").write_text(
+        "suites: {golden: {k: 1, metric: pass^k, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n"
+    )
+    assert list(policy_or_default(Path("own.yaml")).gates) == [GateName.NIGHTLY]
+
+
+def test_files_and_folders_can_be_validated_alone() -> None:
+    good, bad = add("golden/a"), add("golden/b", inputs=3)
+    tasks, problems = validate_paths([good], SHIPPED)
+    assert ([task.task_id for task in tasks], problems) == (["a"], [])
+    tasks, problems = validate_paths([Path("suites")], SHIPPED)
+    assert ([task.task_id for task in tasks], [problem.file for problem in problems]) == (["a"], [str(bad)])
+
+
+def test_a_file_that_is_named_twice_is_one_file() -> None:
+    file = add("golden/a")
+    tasks, problems = validate_paths([file, Path("suites"), file], SHIPPED)
+    assert (len(tasks), problems) == (1, [])
+
+
+def test_files_of_two_worlds_may_have_the_same_id() -> None:
+    first, second = write_task(Path("one/golden/a.yaml")), write_task(Path("two/golden/a.yaml"))
+    tasks, problems = validate_paths([first, second], SHIPPED)
+    assert (len(tasks), problems) == (2, [])
+
+
+def test_a_file_that_is_not_there_is_a_problem() -> None:
+    tasks, (problem,) = validate_paths([Path("gone.yaml")], SHIPPED)
+    assert tasks == ()
+    assert "cannot be read" in problem.message
+
+
+def test_a_plan_holds_what_a_run_needs(project: Path) -> None:
+    add("golden/a")
+    made = plan()
+    assert made.suites_folder == str(project / "suites")
+    assert (made.gate, made.agent, made.revision.commit, made.passgate_version) == (
+        GateName.CI_MERGE,
+        AGENT,
+        "c0ffee",
+        "1.2.3",
+    )
+    assert made.policy == SHIPPED
+    assert made.run_id.startswith(f"{made.created_at:%Y%m%dT%H%M%SZ}-ci_merge-")
+    assert made.created_at.utcoffset() is not None
+
+
+def test_two_plans_are_two_runs() -> None:
+    add("golden/a")
+    assert plan().run_id != plan().run_id
+
+
+def test_a_gate_takes_the_tasks_of_its_suites() -> None:
+    add_all("golden/a", "open_ended/b", "failure_replays/c", "adversarial/d")
+    assert ids(plan()) == ["d", "c", "a"]
+    assert ids(plan(GateName.NIGHTLY)) == ["d", "c", "a", "b"]
+
+
+def test_a_task_may_opt_out_of_a_gate() -> None:
+    add("golden/a", gates={"ci_merge_gate": False})
+    add("golden/b", gates={"nightly": False, "release_candidate": False})
+    assert ids(plan()) == ["b"]
+    assert ids(plan(GateName.NIGHTLY)) == ids(plan(GateName.RELEASE_CANDIDATE)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "selected"),
+    [
+        ("fix-login", ["fix-login"]),
+        ("golden/fix-login", ["fix-login"]),
+        ("fix-*", ["fix-login", "fix-logout"]),
+        ("golden/*", ["fix-login", "fix-logout"]),
+        ("*/attack", ["attack"]),
+        ("*", ["attack", "fix-login", "fix-logout"]),
+        ("fix-log?n", ["fix-login"]),
+    ],
+)
+def test_a_pattern_selects_tasks_and_the_others_are_counted(pattern: str, selected: list[str]) -> None:
+    add_all("golden/fix-login", "golden/fix-logout", "adversarial/attack", "open_ended/talk")
+    made = plan(task=pattern)
+    assert ids(made) == selected
+    assert made.unselected == 3 - len(selected)
+
+
+@pytest.mark.parametrize("pattern", ["fix", "FIX-LOGIN", "open_ended/*", "suites/golden/*", ""])
+def test_a_pattern_that_selects_nothing_is_refused(pattern: str) -> None:
+    add_all("golden/fix-login", "open_ended/talk")
+    with pytest.raises(UsageError, match="no task of ci_merge matches --task"):
+        plan(task=pattern)
+
+
+def test_another_k_stands_in_place_of_every_tasks_own() -> None:
+    add("golden/a", trials={"k": 7})
+    add("adversarial/b")
+    assert [task.k for task in plan().tasks] == [10, 7]
+    assert [task.k for task in plan(k=2).tasks] == [2, 2]
+
+
+def test_a_gate_that_the_policy_does_not_have_is_refused() -> None:
+    Path("gates.yaml").write_text(
+        "suites: {golden: {k: 1, metric: pass^k, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n"
+    )
+    with pytest.raises(UsageError, match=r"gates\.yaml has no gate ci_merge; it has nightly"):
+        plan()
+
+
+def test_a_gate_without_tasks_can_be_planned() -> None:
+    """The verdict will say that there is no evidence."""
+    assert plan().tasks == ()
+
+
+def test_a_suites_folder_elsewhere(project: Path) -> None:
+    add("golden/a")
+    Path("suites").rename("evals")
+    assert plan(suites="evals").suites_folder == str(project / "evals")

@@ -1,0 +1,148 @@
+"""Trials in, numbers out."""
+
+import pytest
+from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
+
+from passgate.tasks.measure import measure
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.trial import TrialStatus
+
+TASK = a_task()
+
+
+def task(statuses: str, **changes: object) -> TaskMeasurement:
+    made = a_task(**changes)
+    (only,) = measured((made, trials_of(made, statuses))).tasks
+    return only
+
+
+def suite(*statuses: str, **changes: object) -> SuiteMeasurement:
+    tasks = [a_task(task_id=f"t{number}", **changes) for number in range(len(statuses))]
+    (only,) = measured(*((one, trials_of(one, letters)) for one, letters in zip(tasks, statuses, strict=True))).suites
+    return only
+
+
+def test_the_counts_and_the_estimates_of_a_task() -> None:
+    one = task("ppf")
+    assert (one.passed, one.failed, one.errors, one.n, one.planned, one.k) == (2, 1, 0, 3, 3, 3)
+    assert (one.pass_at_k, one.pass_hat_k, one.pass_rate) == (1.0, 0.0, pytest.approx(2 / 3))
+    assert (one.state, one.value) == (TaskState.FAILED, 0.0)
+    assert (one.failed_trials, one.error_trials) == ((2,), ())
+    assert (one.failure, one.error) == ("it failed", "")
+
+
+def test_errors_are_missing_data() -> None:
+    one = task("pep")
+    assert (one.passed, one.failed, one.errors, one.n) == (2, 0, 1, 2)
+    assert (one.pass_at_k, one.pass_hat_k, one.value) == (None, None, None)
+    assert one.pass_rate == 1.0
+    assert (one.state, one.error, one.error_trials) == (TaskState.UNDECIDED, "it error", (1,))
+
+
+def test_trials_that_are_not_there_are_missing_data() -> None:
+    one = task("p-p")
+    assert (one.n, one.errors, one.planned, one.state) == (2, 0, 3, TaskState.UNDECIDED)
+
+
+def test_a_task_without_trials_has_no_numbers() -> None:
+    one = task("---")
+    assert (one.n, one.pass_rate, one.pass_rate_interval) == (0, None, Interval(low=0.0, high=1.0))
+
+
+def test_the_value_is_that_of_the_tasks_own_metric() -> None:
+    assert task("ppf", metric=Metric.PASS_AT_K).value == 1.0
+    assert task("ppf", metric=Metric.PASS_HAT_K).value == 0.0
+
+
+def test_the_order_of_the_trials_does_not_matter() -> None:
+    trials = trials_of(TASK, "fpe")
+    assert measure([TASK], trials[::-1]) == measure([TASK], trials)
+
+
+def test_the_first_reason_of_each_kind_is_kept() -> None:
+    trials = [
+        a_trial(TASK, 0, TrialStatus.FAILED, reason="first"),
+        a_trial(TASK, 1, TrialStatus.FAILED, reason="second"),
+        a_trial(TASK, 2, TrialStatus.ERROR, reason="third"),
+    ]
+    (one,) = measure([TASK], trials).tasks
+    assert (one.failure, one.error) == ("first", "third")
+
+
+def test_the_violations_of_all_trials_are_kept_with_their_trial() -> None:
+    grade = a_grade(violations=(a_violation(ViolationRule.FORBIDDEN_TOOL, "called rm"), a_violation()))
+    trials = [a_trial(TASK, 0), a_trial(TASK, 1, TrialStatus.FAILED, grades=(a_grade(), grade))]
+    (one,) = measure([TASK], trials).tasks
+    assert [(hit.trial, hit.rule, hit.message) for hit in one.violations] == [
+        (1, "forbidden_tool", "called rm"),
+        (1, "safety_violation", "it leaked"),
+    ]
+
+
+def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
+    trials = [
+        a_trial(TASK, number, metrics=TrialMetrics(steps=steps, cost=cost, wall_time_seconds=seconds))
+        for number, (steps, cost, seconds) in enumerate([(2, 0.5, 1.0), (5, None, 2.0), (None, 0.25, None)])
+    ]
+    (one,) = measure([TASK], trials).tasks
+    assert (one.metrics.steps, one.metrics.cost, one.metrics.wall_time_seconds) == (3.5, 0.375, 1.5)
+    assert one.metrics.total_tokens is None
+    assert (one.wall_times, one.costs) == ((1.0, 2.0), (0.5, 0.25))
+
+
+def test_a_suite_is_the_mean_of_its_tasks() -> None:
+    one = suite("ppp", "ppf", "ppp", "fff")
+    assert (one.tasks, one.tasks_passed, one.tasks_undecided) == (4, 2, 0)
+    assert (one.trials_passed, one.trials_measured, one.trials_error) == (8, 12, 0)
+    assert (one.value, one.metric, one.k) == (0.5, "pass^k", "3")
+    assert one.interval is not None
+    assert 0.1 < one.interval.low < 0.5 < one.interval.high < 0.9
+
+
+def test_a_suite_with_an_unmeasured_task_has_no_value() -> None:
+    one = suite("ppp", "pe-")
+    assert (one.value, one.interval) == (None, None)
+    assert (one.tasks_passed, one.tasks_undecided, one.trials_error) == (1, 1, 2)
+
+
+def test_a_suite_of_mixed_tasks_says_so() -> None:
+    first, second = a_task(k=1), a_task(task_id="b", k=10, metric=Metric.PASS_AT_K)
+    (one,) = measured((first, trials_of(first, "p")), (second, trials_of(second, "p" * 10))).suites
+    assert (one.metric, one.k, one.value) == ("pass@k, pass^k", "1-10", 1.0)
+
+
+def figures(cost: float | None) -> Measurement:
+    trials = [
+        a_trial(TASK, number, metrics=TrialMetrics(wall_time_seconds=float(number + 1), cost=cost, steps=number))
+        for number in range(3)
+    ]
+    return measure([TASK], trials)
+
+
+def test_the_figures_of_a_run() -> None:
+    run = figures(0.5)
+    assert (run.latency_p95_seconds, run.cost, run.isolation) == (3.0, 1.5, ("bubblewrap",))
+    assert (run.suites[0].cost, run.suites[0].wall_time_seconds, run.suites[0].steps) == (1.5, 6.0, 1.0)
+
+
+def test_an_unknown_cost_is_not_zero() -> None:
+    assert (figures(None).cost, figures(None).suites[0].cost) == (None, None)
+    assert figures(0.0).cost == 0.0
+
+
+def test_suites_come_in_their_order_and_only_those_that_are_there() -> None:
+    replay, golden = a_task(task_id="r", suite=Suite.FAILURE_REPLAYS), TASK
+    run = measured((replay, trials_of(replay, "ppp")), (golden, trials_of(golden, "ppp")))
+    assert [one.suite for one in run.suites] == [Suite.GOLDEN, Suite.FAILURE_REPLAYS]
+
+
+def test_nothing_planned_is_nothing_measured() -> None:
+    assert measure([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
+
+
+def test_isolations_are_named_once() -> None:
+    trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
+    assert measure([TASK], trials).isolation == ("bubblewrap", "process_group")

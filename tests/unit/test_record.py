@@ -1,0 +1,51 @@
+"""Finished trials become part of the history."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from tests.builders import SHIPPED, a_finished, a_plan, a_task
+
+from passgate.tasks.history.dataset import History
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.record import history_location, masker_of, record
+
+TASK, ATTACK = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
+
+
+def test_every_trial_is_a_row_and_every_transcript_is_kept(tmp_path: Path) -> None:
+    plan = a_plan(TASK, ATTACK, request=RunRequest(history=str(tmp_path)))
+    finished = [a_finished(task, trial) for task in (TASK, ATTACK) for trial in range(3)]
+    assert record(plan, finished).location == str(tmp_path)
+    trials = History(str(tmp_path)).trials()
+    assert len(trials) == 6
+    assert set(trials["run_id"]) == {plan.run_id}
+    transcripts = pd.read_parquet(tmp_path / "transcripts").set_index("transcript_digest")["transcript"]
+    for row in trials.itertuples():
+        assert Transcript.model_validate_json(transcripts[row.transcript_digest]).output == "yes"
+
+
+def test_the_same_transcript_is_kept_once(tmp_path: Path) -> None:
+    plan = a_plan(TASK, request=RunRequest(history=str(tmp_path)))
+    record(plan, [a_finished(TASK, trial, transcript_digest="same") for trial in range(3)])
+    assert len(pd.read_parquet(tmp_path / "transcripts")) == 1
+
+
+def test_a_run_that_is_recorded_again_takes_its_own_place(tmp_path: Path) -> None:
+    plan = a_plan(TASK, request=RunRequest(history=str(tmp_path)))
+    record(plan, [a_finished(TASK, 0, status=TrialStatus.ERROR)])
+    record(plan, [a_finished(TASK, trial) for trial in range(3)])
+    assert list(History(str(tmp_path)).trials()["status"]) == ["passed"] * 3
+
+
+def test_where_the_history_is() -> None:
+    assert history_location(a_plan()) == SHIPPED.history
+    assert history_location(a_plan(request=RunRequest(history="s3://bucket/x"))) == "s3://bucket/x"
+
+
+def test_the_declared_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
+    assert masker_of(a_plan()).text("key sk-123456") == "key ***"

@@ -1,0 +1,67 @@
+"""The files of a verdict."""
+
+from pathlib import Path
+
+import pytest
+from tests.builders import a_plan, a_policy, a_task, trials_of
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.judge import judge
+from passgate.tasks.model.measurement import Baseline
+from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.report import report
+from passgate.tasks.reports import REPORTS
+
+TASK = a_task()
+NO_SECRETS = Masker([])
+
+
+def a_verdict(reason: str = "it failed") -> Verdict:
+    trials = [trial.model_copy(update={"reason": reason}) for trial in trials_of(TASK, "ppf")]
+    return judge(a_plan(TASK), a_policy(suites=["golden"]), trials, Baseline(branch="main"), "")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    return RunFolder("run-1")
+
+
+def test_the_verdict_and_every_report_are_written(folder: RunFolder) -> None:
+    verdict = a_verdict()
+    report(verdict, folder, NO_SECRETS)
+    assert folder.read_verdict() == verdict
+    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", *REPORTS}
+    for name, make in REPORTS.items():
+        assert (folder.path / name).read_text(encoding="utf-8") == make(verdict)
+
+
+def test_no_report_holds_a_secret(folder: RunFolder) -> None:
+    report(a_verdict("it said hunter22"), folder, Masker(["hunter22"]))
+    for name in REPORTS:
+        text = (folder.path / name).read_text(encoding="utf-8")
+        assert "hunter22" not in text
+        assert "it said" in text
+
+
+def test_the_summary_is_shown_where_ci_shows_it(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "step-summary.md"
+    summary.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    report(a_verdict(), folder, NO_SECRETS)
+    written = (folder.path / "summary.md").read_text(encoding="utf-8")
+    assert summary.read_text(encoding="utf-8") == f"before\n{written}\n"
+
+
+def test_a_summary_that_cannot_be_written_is_a_storage_error(
+    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "gone" / "summary.md"))
+    with pytest.raises(StorageError, match="cannot write the step summary"):
+        report(a_verdict(), folder, NO_SECRETS)
+    assert folder.read_verdict() is not None, "the verdict is on disk all the same"

@@ -1,0 +1,315 @@
+"""Trials, really run: with agents in Python and in sandboxes of their own."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import a_plan, a_task, a_trial
+
+from passgate.tasks import run as run_module
+from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.judge import JudgeRequest
+from passgate.tasks.model.run import Batch
+from passgate.tasks.model.task import Budgets, EvalTask, Suite
+from passgate.tasks.model.transcript import EndReason
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.run import Bench, batches, run_batch, run_trial
+from passgate.tasks.sandboxes.workbench import Workbench
+
+Function = Callable[[Attempt], Any]
+
+
+@pytest.fixture(autouse=True)
+def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "_RETRY_PAUSE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def bench(tmp_path: Path):
+    """What trials are run with; closed at the end."""
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    with Workbench(suites, processes=2) as workbench:
+
+        def _bench(function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None) -> Bench:
+            return Bench(
+                agent=PythonAgent(function),
+                workbench=workbench,
+                judge=judge,
+                suites_folder=suites,
+                masker=Masker(secrets),
+                error_retries=retries,
+            )
+
+        yield _bench
+
+
+def says(answer: Any) -> Function:
+    return lambda attempt: answer
+
+
+def fails_at_first(times: int, *, transient: bool = True) -> Function:
+    """An agent whose provider is down for the first attempts."""
+    left = times
+
+    def function(attempt: Attempt) -> str:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise MeasurementError("the provider is down", transient=transient)
+        return "yes"
+
+    return function
+
+
+def status(finished: FinishedTrial) -> tuple[TrialStatus, int]:
+    return finished.trial.status, finished.trial.attempts
+
+
+async def test_a_trial_that_passes(bench) -> None:
+    task = a_task()
+    finished = await run_trial(task, 2, bench(says("yes, of course")))
+    trial = finished.trial
+    assert (trial.status, trial.reason, trial.attempts) == (TrialStatus.PASSED, "", 1)
+    assert (trial.task_id, trial.suite, trial.trial, trial.k, trial.metric) == (
+        "say-yes",
+        Suite.GOLDEN,
+        2,
+        3,
+        task.metric,
+    )
+    assert (trial.task_digest, trial.grader_digest, trial.file, trial.line) == (
+        task.task_digest,
+        task.grader_digest,
+        task.file,
+        task.line,
+    )
+    assert [grade.passed for grade in trial.grades] == [True]
+    assert trial.isolation in {"bubblewrap", "process_group"}
+    assert trial.metrics.wall_time_seconds is not None
+    assert trial.metrics.wall_time_seconds > 0
+    assert finished.transcript.output == "yes, of course"
+    assert trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+
+
+async def test_a_trial_that_fails(bench) -> None:
+    finished = await run_trial(a_task(), 0, bench(says("no")))
+    assert status(finished) == (TrialStatus.FAILED, 1)
+    assert "'yes'" in finished.trial.reason
+
+
+async def test_an_agent_that_crashes_has_failed_and_is_not_tried_again(bench) -> None:
+    calls = []
+
+    def crashes(attempt: Attempt) -> str:
+        calls.append(attempt)
+        raise RuntimeError("oh")
+
+    finished = await run_trial(a_task(), 0, bench(crashes, retries=3))
+    assert status(finished) == (TrialStatus.FAILED, 1)
+    assert finished.transcript.end is EndReason.CRASHED
+    assert len(calls) == 1
+
+
+async def test_an_agent_over_its_time_has_failed(bench) -> None:
+    async def hangs(attempt: Attempt) -> str:
+        await asyncio.sleep(60)
+        return "yes"
+
+    finished = await run_trial(a_task(budgets=Budgets(max_seconds=0.2)), 0, bench(hangs))
+    assert finished.trial.status is TrialStatus.FAILED
+    assert "max_seconds is 0.2" in finished.trial.reason
+
+
+async def test_no_trial_runs_for_ever(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "DEFAULT_SECONDS", 0.2)
+
+    async def hangs(attempt: Attempt) -> str:
+        await asyncio.sleep(60)
+        return "yes"
+
+    finished = await run_trial(a_task(budgets=Budgets()), 0, bench(hangs))
+    assert finished.trial.status is TrialStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    ("failures", "retries", "expected", "attempts"),
+    [
+        (0, 0, TrialStatus.PASSED, 1),
+        (1, 0, TrialStatus.ERROR, 1),
+        (1, 1, TrialStatus.PASSED, 2),
+        (2, 1, TrialStatus.ERROR, 2),
+        (2, 2, TrialStatus.PASSED, 3),
+        (9, 3, TrialStatus.ERROR, 4),
+    ],
+)
+async def test_what_may_be_gone_is_tried_again(
+    bench, failures: int, retries: int, expected: TrialStatus, attempts: int
+) -> None:
+    finished = await run_trial(a_task(), 0, bench(fails_at_first(failures), retries=retries))
+    assert status(finished) == (expected, attempts)
+    assert finished.trial.reason == ("" if expected is TrialStatus.PASSED else "the provider is down")
+
+
+async def test_what_will_not_be_gone_is_not_tried_again(bench) -> None:
+    finished = await run_trial(a_task(), 0, bench(fails_at_first(1, transient=False), retries=5))
+    assert status(finished) == (TrialStatus.ERROR, 1)
+
+
+class Judge:
+    """A judge that is down at first and then gives good marks."""
+
+    name = "judge"
+
+    def __init__(self, failures: int, *, transient: bool = True) -> None:
+        self._failures, self._transient = failures, transient
+
+    async def reply(self, request: JudgeRequest) -> str:
+        self._failures -= 1
+        if self._failures >= 0:
+            raise MeasurementError("the judge is down", transient=self._transient)
+        return json.dumps({"score": 1.0, "reason": "good"})
+
+
+RUBRIC = {"type": "llm_rubric", "rubric": "Is it kind?"}
+
+
+@pytest.mark.parametrize(("transient", "attempts"), [(True, 3), (False, 1)])
+async def test_a_grader_that_could_not_measure_is_tried_again_if_that_may_help(
+    bench, transient: bool, attempts: int
+) -> None:
+    task = a_task(graders=[RUBRIC])
+    finished = await run_trial(task, 0, bench(says("yes"), retries=2, judge=Judge(9, transient=transient)))
+    assert status(finished) == (TrialStatus.ERROR, attempts)
+    assert "the judge is down" in finished.trial.reason
+
+
+async def test_a_certain_fail_is_not_tried_again_for_a_judge_that_is_down(bench) -> None:
+    task = a_task(graders=[RUBRIC, {"type": "output_check", "contains": ["yes"]}])
+    finished = await run_trial(task, 0, bench(says("no"), retries=3, judge=Judge(9)))
+    assert status(finished) == (TrialStatus.FAILED, 1)
+
+
+async def test_every_attempt_has_a_fresh_workspace(bench) -> None:
+    seen = []
+
+    def leaves_a_file(attempt: Attempt) -> str:
+        seen.append(sorted(file.name for file in attempt.workspace.iterdir()))
+        (attempt.workspace / "left").touch()
+        if len(seen) == 1:
+            raise MeasurementError("down", transient=True)
+        return "yes"
+
+    await run_trial(a_task(), 0, bench(leaves_a_file))
+    assert seen == [[], []]
+
+
+async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(bench) -> None:
+    finished = await run_trial(a_task(reset=("exit 3",)), 0, bench(says("yes")))
+    assert status(finished) == (TrialStatus.ERROR, 1)
+    assert finished.trial.reason == "the task's reset exited 3: exit 3: "
+
+
+async def test_what_the_agent_hands_over_cannot_end_the_run(bench) -> None:
+    deep: Any = "x"
+    for _ in range(400):
+        deep = [deep]
+    for result in (deep, object(), "\ud800", 10**5000):
+        call = {"tool": "a", "result": result}
+        answer = {"messages": [{"role": "assistant", "tool_calls": [call]}]}
+        finished = await run_trial(a_task(), 0, bench(says(answer)))
+        assert finished.trial.status is TrialStatus.ERROR, result
+        FinishedTrial.model_validate_json(finished.model_dump_json())
+
+
+async def test_an_unknown_cost_hides_no_violation(bench) -> None:
+    task = a_task(graders=[{"type": "policy_check", "canaries": ["c-1"]}], budgets=Budgets(max_cost_usd=1))
+    finished = await run_trial(task, 0, bench(says("here: c-1")))
+    assert finished.trial.status is TrialStatus.FAILED
+    assert len(finished.trial.violations) == 1
+
+
+async def test_secrets_are_masked_and_the_digest_is_of_what_is_kept(bench) -> None:
+    finished = await run_trial(a_task(), 0, bench(says("yes: hunter22"), secrets=("hunter22",)))
+    assert finished.trial.status is TrialStatus.PASSED
+    assert finished.transcript.output == "yes: ***"
+    assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+
+
+async def run(batch: Batch, bench: Bench, file: Path, *, limit: int = 4, done: Any = ()) -> int:
+    with Journal(file, bench.masker) as journal:
+        return await run_batch(batch, bench, journal, asyncio.Semaphore(limit), done)
+
+
+def batch(*tasks: EvalTask) -> Batch:
+    return Batch(name="batch", suite="golden", tasks=tasks)
+
+
+async def test_every_trial_of_a_batch_is_in_the_journal(bench, tmp_path: Path) -> None:
+    tasks = a_task(), a_task(task_id="other", k=2)
+    assert await run(batch(*tasks), bench(says("yes")), tmp_path / "journal") == 5
+    trials, _ = read_journal(tmp_path / "journal")
+    assert sorted((one.trial.task_id, one.trial.trial) for one in trials) == [
+        ("other", 0),
+        ("other", 1),
+        ("say-yes", 0),
+        ("say-yes", 1),
+        ("say-yes", 2),
+    ]
+
+
+async def test_what_is_done_is_not_run_again(bench, tmp_path: Path) -> None:
+    done = {("say-yes", 0), ("say-yes", 2), ("other", 1)}
+    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", done=done) == 1
+    trials, _ = read_journal(tmp_path / "journal")
+    assert [one.trial.trial for one in trials] == [1]
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_only_so_many_trials_run_at_once(bench, tmp_path: Path, limit: int) -> None:
+    running = most = 0
+
+    async def counts(attempt: Attempt) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+        return "yes"
+
+    await run(batch(a_task(k=8)), bench(counts), tmp_path / "journal", limit=limit)
+    assert most == limit
+
+
+def test_batches_hold_every_task_once_and_one_suite_each() -> None:
+    tasks = [
+        a_task(task_id=f"t{number}", suite=suite)
+        for number, suite in enumerate([Suite.GOLDEN, Suite.ADVERSARIAL, Suite.GOLDEN])
+    ]
+    made = batches(a_plan(*tasks))
+    assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
+    assert all({task.suite for task in one.tasks} == {one.suite} for one in made)
+
+
+@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500, 2000])
+def test_there_are_never_very_many_batches(count: int) -> None:
+    suites = list(Suite)
+    tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
+    made = batches(a_plan(*tasks))
+    assert sorted(task.task_id for one in made for task in one.tasks) == sorted(task.task_id for task in tasks)
+    assert len(made) <= run_module.MOST_BATCHES + len(suites)
+    if count > 100:
+        assert made[0].name.endswith(f"and {len(made[0].tasks) - 1} more")
+
+
+def test_the_shape_of_a_trial_that_was_made_by_hand() -> None:
+    """The builders of these tests make what the pipeline makes."""
+    assert set(a_trial(a_task()).model_fields_set) >= {"suite", "task_id", "status", "transcript_digest"}
