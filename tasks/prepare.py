@@ -6,12 +6,14 @@ from passgate import __version__
 from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.judge import make_judge
 from passgate.tasks.errors import UsageError
+from passgate.tasks.history.dataset import History
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.revision import current_revision
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.load import make_plan
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.record import history_location
 
 
 def prepare(gate: GateName, request: RunRequest) -> Plan:
@@ -29,6 +31,7 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     make_agent(agent, Path(request.suites))
     plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
     make_judge(plan.policy.judge, Path(plan.suites_folder))
+    History(history_location(plan))
     masker = Masker.of_environment(plan.policy.secrets)
     if masker.text(request.agent) != request.agent:
         raise UsageError(

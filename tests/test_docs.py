@@ -248,7 +248,7 @@ def test_shell_examples_are_accepted_by_the_commands(block: Block) -> None:
     for words in command_lines(block.text):
         if words[0] == "passgate":
             context = COMMANDS[words[1]].make_context(words[1], words[2:])
-            if "agent" in context.params:
+            if context.params.get("agent"):
                 assert parse_agent(context.params["agent"])
         for word in words:
             if word.startswith("request="):

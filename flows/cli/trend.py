@@ -11,13 +11,17 @@ from passgate.flows.cli.options import GatesOption, HistoryOption
 def trend(
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="SPEC", help="The agent; that of the newest run by default.")
+    ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too.")] = None,
 ) -> int:
     """Show the history by suite and day; a day with a run worse than the others is marked."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.terminal import LONGEST_MESSAGE, color, say, warn, width
     from passgate.tasks.errors import StorageError, UsageError
     from passgate.tasks.history.dataset import History
     from passgate.tasks.load import policy_or_default
+    from passgate.tasks.reports.escape import printable
     from passgate.tasks.reports.trend import trend_table
     from passgate.tasks.trend import COLUMNS, trend_points
 
@@ -25,6 +29,12 @@ def trend(
     points = trend_points(History(location).trials(columns=COLUMNS))
     if not points:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
+    shown = agent or points[-1].agent
+    others = sorted({point.agent for point in points} - {shown})
+    points = [point for point in points if point.agent == shown]
+    if not points:
+        raise UsageError(f"the history {location} has no runs of {shown}; it has runs of {', '.join(others)}")
+    say(printable(f"agent {shown}", LONGEST_MESSAGE) + "\n")
     say(trend_table(points, width=width(), color=color()))
     if plot is not None:
         from passgate.tasks.reports.trend_plot import plot as draw
@@ -34,4 +44,6 @@ def trend(
         except OSError as error:
             raise StorageError(f"cannot write {plot}: {error}") from error
         say(f"plot  {plot}")
+    if others:
+        warn(f"not shown: runs of {', '.join(others)} (see --agent)")
     return 0

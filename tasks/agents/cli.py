@@ -19,6 +19,7 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 PLACEHOLDERS = ("prompt", "prompt_file", "inputs_file", "transcript_file", "workspace", "task_id", "trial")
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _OURS = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
+_OF_THE_JUDGE = "PASSGATE_JUDGE_"
 _TAIL = 2000
 
 
@@ -91,7 +92,9 @@ def _placeholders(task: EvalTask, trial: int, sandbox: AgentSandbox) -> dict[str
 
 
 def _environment(values: dict[str, str]) -> dict[str, str]:
-    inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
+    inherited = {
+        key: value for key, value in os.environ.items() if key not in _OURS and not key.startswith(_OF_THE_JUDGE)
+    }
     return {
         **inherited,
         "PASSGATE_TASK_ID": values["task_id"],

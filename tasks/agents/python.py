@@ -5,7 +5,7 @@ import importlib
 import inspect
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
@@ -91,9 +91,15 @@ def _into(future: "Future[Any]", function: Callable[[Attempt], Any], attempt: At
     if not future.set_running_or_notify_cancel():
         return
     try:
-        future.set_result(function(attempt))
+        answer = function(attempt)
+        future.set_result(asyncio.run(_awaited(answer)) if inspect.isawaitable(answer) else answer)
     except BaseException as error:  # noqa: BLE001 - handed on to whoever waits, SystemExit of the agent too
         future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    """The answer of a callable that is async without saying so, as an object with an async `__call__` is."""
+    return await answer
 
 
 def _ended(task: EvalTask, end: EndReason, detail: str) -> Transcript:

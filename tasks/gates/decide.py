@@ -64,7 +64,7 @@ def _failed_tasks(measurement: Measurement, baseline: Baseline) -> Iterator[Reas
         message = (
             f"{_rule_of(task)}, {task.passed} of {task.n} passed ({_in_trials(task.failed_trials)}): {task.failure}"
         )
-        if before is not None and before.state is TaskState.PASSED:
+        if task.suite is Suite.GOLDEN and before is not None and before.state is TaskState.PASSED:
             message = f"was green in {before.run_id} ({before.passed} of {before.n}); {message}"
             yield _reason(Rule.GOLDEN_REGRESSION, task, message, task.failed_trials)
         else:

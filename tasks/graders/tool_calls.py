@@ -15,7 +15,7 @@ from passgate.tasks.model.transcript import ToolCall
 
 UNKNOWN_CALLS: Final = (
     "the agent does not report its tool calls: let it write its transcript to the file named by "
-    "PASSGATE_TRANSCRIPT, or send its model calls through passgate"
+    "PASSGATE_TRANSCRIPT, or return one from its Python function"
 )
 MOST_VIOLATIONS: Final = 20
 LONGEST_ARGUMENTS: Final = 100_000

@@ -82,9 +82,10 @@ class Verdict(Frozen):
     @property
     def headline(self) -> str:
         """The verdict in a line."""
+        passed, measured = (sum(getattr(task, name) for task in self.measurement.tasks) for name in ("passed", "n"))
         blocking = sum(reason.blocking for reason in self.reasons)
         detail = {
-            Decision.PASS: f"{sum(task.passed for task in self.measurement.tasks)} trials passed",
+            Decision.PASS: f"{passed} of {measured} trials passed",
             Decision.FAIL: f"{blocking} blocking reason{'s' if blocking != 1 else ''}",
             Decision.INCONCLUSIVE: "the evidence is not complete",
         }[self.decision]

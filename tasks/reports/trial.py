@@ -46,7 +46,7 @@ def _transcript(transcript: Transcript) -> Iterator[RenderableType]:
     if transcript.output and transcript.output != last:
         yield _marked("output", transcript.output)
     if not transcript.complete:
-        yield Text("The agent reports no transcript; this is what it printed.", "dim")
+        yield Text("The agent reported no transcript: its steps and tool calls are not known.", "dim")
 
 
 def _message(message: Message) -> Iterator[RenderableType]:

@@ -81,7 +81,9 @@ class Workbench:
     def __init__(self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = ()) -> None:
         self._suites_folder = suites_folder.absolute()
         self._folder = Path(tempfile.mkdtemp(prefix="passgate-")).resolve()
-        self._isolation = best_isolation([self._suites_folder, *hidden], run_folder=self._folder)
+        self._isolation = best_isolation(
+            [self._suites_folder, *_git_folders(self._suites_folder), *hidden], run_folder=self._folder
+        )
         self._processes = asyncio.Semaphore(processes)
         self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
 
@@ -136,6 +138,11 @@ class Workbench:
         )
         await _run_all(place, described.setup, SETUP_SECONDS, f"the set-up of sandbox {name}")
         return place.workspace, described
+
+
+def _git_folders(folder: Path) -> list[Path]:
+    """The repositories that a folder lies in: their history holds the hidden tests and the solutions too."""
+    return [parent / ".git" for parent in folder.parents if (parent / ".git").is_dir()]
 
 
 def read_sandbox_file(folder: Path) -> SandboxFile:

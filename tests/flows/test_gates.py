@@ -9,8 +9,6 @@ import pytest
 
 from tests.conftest import REPOSITORY, Project
 
-GATES = ("ci_merge", "nightly", "release_candidate")
-
 
 @pytest.fixture
 def shipped(project: Project) -> Project:
@@ -36,7 +34,9 @@ def newest_flow_run(project: Project, gate: str) -> dict[str, Any]:
     return asked(project, "flow_runs", body)[0]
 
 
-@pytest.mark.parametrize("gate", GATES)
+@pytest.mark.parametrize(
+    "gate", ["ci_merge", *(pytest.param(gate, marks=pytest.mark.slow) for gate in ("nightly", "release_candidate"))]
+)
 def test_the_reference_solutions_pass_every_gate(shipped: Project, gate: str) -> None:
     result = shipped.passgate("run", gate, timeout=280)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -58,7 +58,10 @@ def test_the_value_is_that_of_the_tasks_own_metric() -> None:
 
 
 def test_the_order_of_the_trials_does_not_matter() -> None:
-    trials = trials_of(TASK, "fpe")
+    trials = [
+        trial.model_copy(update={"reason": f"reason {trial.trial}", "metrics": TrialMetrics(cost=float(trial.trial))})
+        for trial in trials_of(TASK, "ffe")
+    ]
     assert measure([TASK], trials[::-1]) == measure([TASK], trials)
 
 

@@ -90,6 +90,12 @@ def test_half_a_judge_is_refused_and_leaves_nothing(monkeypatch: pytest.MonkeyPa
     assert run_folders() == []
 
 
+def test_a_history_that_cannot_be_opened_is_refused_and_leaves_nothing() -> None:
+    with pytest.raises(StorageError, match="cannot be opened"):
+        prepared(history="gopher://somewhere")
+    assert run_folders() == []
+
+
 def test_a_secret_in_the_agents_command_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is recorded with every trial; masked, it could not be carried on."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")

@@ -90,6 +90,19 @@ async def test_a_command_runs_in_the_workspace_with_our_environment(attempt, mon
     assert Path(home).parent == Path(where).parent, "a home of the trial's own"
 
 
+async def test_the_judges_key_is_not_the_agents(attempt, monkeypatch) -> None:
+    monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "k-judge")
+    transcript = await attempt(python("import os; print([key for key in os.environ if 'JUDGE' in key])"))
+    assert transcript.output == "[]"
+
+
+@pytest.mark.usefixtures("needs_bubblewrap")
+@pytest.mark.parametrize(("network", "end"), [(False, EndReason.CRASHED), (True, EndReason.COMPLETED)])
+async def test_an_agent_has_the_network_that_the_task_gives(attempt, port: int, network: bool, end: EndReason) -> None:
+    agent = python("import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])))", str(port))
+    assert (await attempt(agent, a_task(network=network))).end is end
+
+
 async def test_a_transcript_file_is_the_transcript(attempt) -> None:
     reported = {
         "messages": [

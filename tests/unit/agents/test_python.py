@@ -55,6 +55,16 @@ async def test_the_answer_is_what_the_function_gives(attempt, function, complete
     assert transcript.complete is complete
 
 
+async def test_what_is_async_without_saying_so_is_waited_for(attempt) -> None:
+    class Agent:
+        async def __call__(self, attempt: Attempt) -> str:
+            await asyncio.sleep(0.01)
+            return "yes"
+
+    assert (await attempt(PythonAgent(Agent()))).output == "yes"
+    assert (await attempt(PythonAgent(lambda given: says_yes_later(given)))).output == "yes"
+
+
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_the_function_is_told_everything(attempt, is_async: bool) -> None:
     told: list[Attempt] = []

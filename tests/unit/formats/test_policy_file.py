@@ -93,6 +93,10 @@ def test_the_least_that_a_policy_says(tmp_path: Path) -> None:
                 "4:73: gates.ci_merge.thresholds.golden: must be at most 1, not 1.1",
             ],
         ),
+        (
+            LEAST.replace("max_steps: 20", "max_steps: 20, budgets: {max_steps: 5}"),
+            ["2:70: suites.golden.budgets.max_steps: the suite's own max_steps is the default and the limit"],
+        ),
         (LEAST.replace("[golden]", "[]"), ["4:22: gates.ci_merge.suites: must not be empty"]),
         (LEAST + "version: 2\n", ["5:10: version: must be at most 1, not 2"]),
         (LEAST + "error_retries: 11\n", ["5:16: error_retries: must be at most 10, not 11"]),

@@ -89,6 +89,7 @@ def test_either_limit_is_a_limit() -> None:
 def test_one_slow_task_exceeds_the_plain_figure_and_proves_nothing() -> None:
     slow = [[40.0, 40.0, 40.0], *steady(10.0, 5)]
     assert latency(PERCENT, slow, steady(10.0)) == []
+    assert latency(MILLISECONDS, slow, steady(10.0)) == []
     (comparison,) = compare_with_baseline(PERCENT, now(slow), before(steady(10.0)))
     assert (comparison.current, comparison.baseline) == (40.0, 10.0)
     assert comparison.ratio_lower_bound is not None

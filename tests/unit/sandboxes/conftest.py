@@ -6,22 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.unit.conftest import NO_BUBBLEWRAP
 
-from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
 from passgate.tasks.sandboxes.workbench import Workbench
-
-NO_BUBBLEWRAP = "bubblewrap does not work on this machine"
-
-
-@pytest.fixture(scope="session")
-def bubblewrap_works(tmp_path_factory: pytest.TempPathFactory) -> bool:
-    return isinstance(best_isolation([], run_folder=tmp_path_factory.mktemp("probe").resolve()), Bubblewrap)
-
-
-@pytest.fixture
-def needs_bubblewrap(bubblewrap_works: bool) -> None:
-    if not bubblewrap_works:
-        pytest.skip(NO_BUBBLEWRAP)
 
 
 @pytest.fixture(params=["bubblewrap", "process_group"])

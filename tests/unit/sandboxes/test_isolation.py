@@ -2,13 +2,10 @@
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,23 +34,6 @@ async def tries(sandbox, command: str, **changes) -> bool:
     """Whether a command succeeds."""
     result = await sandbox.run(["sh", "-c", command], **{"seconds": 20, **changes})
     return result.exit_code == 0
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """A server on this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def accept() -> None:
-            while True:
-                try:
-                    server.accept()[0].close()
-                except OSError:
-                    return
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.usefixtures("needs_bubblewrap")
@@ -86,6 +66,14 @@ class TestBubblewrap:
                 assert await tries(sandbox, f'test -z "$(ls -A {suites})"')
                 assert await tries(sandbox, "cat README.md")
         assert (suites / "golden/task.yaml").exists()
+
+    async def test_the_history_of_the_suites_is_hidden(self, workbench_of, tmp_path: Path) -> None:
+        """What git keeps holds the hidden tests and the solutions too."""
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git/HEAD").write_text("the answer")
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert not await tries(sandbox, f"cat {tmp_path}/.git/HEAD")
 
     async def test_hidden_folders_are_hidden_by_any_name(self, suites: Path, workbench_of, tmp_path: Path) -> None:
         secret = tmp_path / "state"
