@@ -115,7 +115,7 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
     async with bench.workbench.sandbox(task) as sandbox:
         started = time.monotonic()
         transcript = await bench.agent.run(
-            task, blank.trial, sandbox, seconds=task.budgets.max_seconds or DEFAULT_SECONDS
+            task, blank.trial, sandbox.for_the_agent, seconds=task.budgets.max_seconds or DEFAULT_SECONDS
         )
         transcript = transcript.model_copy(update={"wall_time_seconds": time.monotonic() - started})
         metrics = trial_metrics(transcript)

@@ -51,7 +51,7 @@ class CliAgent:
     async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
         """See `Agent.run`."""
         values = _placeholders(task, trial, sandbox)
-        result = await sandbox.run_unqueued(
+        result = await sandbox.run(
             [_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in self.command],
             seconds=seconds,
             environment=_environment(values),

@@ -1,11 +1,11 @@
 """What every agent is, and what it is given."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from passgate.tasks.model.sandbox import ProcessResult, Sandbox
+from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Transcript
 
@@ -16,17 +16,6 @@ class AgentSandbox(Sandbox, Protocol):
     @property
     def network(self) -> bool:
         """Whether the task or its sandbox asks for the network."""
-
-    async def run_unqueued(
-        self,
-        command: Sequence[str],
-        *,
-        seconds: float,
-        stdin: bytes = b"",
-        environment: Mapping[str, str] | None = None,
-        network: bool = False,
-    ) -> ProcessResult:
-        """Like `run`, beside the limit on local processes: agents mostly wait for a model."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -40,6 +40,11 @@ class TrialSandbox:
     def isolation(self) -> str:
         return self._isolation.name
 
+    @property
+    def for_the_agent(self) -> Self:
+        """The same place beside the limit on local processes: agents mostly wait for a model."""
+        return replace(self, _processes=asyncio.Semaphore())
+
     async def run(
         self,
         command: Sequence[str],
@@ -51,28 +56,14 @@ class TrialSandbox:
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
         async with self._processes:
-            return await self.run_unqueued(
-                command, seconds=seconds, stdin=stdin, environment=environment, network=network
+            return await run_process(
+                self._isolation.wrap(command, trial_folder=self._folder, workspace=self.workspace, network=network),
+                working_folder=self.workspace,
+                environment={**minimal_environment(self._folder), **(environment or {})},
+                mark=None if self._isolation.contains_processes else secrets.token_hex(16),
+                seconds=seconds,
+                stdin=stdin,
             )
-
-    async def run_unqueued(
-        self,
-        command: Sequence[str],
-        *,
-        seconds: float,
-        stdin: bytes = b"",
-        environment: Mapping[str, str] | None = None,
-        network: bool = False,
-    ) -> ProcessResult:
-        """Like `run`, beside the limit on local processes: for agents, which mostly wait for a model."""
-        return await run_process(
-            self._isolation.wrap(command, trial_folder=self._folder, workspace=self.workspace, network=network),
-            working_folder=self.workspace,
-            environment={**minimal_environment(self._folder), **(environment or {})},
-            mark=None if self._isolation.contains_processes else secrets.token_hex(16),
-            seconds=seconds,
-            stdin=stdin,
-        )
 
 
 class Workbench:
