@@ -3,11 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+INSTALLED_LLM := $(VENV)/.installed-llm
 
-.PHONY: gate test test-slow check schema constraints install clean
+.PHONY: gate gate-llm test test-slow check schema constraints install install-llm clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
+
+# The nightly gate over a real, small model on this machine.
+gate-llm: install-llm
+	$(BIN)/python -m tests.llm.gate
 
 test: check
 	$(BIN)/python -m pytest -n auto -m "not slow"
@@ -28,11 +33,11 @@ constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[graders,plot]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[graders,plot]" --group dev --group llm
 	head -n 1 constraints.txt > constraints.new
 	$(BIN)/python -m pip freeze --exclude-editable >> constraints.new
 	mv constraints.new constraints.txt
-	touch $(INSTALLED)
+	touch $(INSTALLED) $(INSTALLED_LLM)
 
 install: $(INSTALLED)
 
@@ -41,6 +46,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[graders,plot]" --group dev
 	touch $(INSTALLED)
+
+install-llm: $(INSTALLED_LLM)
+
+$(INSTALLED_LLM): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group llm
+	touch $(INSTALLED_LLM)
 
 clean:
 	rm -rf $(VENV) .passgate dist

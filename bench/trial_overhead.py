@@ -14,15 +14,16 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents import parse_agent
+from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.load import load_policy, load_tasks
 from passgate.tasks.measure import measure
+from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.run import Bench, run_batch
-from passgate.tasks.sandboxes.workbench import Workbench
+from passgate.tasks.run import open_bench, run_batch
 
 AT_ONCE = 32
 ANSWER = "The order is confirmed. Code: OK-17"
@@ -71,17 +72,11 @@ async def bare(tasks: tuple[EvalTask, ...]) -> None:
 async def gated(tasks: tuple[EvalTask, ...]) -> None:
     """Run the trials as a gate does, without Prefect."""
     suites = Path("suites")
-    with Journal(Path("journal.jsonl"), Masker([])) as journal, Workbench(suites, processes=4) as workbench:
-        bench = Bench(
-            agent=make_agent(parse_agent("python:bench_agent:agent"), suites),
-            workbench=workbench,
-            judge=None,
-            suites_folder=suites,
-            masker=Masker([]),
-            error_retries=0,
-        )
-        batch = Batch(name="bench", suite="golden", tasks=tasks)
-        await run_batch(batch, bench, journal, asyncio.Semaphore(AT_ONCE), ())
+    spec, policy = parse_agent("python:bench_agent:agent"), load_policy(Path("gates.yaml"))
+    with Journal(Path("journal.jsonl"), Masker([])) as journal:
+        async with open_bench(spec, suites, policy, prices=PriceTable(), purse=Purse()) as bench:
+            batch = Batch(name="bench", suite="golden", tasks=tasks)
+            await run_batch(batch, bench, journal, asyncio.Semaphore(AT_ONCE), ())
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:

@@ -14,21 +14,21 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Crashed, Failed
 
-from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.judge import make_judge
+from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import PassgateError
+from passgate.tasks.history.dataset import History
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.run_folder import STATE_FOLDER, RunFolder
 from passgate.tasks.judge import judge, read_baseline
 from passgate.tasks.model.run import Plan, RunRequest
-from passgate.tasks.model.task import GateName
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.task import EvalTask, GateName
+from passgate.tasks.model.trial import MEASURED, FinishedTrial
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.prepare import prepare
-from passgate.tasks.record import masker_of, record
+from passgate.tasks.record import history_location, masker_of, record
 from passgate.tasks.report import report
-from passgate.tasks.run import Bench, batches, run_batch
-from passgate.tasks.sandboxes.workbench import Workbench
+from passgate.tasks.run import batches, open_bench, run_batch, urgent_first
 
 # The journal resumes runs, so Prefect stores and caches nothing.
 _load = task(name="load", cache_policy=NO_CACHE)(prepare)
@@ -41,32 +41,35 @@ _report = task(name="report", cache_policy=NO_CACHE)(report)
 
 async def run_trials(plan: Plan) -> list[FinishedTrial]:
     """Run every trial of a plan that its journal does not hold yet; gives all of them."""
-    folder, suites = RunFolder(plan.run_id), Path(plan.suites_folder)
-    masker = masker_of(plan)
-    with (
-        Journal(folder.journal, masker) as journal,
-        Workbench(suites, processes=plan.policy.concurrency.processes, hidden=[STATE_FOLDER.absolute()]) as workbench,
-    ):
+    journal_file = RunFolder(plan.run_id).journal
+    with Journal(journal_file, masker_of(plan)) as journal:
         journal.drop_torn_line()
-        bench = Bench(
-            agent=make_agent(plan.agent, suites),
-            workbench=workbench,
-            judge=make_judge(plan.policy.judge, suites),
-            suites_folder=suites,
-            masker=masker,
-            error_retries=plan.policy.error_retries,
-        )
+        before = [finished.trial for finished in read_journal(journal_file)[0]]
+        done = {(trial.task_id, trial.trial) for trial in before if trial.status in MEASURED}
         limit = asyncio.Semaphore(plan.request.jobs or plan.policy.concurrency.trials)
-        done = {
-            (finished.trial.task_id, finished.trial.trial)
-            for finished in read_journal(folder.journal)[0]
-            if finished.trial.status is not TrialStatus.ERROR
-        }
-        async with asyncio.TaskGroup() as group:
-            for batch in batches(plan):
+        async with (
+            open_bench(
+                plan.agent,
+                Path(plan.suites_folder),
+                plan.policy,
+                prices=plan.prices,
+                purse=Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before)),
+                needs_price=plan.needs_price,
+                hidden=[STATE_FOLDER.absolute()],
+            ) as bench,
+            asyncio.TaskGroup() as group,
+        ):
+            for batch in batches(_in_order(plan)):
                 step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
                 group.create_task(step(batch, bench, journal, limit, done))
-    return read_journal(folder.journal)[0]
+    return read_journal(journal_file)[0]
+
+
+def _in_order(plan: Plan) -> Sequence[EvalTask]:
+    """The tasks as they are run. Where the money may not be enough for all, what it buys first counts."""
+    if plan.request.max_cost is None:
+        return plan.tasks
+    return urgent_first(plan.tasks, read_baseline(plan, History(history_location(plan))))
 
 
 def judge_run(plan: Plan, finished: Sequence[FinishedTrial]) -> Verdict:

@@ -5,6 +5,7 @@ PassgateError
 ├── InputError        2  files with problems, all of them, each with its place
 ├── StorageError      3  a run that could not be recorded
 └── MeasurementError     one trial that could not be measured: its status is `error`
+    └── CostCapError     the run's money was spent before: its status is `not_run`
 """
 
 from collections.abc import Sequence
@@ -92,3 +93,7 @@ class MeasurementError(PassgateError):
     def __init__(self, message: str, *, transient: bool = False) -> None:
         self.transient = transient
         super().__init__(message)
+
+
+class CostCapError(MeasurementError):
+    """A trial was not run, or not to its end, because what the whole run may cost is spent."""

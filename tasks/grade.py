@@ -15,6 +15,8 @@ from passgate.tasks.model.trial import TrialStatus
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
     EndReason.OUTPUT_LIMIT: "the agent was ended because it printed too much",
+    EndReason.FORBIDDEN_CALL: "the agent was stopped",
+    EndReason.REPLAY_MISMATCH: "the tool calls are not those of the recording",
 }
 
 
@@ -46,6 +48,8 @@ def status_of(
 
 
 def _bad_end(transcript: Transcript) -> list[str]:
+    if transcript.end is EndReason.OVER_BUDGET:
+        return [transcript.detail]
     what = _ENDS.get(transcript.end)
     return [f"{what}: {transcript.detail}".rstrip(": ")] if what else []
 

@@ -50,6 +50,8 @@ def _inputs(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Basel
         policy=digest_of(policy.model_dump(mode="json")),
         tasks=digest_of({task.task_id: task.task_digest for task in plan.tasks}),
         graders=digest_of({task.task_id: task.grader_digest for task in plan.tasks}),
+        agent=digest_of(plan.agent.model_dump(mode="json", exclude_defaults=True)),
+        prices=digest_of(plan.prices.model_dump(mode="json")),
         trials=digest_of(sorted([trial.task_id, trial.trial, trial.transcript_digest] for trial in trials)),
         baseline_runs=tuple(sorted({entry.run_id for entry in baseline.tasks.values()})),
         passgate_version=plan.passgate_version,

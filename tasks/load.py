@@ -11,8 +11,11 @@ from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.discover import suites_folder_of, task_files
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.run import AgentSpec, Plan, Revision, RunRequest
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import EvalTask, GateName
 
 
@@ -32,6 +35,25 @@ def policy_or_default(file: Path) -> Policy:
         return load_policy(file)
     with as_file(files("passgate").joinpath("gates.yaml")) as shipped:
         return load_policy(shipped)
+
+
+def load_prices(gates: Path) -> PriceTable:
+    """What models cost: prices.yaml beside the gates file, before the prices that passgate ships.
+
+    Raises `InputError` with all its problems.
+    """
+    with as_file(files("passgate").joinpath("tasks", "budgets", PRICES_FILE)) as shipped:
+        prices = load_price_table(shipped)
+    own = gates.parent / PRICES_FILE
+    return load_price_table(own).over(prices) if own.is_file() else prices
+
+
+def load_price_table(file: Path) -> PriceTable:
+    """Read one table of prices. Raises `InputError` with all its problems."""
+    table = read_prices(file, shown_path(file, Path.cwd()))
+    if isinstance(table, PriceTable):
+        return table
+    raise InputError(table)
 
 
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:

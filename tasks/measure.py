@@ -58,7 +58,7 @@ def measure_tasks(tasks: Sequence[EvalTask], groups: Sequence[Sequence[Trial]]) 
 
 def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_of_k: float | None) -> TaskMeasurement:
     failed = [trial for trial in trials if trial.status is TrialStatus.FAILED]
-    errors = [trial for trial in trials if trial.status is TrialStatus.ERROR]
+    errors = [trial for trial in trials if trial.status in {TrialStatus.ERROR, TrialStatus.NOT_RUN}]
     passed = _count(trials, TrialStatus.PASSED)
     n = passed + len(failed)
     return TaskMeasurement(

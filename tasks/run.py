@@ -1,24 +1,36 @@
 """Run: a task and an agent in, finished trials out, each of them in the journal before it counts."""
 
 import asyncio
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from passgate.tasks.agents import make_agent
+from passgate.tasks.agents.conversation import converse
 from passgate.tasks.agents.interface import Agent
+from passgate.tasks.agents.judge import judge_model, make_judge
+from passgate.tasks.budgets.access import ModelAccess, Unmetered
+from passgate.tasks.budgets.charged_judge import ChargedJudge
+from passgate.tasks.budgets.meter import Meter, open_meter
+from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.usage import trial_metrics
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.grade import grade_trial, status_of
+from passgate.tasks.graders import forbidden_by
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.judge import Judge
-from passgate.tasks.model.run import Batch, Plan
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.measurement import Baseline, TaskState
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.run import Batch
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.sandboxes.workbench import Workbench
@@ -36,17 +48,76 @@ class Bench:
 
     agent: Agent
     workbench: Workbench
+    meter: Meter | None
+    """`None` for agents that call no model."""
+    purse: Purse
     judge: Judge | None
     suites_folder: Path
     masker: Masker
     error_retries: int
 
 
-def batches(plan: Plan) -> tuple[Batch, ...]:
-    """The tasks of a plan in batches of one suite each, at most about thirty of them."""
-    size = max(1, -(-len(plan.tasks) // MOST_BATCHES))
+@asynccontextmanager
+async def open_bench(
+    spec: AgentSpec,
+    suites_folder: Path,
+    policy: Policy,
+    *,
+    prices: PriceTable,
+    purse: Purse,
+    needs_price: str | None = None,
+    hidden: Sequence[Path] = (),
+    error_retries: int | None = None,
+) -> AsyncIterator[Bench]:
+    """What trials of an agent need, for as long as the context lasts. Raises `UsageError`.
+
+    `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see.
+    """
+    async with AsyncExitStack() as stack:
+        meter = None
+        if spec.calls_models:
+            meter = await stack.enter_async_context(open_meter(spec, prices, purse, needs_price=needs_price))
+        workbench = Workbench(
+            suites_folder,
+            processes=policy.concurrency.processes,
+            hidden=hidden,
+            bridge=meter.bridge if meter else None,
+        )
+        judge = make_judge(policy.judge, suites_folder)
+        model = judge_model(policy.judge)
+        if judge is not None:
+            stack.push_async_callback(judge.close)
+        if judge is not None and model:
+            judge = ChargedJudge(judge, prices.price_of(model), purse)
+        yield Bench(
+            agent=make_agent(spec, suites_folder),
+            workbench=stack.enter_context(workbench),
+            meter=meter,
+            purse=purse,
+            judge=judge,
+            suites_folder=suites_folder,
+            masker=Masker.of_environment(policy.secrets),
+            error_retries=policy.error_retries if error_retries is None else error_retries,
+        )
+
+
+def urgent_first(tasks: Sequence[EvalTask], baseline: Baseline) -> list[EvalTask]:
+    """Tasks in the order in which their answers are worth most: those with vetoes, then those that failed lately or
+    have no baseline because they are new or changed.
+    """
+    passed = {name for name, entry in baseline.tasks.items() if entry.state is TaskState.PASSED}
+
+    def key(task: EvalTask) -> tuple[bool, bool]:
+        return task.suite is not Suite.ADVERSARIAL, f"{task.suite}/{task.task_id}" in passed
+
+    return sorted(tasks, key=key)
+
+
+def batches(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
+    """Tasks in batches of one suite each, at most about thirty of them; the order stays as far as it can."""
+    size = max(1, -(-len(tasks) // MOST_BATCHES))
     by_suite: dict[str, list[EvalTask]] = {}
-    for task in plan.tasks:
+    for task in tasks:
         by_suite.setdefault(task.suite, []).append(task)
     return tuple(
         Batch(
@@ -79,7 +150,13 @@ async def run_batch(
 
 
 async def run_trial(task: EvalTask, trial: int, bench: Bench) -> FinishedTrial:
-    """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`."""
+    """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
+
+    Once the money of the run is spent, trials are `not_run`.
+    """
+    if bench.purse.exhausted:
+        reason = f"the run's cost cap of ${bench.purse.cap:g} is spent"
+        return _unmeasured(_blank(task, trial, 0), TrialStatus.NOT_RUN, reason, bench)
     for attempt in range(1, bench.error_retries + 2):
         finished, transient = await _attempt(task, trial, attempt, bench)
         if not transient or attempt > bench.error_retries:
@@ -90,7 +167,23 @@ async def run_trial(task: EvalTask, trial: int, bench: Bench) -> FinishedTrial:
 
 async def _attempt(task: EvalTask, trial: int, attempt: int, bench: Bench) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one."""
-    blank = Trial(
+    blank = _blank(task, trial, attempt)
+    try:
+        return await _measured(task, blank, bench)
+    except CostCapError as error:
+        return _unmeasured(blank, TrialStatus.NOT_RUN, str(error), bench), False
+    except (MeasurementError, OSError) as error:
+        transient = not isinstance(error, MeasurementError) or error.transient
+        return _unmeasured(blank, TrialStatus.ERROR, str(error), bench), transient
+
+
+def _unmeasured(blank: Trial, status: TrialStatus, reason: str, bench: Bench) -> FinishedTrial:
+    return _finished(blank.model_copy(update={"status": status, "reason": reason}), Transcript(), bench.masker)
+
+
+def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
+    """A trial of which nothing is known yet."""
+    return Trial(
         suite=task.suite,
         task_id=task.task_id,
         trial=trial,
@@ -104,20 +197,15 @@ async def _attempt(task: EvalTask, trial: int, attempt: int, bench: Bench) -> tu
         file=task.file,
         line=task.line,
     )
-    try:
-        return await _measured(task, blank, bench)
-    except (MeasurementError, OSError) as error:
-        transient = not isinstance(error, MeasurementError) or error.transient
-        return _finished(blank.model_copy(update={"reason": str(error)}), Transcript(), bench.masker), transient
 
 
 async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
     async with bench.workbench.sandbox(task) as sandbox:
-        started = time.monotonic()
-        transcript = await bench.agent.run(
-            task, blank.trial, sandbox.for_the_agent, seconds=task.budgets.max_seconds or DEFAULT_SECONDS
-        )
-        transcript = transcript.model_copy(update={"wall_time_seconds": time.monotonic() - started})
+        seconds = task.budgets.max_seconds or DEFAULT_SECONDS
+        with _access(task, bench.meter, seconds) as access:
+            transcript = await converse(
+                bench.agent, task, blank.trial, sandbox.for_the_agent, access, bench.judge, seconds=seconds
+            )
         metrics = trial_metrics(transcript)
         evidence = Evidence(
             task=task,
@@ -134,9 +222,16 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
         "reason": reason,
         "grades": grades,
         "metrics": metrics,
+        "model": ", ".join(sorted({step.model for step in transcript.steps if step.model})),
         "isolation": sandbox.isolation,
     }
     return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(status, grades)
+
+
+def _access(task: EvalTask, meter: Meter | None, seconds: float) -> AbstractContextManager[ModelAccess]:
+    if meter is None:
+        return nullcontext(Unmetered())
+    return meter.trial(task.budgets, forbidden_by(task), seconds=seconds)
 
 
 def _transient(status: TrialStatus, grades: Sequence[Grade]) -> bool:

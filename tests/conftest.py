@@ -12,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.upstream import ScriptedUpstream
+
 REPOSITORY = Path(__file__).parent.parent
 START_SECONDS = 120
 _CLEAN = ("GITHUB_", "CI_", "BUILDKITE", "PASSGATE_", "PREFECT_")
@@ -107,6 +109,13 @@ def _wait_until(ready: Callable[[], bool]) -> None:
             pass
         time.sleep(0.2)
     raise TimeoutError("the Prefect server did not start")
+
+
+@pytest.fixture
+def upstream() -> Iterator[ScriptedUpstream]:
+    """A provider that answers every call; `upstream.says(...)` or `upstream.script` tells it what."""
+    with ScriptedUpstream() as provider:
+        yield provider
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from passgate import __version__
+from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
 from passgate.flows.cli.run import run
@@ -45,4 +46,5 @@ app.command("try")(try_task)
 app.command()(validate)
 app.command()(judge)
 app.command()(trend)
+app.command()(doctor)
 app.command()(init)

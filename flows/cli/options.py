@@ -9,7 +9,8 @@ AgentOption = Annotated[
     typer.Option(
         "--agent",
         metavar="SPEC",
-        help="oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND' or python:MODULE:FUNCTION.",
+        help="A name of agents.yaml or of AgentV's targets; or oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', "
+        "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay:FOLDER.",
     ),
 ]
 SuitesOption = Annotated[str, typer.Option("--suites", metavar="DIR", help="The folder of the suites.")]

@@ -23,6 +23,9 @@ def run(
         str | None, typer.Option("--task", metavar="GLOB", help="Only these tasks, as in 'golden/*'. Never a PASS.")
     ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once.")] = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="The most that the whole run may cost.")
+    ] = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Carry on a run: its id, or `last`.")
     ] = None,
@@ -42,8 +45,9 @@ def run(
         task=task,
     )
     if resume is not None and request != RunRequest():
-        raise UsageError("--resume carries a run on as it was begun: beside it only --jobs can be given")
-    request = request.model_copy(update={"jobs": jobs, "run": None if resume is None else find_run(resume)})
+        raise UsageError("--resume carries a run on as it was begun: beside it only --jobs and --max-cost can be given")
+    begun = None if resume is None else find_run(resume)
+    request = request.model_copy(update={"jobs": jobs, "max_cost": max_cost, "run": begun})
     return until_ended(_run(gate, request))
 
 

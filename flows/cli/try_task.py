@@ -30,30 +30,21 @@ def try_task(
 
 
 async def _try(file: Path, agent_text: str, gates: str) -> "FinishedTrial":
-    from passgate.tasks.agents import make_agent, parse_agent
-    from passgate.tasks.agents.judge import make_judge
+    from passgate.tasks.budgets.purse import Purse
     from passgate.tasks.errors import InputError
+    from passgate.tasks.find import find_agent
     from passgate.tasks.formats.discover import suites_folder_of
-    from passgate.tasks.history.masking import Masker
-    from passgate.tasks.load import policy_or_default, validate_paths
-    from passgate.tasks.run import Bench, run_trial
-    from passgate.tasks.sandboxes.workbench import Workbench
+    from passgate.tasks.load import load_prices, policy_or_default, validate_paths
+    from passgate.tasks.run import open_bench, run_trial
 
     policy = policy_or_default(Path(gates))
+    prices = load_prices(Path(gates))
     tasks, problems = validate_paths([file], policy)
     if problems:
         raise InputError(problems)
     suites = suites_folder_of(file)
-    agent = make_agent(parse_agent(agent_text), suites)
-    with Workbench(suites, processes=policy.concurrency.processes) as workbench:
-        bench = Bench(
-            agent=agent,
-            workbench=workbench,
-            judge=make_judge(policy.judge, suites),
-            suites_folder=suites,
-            masker=Masker.of_environment(policy.secrets),
-            error_retries=0,
-        )
+    agent = find_agent(agent_text, Path(gates), suites)
+    async with open_bench(agent, suites, policy, prices=prices, purse=Purse(), error_retries=0) as bench:
         return await run_trial(tasks[0], 0, bench)
 
 

@@ -3,22 +3,34 @@
 from pathlib import Path
 
 from passgate.tasks.agents.cli import CliAgent
+from passgate.tasks.agents.http import HttpAgent
 from passgate.tasks.agents.interface import Agent
+from passgate.tasks.agents.openai import OpenAiAgent
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.run import AgentKind, AgentSpec
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 
-FORMS = "oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND' or python:MODULE:FUNCTION"
+FORMS = (
+    "oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, openai:MODEL, replay or "
+    "replay:FOLDER"
+)
+_ADDRESSES = ("http://", "https://")
+_NEED_A_TARGET = frozenset({AgentKind.CLI, AgentKind.PYTHON, AgentKind.HTTP, AgentKind.OPENAI})
 
 
 def parse_agent(text: str) -> AgentSpec:
-    """The agent that `--agent` names. Raises `UsageError` with the forms there are."""
+    """The agent that `--agent` names; an address by itself is an `http` agent. Raises `UsageError` with the forms
+    there are.
+    """
+    if text.startswith(_ADDRESSES):
+        return AgentSpec(kind=AgentKind.HTTP, target=text.strip())
     kind, _, target = text.partition(":")
     if kind not in {str(known) for known in AgentKind}:
         raise UsageError(f"unknown agent {text!r}; known: {FORMS}")
     spec = AgentSpec(kind=AgentKind(kind), target=target.strip())
-    if spec.kind in {AgentKind.CLI, AgentKind.PYTHON} and not spec.target:
+    if spec.kind in _NEED_A_TARGET and not spec.target:
         raise UsageError(f"the agent {text!r} says nothing after the colon; known: {FORMS}")
     if spec.kind is AgentKind.NOP and spec.target:
         raise UsageError("the agent nop takes nothing after a colon")
@@ -33,6 +45,12 @@ def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
         case AgentKind.NOP:
             return NopAgent()
         case AgentKind.CLI:
-            return CliAgent.from_command(spec.target)
+            return CliAgent.from_command(spec.target, files_format=spec.files_format)
         case AgentKind.PYTHON:
             return PythonAgent.from_target(spec.target)
+        case AgentKind.HTTP:
+            return HttpAgent.from_spec(spec)
+        case AgentKind.OPENAI:
+            return OpenAiAgent.from_spec(spec, suites_folder)
+        case AgentKind.REPLAY:
+            return ReplayAgent.from_target(spec.target, suites_folder)

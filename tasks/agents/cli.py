@@ -2,107 +2,128 @@
 
 import json
 import os
-import re
-import shlex
-import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-from passgate.tasks.agents.interface import AgentSandbox
+from passgate.tasks.agents.commands import PLACEHOLDERS, Command, Given, read_command
+from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
-from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.agents.variables import leading_to_models
+from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
-PLACEHOLDERS = ("prompt", "prompt_file", "inputs_file", "transcript_file", "workspace", "task_id", "trial")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_OURS = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
-_OF_THE_JUDGE = "PASSGATE_JUDGE_"
-_TAIL = 2000
+__all__ = ["PLACEHOLDERS", "CliAgent"]
+
+_OURS: Final = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
+_OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"
+_ANNOUNCED: Final = {
+    "PASSGATE_TASK_ID": "task_id",
+    "PASSGATE_TRIAL": "trial",
+    "PASSGATE_TURN": "turn",
+    "PASSGATE_SESSION": "session",
+    "PASSGATE_PROMPT_FILE": "prompt_file",
+    "PASSGATE_INPUTS_FILE": "inputs_file",
+    "PASSGATE_HISTORY": "history_file",
+    "PASSGATE_TRANSCRIPT": "transcript_file",
+}
+"""Environment variables, each with the placeholder that says the same."""
+_SAID: Final = {"role", "content", "tool_calls"}
+_TAIL: Final = 2000
 
 
 @dataclass(frozen=True)
 class CliAgent:
     """A command whose words may hold placeholders, as in `cli:my-agent --task {prompt_file}`.
 
-    It is started without a shell, in the workspace, with the environment of passgate. It may write its transcript
+    It is started in the workspace, once for every turn, with the environment of passgate. It may write its transcript
     to `{transcript_file}`, which is also in PASSGATE_TRANSCRIPT; else what it prints is its answer.
     """
 
-    command: tuple[str, ...]
+    command: Command
 
     @classmethod
-    def from_command(cls, text: str) -> Self:
-        """Split and check a command. Raises `UsageError` for one that cannot be started."""
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            raise UsageError(f"the agent command {text!r} cannot be split into words: {error}") from error
-        for word in words:
-            for name in _PLACEHOLDER.findall(word):
-                if name not in PLACEHOLDERS:
-                    known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
-                    raise UsageError(f"unknown placeholder {{{name}}} in the agent command; known: {known}")
-        _refuse_missing(words[0])
-        return cls(tuple(words))
+    def from_command(cls, text: str, *, files_format: str = "{path}") -> Self:
+        """Read and check a command; `files_format` is how AgentV's `{FILES}` names each file of a task.
 
-    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+        Raises `UsageError` for one that cannot be started.
+        """
+        return cls(read_command(text, files_format))
+
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
         """See `Agent.run`."""
-        values = _placeholders(task, trial, sandbox)
+        given = _given(attempt, sandbox)
         result = await sandbox.run(
-            [_PLACEHOLDER.sub(lambda match: values[match[1]], word) for word in self.command],
+            self.command.filled(given),
             seconds=seconds,
-            environment=_environment(values),
+            environment=_environment(given, access),
             network=sandbox.network,
         )
         end, detail = _end(result)
         try:
-            reported = read_transcript_file(Path(values["transcript_file"]))
+            transcript = self._reported(result.stdout, given)
         except MeasurementError:
             # An agent that was cut off while it wrote has failed for certain.
             if end is EndReason.COMPLETED:
                 raise
-            reported = None
-        transcript = reported or transcript_of(result.stdout.strip())
+            transcript = transcript_of(result.stdout.strip())
+        if end is EndReason.COMPLETED:
+            return transcript
         return transcript.model_copy(update={"end": end, "detail": detail})
 
+    def _reported(self, printed: str, given: Given) -> Transcript:
+        """What the agent itself tells; how it ended is not its to say."""
+        left = read_transcript_file(Path(given.values["transcript_file"]))
+        if left is None:
+            return self.command.answer(printed, given)
+        return left.model_copy(update={"end": EndReason.COMPLETED, "detail": ""})
 
-def _refuse_missing(program: str) -> None:
-    """A program of the machine must be there; a relative path may come with the sandbox."""
-    relative = "/" in program and not program.startswith("/")
-    if not relative and "{" not in program and shutil.which(program) is None:
-        raise UsageError(f"the agent command {program!r} is not on this machine: check --agent and PATH")
 
-
-def _placeholders(task: EvalTask, trial: int, sandbox: AgentSandbox) -> dict[str, str]:
-    prompt_file, inputs_file = sandbox.scratch / "prompt.txt", sandbox.scratch / "inputs.json"
-    prompt_file.write_text(task.prompt, encoding="utf-8")
-    inputs_file.write_text(json.dumps(task.inputs, ensure_ascii=False, default=str), encoding="utf-8")
-    return {
-        "prompt": task.prompt,
-        "prompt_file": str(prompt_file),
-        "inputs_file": str(inputs_file),
-        "transcript_file": str(sandbox.scratch / "transcript.json"),
-        "workspace": str(sandbox.workspace),
-        "task_id": task.task_id,
-        "trial": str(trial),
+def _given(attempt: Attempt, sandbox: AgentSandbox) -> Given:
+    """Write down what the agent is told, in a folder that no turn before had."""
+    folder = Path(tempfile.mkdtemp(prefix="turn-", dir=sandbox.scratch))
+    files = {
+        "prompt_file": folder / "prompt.txt",
+        "inputs_file": folder / "inputs.json",
+        "history_file": folder / "history.json",
+        "transcript_file": folder / "transcript.json",
+        "output_file": folder / "output.json",
     }
+    history = [message.model_dump(mode="json", include=_SAID) for message in attempt.history]
+    files["prompt_file"].write_text(attempt.prompt, encoding="utf-8")
+    files["inputs_file"].write_text(json.dumps(attempt.inputs, ensure_ascii=False, default=str), encoding="utf-8")
+    files["history_file"].write_text(json.dumps(history, ensure_ascii=False), encoding="utf-8")
+    values = {
+        **{name: str(file) for name, file in files.items()},
+        "prompt": attempt.prompt,
+        "workspace": str(sandbox.workspace),
+        "task_id": attempt.task_id,
+        "trial": str(attempt.trial),
+        "turn": str(attempt.turn),
+        "session": attempt.session,
+    }
+    return Given(values, _files(attempt.inputs.get("files"), sandbox.workspace))
 
 
-def _environment(values: dict[str, str]) -> dict[str, str]:
-    inherited = {
+def _files(names: object, workspace: Path) -> tuple[Path, ...]:
+    """The files of `inputs.files`, each once."""
+    if not isinstance(names, list | tuple):
+        return ()
+    return tuple(dict.fromkeys(workspace / name for name in names if isinstance(name, str)))
+
+
+def _environment(given: Given, access: ModelAccess) -> dict[str, str]:
+    environment = {
         key: value for key, value in os.environ.items() if key not in _OURS and not key.startswith(_OF_THE_JUDGE)
     }
-    return {
-        **inherited,
-        "PASSGATE_TASK_ID": values["task_id"],
-        "PASSGATE_TRIAL": values["trial"],
-        "PASSGATE_PROMPT_FILE": values["prompt_file"],
-        "PASSGATE_INPUTS_FILE": values["inputs_file"],
-        "PASSGATE_TRANSCRIPT": values["transcript_file"],
-    }
+    environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
+    return {**environment, **leading_to_models(environment, access)}
 
 
 def _end(result: ProcessResult) -> tuple[EndReason, str]:

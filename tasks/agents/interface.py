@@ -1,13 +1,14 @@
 """What every agent is, and what it is given."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask
-from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.transcript import Message, Transcript
 
 
 class AgentSandbox(Sandbox, Protocol):
@@ -25,29 +26,28 @@ class Attempt:
     task_id: str
     trial: int
     prompt: str
+    """What the user says now; in a conversation of several turns, the newest message."""
     inputs: Mapping[str, Any]
     workspace: Path
     budgets: Budgets
+    turn: int = 0
+    """From 0; above it in a conversation of several turns."""
+    history: tuple[Message, ...] = ()
+    """What was said before this turn, by both sides."""
+    session: str = ""
+    """The same text in every turn of a trial, and in no other trial."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that lead to the models, `OPENAI_BASE_URL` among them; also set while the agent runs."""
 
 
 class Agent(Protocol):
     """A system under test."""
 
-    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
-        """Make one attempt at a task in at most `seconds`.
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
+        """Answer one turn of a trial in at most `seconds`.
 
-        What the agent does wrong is in the transcript (`end`); raises `MeasurementError` when it is not the
-        agent's fault.
+        Gives what happened in this turn. What the agent does wrong is in the transcript (`end`); raises
+        `MeasurementError` when it is not the agent's fault.
         """
-
-
-def attempt_of(task: EvalTask, trial: int, sandbox: Sandbox) -> Attempt:
-    """What an agent is told of a trial."""
-    return Attempt(
-        task_id=task.task_id,
-        trial=trial,
-        prompt=task.prompt,
-        inputs=task.inputs,
-        workspace=sandbox.workspace,
-        budgets=task.budgets,
-    )

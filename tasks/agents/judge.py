@@ -1,29 +1,54 @@
 """Who marks rubrics: a model behind an OpenAI-compatible endpoint, or replies recorded earlier."""
 
+import json
 import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-import httpx
 import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.judge import Judge, JudgeRequest
+from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import JudgePolicy
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.apis.chat_completions import ChatCompletions
+from passgate.tasks.providers.client import Answer, Upstream
+from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.exchange import UnreadableError
 
 SETTINGS = "judge.base_url and judge.model in gates.yaml, or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
-_TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_EXCERPT = 300
+_CHAT: Final = ChatCompletions()
+_CLIENT_ERROR: Final = 400
+_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})
+"""How endpoints answer that cannot hold a model to a schema."""
+_SILENCES: Final = 5
+"""All attempts of one question may take so many times what the model may be silent."""
+_EXCERPT: Final = 300
+# What the templates of local models read as the end of a message or the beginning of another one's.
+_CONTROL_TOKEN: Final = re.compile(
+    r"[<\[](?=[|\N{FULLWIDTH VERTICAL LINE}]|<?/?SYS>>"
+    r"|/?(?:s|bos|eos|start_of_turn|end_of_turn|INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)[>\]])"
+)
+
+
+def judge_model(policy: JudgePolicy) -> str:
+    """The model that is asked and paid for; empty without one."""
+    return os.environ.get("PASSGATE_JUDGE_MODEL") or policy.model or ""
 
 
 def make_judge(policy: JudgePolicy, suites_folder: Path) -> Judge | None:
-    """The judge that is configured; `None` when there is none. Raises `UsageError` for half a configuration."""
+    """The judge that is configured; `None` when there is none. Nothing is asked or connected yet.
+
+    Raises `UsageError` for half a configuration, and for an address or a key that cannot be used.
+    """
     base_url = os.environ.get("PASSGATE_JUDGE_BASE_URL") or policy.base_url
-    model = os.environ.get("PASSGATE_JUDGE_MODEL") or policy.model
+    model = judge_model(policy)
     if bool(base_url) != bool(model):
         raise UsageError(f"the judge needs both a base URL and a model: set {SETTINGS}")
     if base_url and model:
-        return HttpJudge(base_url, model, os.environ.get(policy.api_key_variable, ""), policy.timeout_seconds)
+        target = Target(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
+        return HttpJudge(Upstream(target, timeout_seconds=policy.timeout_seconds), model, policy)
     if policy.recorded:
         return RecordedJudge.from_folder(suites_folder / policy.recorded)
     return None
@@ -32,55 +57,79 @@ def make_judge(policy: JudgePolicy, suites_folder: Path) -> Judge | None:
 class HttpJudge:
     """A chat model at `POST {base_url}/chat/completions`."""
 
-    def __init__(self, base_url: str, model: str, api_key: str, seconds: float) -> None:
-        self._url = f"{base_url.rstrip('/')}/chat/completions"
+    def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
+        """The upstream is closed with the judge; `policy` says how often and how it is asked."""
+        self._upstream = upstream
         self._model = model
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._seconds = seconds
-        self._tls = httpx.create_ssl_context()  # 25 ms, so once for all requests
+        self._votes = policy.votes
+        self._temperature = policy.temperature
+        if self._temperature is None:
+            self._temperature = 0.0 if policy.votes == 1 else 1.0
+        self._seconds = _SILENCES * policy.timeout_seconds
+        self._takes_schemas = True
 
     @property
     def name(self) -> str:
         return self._model
 
-    async def reply(self, request: JudgeRequest) -> str:
-        """See `Judge.reply`. Refused and broken connections, 429 and 5xx are transient."""
-        body = {
+    @property
+    def votes(self) -> int:
+        return self._votes
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        """See `Judge.reply`. An endpoint that refuses the reply's schema is asked once more without, and never again
+        with one.
+        """
+        schema = request.reply_schema if self._takes_schemas else None
+        answer = await self._ask(request, schema)
+        if schema is not None and answer.status in _NO_SUCH_PARAMETER:
+            answer = await self._ask(request, None)
+            if answer.status < _CLIENT_ERROR:
+                self._takes_schemas = False
+        return _reply(answer, self._upstream.name)
+
+    async def close(self) -> None:
+        """See `Judge.close`."""
+        await self._upstream.close()
+
+    async def _ask(self, request: JudgeRequest, schema: dict[str, Any] | None) -> Answer:
+        body: dict[str, Any] = {
             "model": self._model,
-            "temperature": 0,
-            "messages": [message.model_dump() for message in request.messages],
+            "temperature": self._temperature,
+            "messages": [{"role": said.role, "content": disarmed(said.content)} for said in request.messages],
         }
-        try:
-            async with httpx.AsyncClient(headers=self._headers, timeout=self._seconds, verify=self._tls) as client:
-                response = await client.post(self._url, json=body)
-        except httpx.HTTPError as error:
-            what = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise MeasurementError(f"the judge at {self._url} cannot be reached: {what}", transient=True) from error
-        except httpx.InvalidURL as error:
-            raise MeasurementError(f"the judge's address {self._url} is not a URL: {error}") from error
-        if response.status_code != httpx.codes.OK:
-            excerpt = response.text[:_EXCERPT]
-            raise MeasurementError(
-                f"the judge at {self._url} answered {response.status_code}: {excerpt}",
-                transient=response.status_code in _TRANSIENT,
-            )
-        return _content(response)
+        if schema is not None:
+            form = {"name": "reply", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return await self._upstream.send(_CHAT.path, json.dumps(body).encode("ascii"), seconds=self._seconds)
 
 
-def _content(response: httpx.Response) -> str:
+def disarmed(text: str) -> str:
+    """A text that no chat template reads as more than a text: a blank stands in every control token."""
+    return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
+
+
+def _reply(answer: Answer, host: str) -> JudgeReply:
+    if answer.status >= _CLIENT_ERROR:
+        raise MeasurementError(f"the judge at {host} answered {answer.status}: {_excerpt(answer)}")
     try:
-        content: Any = response.json()["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise MeasurementError(f"the judge's answer is no chat completion: {response.text[:_EXCERPT]}") from error
-    if not isinstance(content, str):
-        raise MeasurementError("the judge answered without a text")
-    return content
+        reply = _CHAT.read_reply(answer.document)
+    except UnreadableError as error:
+        raise MeasurementError(
+            f"the judge at {host} did not answer with a chat completion: {error}. It answered {_excerpt(answer)}"
+        ) from error
+    return JudgeReply(text=reply.text, usage=reply.usage)
+
+
+def _excerpt(answer: Answer) -> str:
+    return " ".join(answer.body[:_EXCERPT].decode("utf-8", "replace").split())
 
 
 class RecordedJudge:
     """Replies written down before, by the fingerprint of what is marked."""
 
     name = "recorded replies"
+    votes = 1
 
     def __init__(self, replies: dict[str, str], folder: Path) -> None:
         self._replies = replies
@@ -98,11 +147,15 @@ class RecordedJudge:
                 raise UsageError(f"{file}: not a file of recorded replies: {error!r}") from error
         return cls(replies, folder)
 
-    async def reply(self, request: JudgeRequest) -> str:
-        """See `Judge.reply`."""
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        """See `Judge.reply`. Nothing is used and nothing is paid."""
         if request.fingerprint not in self._replies:
             raise MeasurementError(
                 f"no recorded judge reply has the fingerprint {request.fingerprint}: name a judge model with "
                 f"{SETTINGS}, or record a reply in {self._folder}"
             )
-        return self._replies[request.fingerprint]
+        usage = Usage(tokens_in=0, tokens_out=0, cost_usd=0)
+        return JudgeReply(text=self._replies[request.fingerprint], usage=usage)
+
+    async def close(self) -> None:
+        """See `Judge.close`."""

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from passgate.tasks.agents.interface import AgentSandbox
+from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file
+from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
@@ -17,7 +18,9 @@ _CLOSING = "The reference solution is in place."
 class NopAgent:
     """Does nothing and says nothing."""
 
-    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
         return Transcript(messages=(Message(role="user", content=task.prompt),), usage=_NO_MODEL)
 
 
@@ -28,7 +31,9 @@ class OracleAgent:
         self._suites_folder = suites_folder
         self._counterexample = counterexample
 
-    async def run(self, task: EvalTask, trial: int, sandbox: AgentSandbox, *, seconds: float) -> Transcript:
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
         solution = self._solution(task)
         calls = []
         if solution.patch:

@@ -15,14 +15,27 @@ MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024
 
 def read_transcript_file(file: Path) -> Transcript | None:
     """The transcript of a file; `None` when there is no file. Raises `MeasurementError` for one that is unusable."""
+    content = read_left_file(file)
+    if content is None:
+        return None
+    try:
+        return transcript_of(json.loads(content.decode("utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise MeasurementError(f"the transcript {file.name} cannot be read: {error}") from error
+
+
+def read_left_file(file: Path) -> bytes | None:
+    """What an agent wrote to a file; `None` when there is no regular file. Raises `MeasurementError` for too much."""
     if file.is_symlink() or not file.is_file():
         return None
     try:
         if file.stat().st_size > MAX_TRANSCRIPT_BYTES:
-            raise ValueError(f"larger than {MAX_TRANSCRIPT_BYTES // 1024 // 1024} MiB")
-        return transcript_of(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, RecursionError) as error:
-        raise MeasurementError(f"the transcript {file.name} cannot be read: {error}") from error
+            raise MeasurementError(
+                f"{file.name} cannot be read: larger than {MAX_TRANSCRIPT_BYTES // 1024 // 1024} MiB"
+            )
+        return file.read_bytes()
+    except OSError as error:
+        raise MeasurementError(f"{file.name} cannot be read: {error}") from error
 
 
 def transcript_of(value: Any) -> Transcript:

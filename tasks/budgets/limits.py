@@ -5,6 +5,9 @@ from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Transcript
 
+_ROUNDING = 1 + 1e-9
+"""Costs are sums of fractions of cents."""
+
 
 def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) -> tuple[str, ...]:
     """A line for every budget that was overrun.
@@ -21,7 +24,7 @@ def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) ->
     lines = [
         f"over budget: {name} is {limit:g} and {value:g} were used"
         for name, (value, limit) in used.items()
-        if value is not None and limit is not None and value > limit
+        if value is not None and limit is not None and value > limit * _ROUNDING
     ]
     if transcript.end is EndReason.TIMED_OUT:
         limit = "" if budgets.max_seconds is None else f"max_seconds is {budgets.max_seconds:g} and "

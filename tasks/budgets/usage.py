@@ -13,12 +13,14 @@ Number = TypeVar("Number", int, float)
 
 def trial_metrics(transcript: Transcript) -> TrialMetrics:
     """Every metric that the transcript allows; `None` for what an incomplete one does not show."""
-    steps, calls = transcript.steps, transcript.tool_calls
+    steps = transcript.steps
+    calls = tuple(call for call in transcript.tool_calls if not call.refused)
     tokens_in = _total((step.usage.tokens_in for step in steps), transcript.usage.tokens_in)
     tokens_out = _total((step.usage.tokens_out for step in steps), transcript.usage.tokens_out)
     metrics = TrialMetrics(
         tokens_in=tokens_in,
         tokens_out=tokens_out,
+        tokens_cached=_total((step.usage.tokens_cached for step in steps), transcript.usage.tokens_cached),
         total_tokens=None if tokens_in is None or tokens_out is None else tokens_in + tokens_out,
         wall_time_seconds=transcript.wall_time_seconds,
         p95_step_latency_ms=percentile([step.latency_ms for step in steps if step.latency_ms is not None], 95),
@@ -27,14 +29,15 @@ def trial_metrics(transcript: Transcript) -> TrialMetrics:
     )
     if not transcript.complete:
         return metrics
+    judged = all(call.is_error is not None for call in calls)
     return metrics.model_copy(
         update={
             "steps": len(steps),
             "n_turns": sum(message.role == "user" for message in transcript.messages),
             "tool_call_count": len(calls),
-            "tool_error_rate": _share(sum(call.is_error for call in calls), len(calls)),
+            "tool_error_rate": _share(sum(bool(call.is_error) for call in calls), len(calls)) if judged else None,
             "loop_rate": _share(_repeated(calls), len(calls)),
-            "retry_rate": _share(_retried(calls), len(calls)),
+            "retry_rate": _share(_retried(calls), len(calls)) if judged else None,
         }
     )
 

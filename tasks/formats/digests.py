@@ -26,15 +26,24 @@ class FileDigests:
         return self._known[name]
 
     def task(self, task: TaskFile) -> str:
-        """What the agent is given: inputs, environment, trials and the sandbox's files."""
-        said = task.model_dump(mode="json", exclude=set(_NOT_THE_TASK))
-        sandbox = task.environment.sandbox
-        return digest_of([said, self.of(f"{SANDBOXES}/{sandbox}") if sandbox else ""])
+        """What the agent is given: inputs, environment, trials and their files."""
+        # Without defaults, so that a new option does not make every task a new one.
+        said = task.model_dump(mode="json", exclude=set(_NOT_THE_TASK), exclude_defaults=True)
+        return digest_of([said, {name: self.of(name) for name in task_files(task)}])
 
     def graders(self, task: TaskFile) -> str:
         """What the trial is graded by: the graders' options and the files they use."""
         said = task.model_dump(mode="json", include={"graders"})
         return digest_of([said, {name: self.of(name) for name in grader_files(task)}])
+
+
+def task_files(task: TaskFile) -> list[str]:
+    """The files and folders that the agent is given or answered from, relative to the suites folder."""
+    environment = task.environment
+    sandbox = [f"{SANDBOXES}/{environment.sandbox}"] if environment.sandbox else []
+    recording = [environment.replay.transcript] if environment.replay else []
+    functions = [tool.function.rpartition(":")[0] for tool in environment.tools if tool.function]
+    return sorted({*sandbox, *recording, *functions})
 
 
 def grader_files(task: TaskFile) -> list[str]:

@@ -1,16 +1,14 @@
 """What a schema cannot say: names must be known, paths must exist, graders must be able to fail."""
 
-import difflib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from passgate.tasks.formats.discover import SHARED_FOLDER, suite_of
 from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.environment_rules import agent_findings
+from passgate.tasks.formats.findings import Finding, check_json_schema, check_path
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.graders import (
     ArgumentRule,
@@ -33,9 +31,6 @@ from passgate.tasks.model.task import Solution, TaskFile, TrackedMetrics
 
 SANDBOXES = f"{SHARED_FOLDER}/sandboxes"
 
-Finding = tuple[DocumentPath, str]
-"""Where in the document, and what is wrong there."""
-
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -50,6 +45,7 @@ def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
     """Everything wrong with a task whose shape is right."""
     yield from _suite(task, around)
     yield from _environment(task, around)
+    yield from agent_findings(task, around.suites_folder)
     yield from _tracked_metrics(task)
     for index, grader in enumerate(task.graders):
         for path, message in _grader(grader, around.suites_folder):
@@ -126,26 +122,7 @@ def _solution(solution: Solution, path: DocumentPath, root: Path) -> Iterator[Fi
         yield path, "needs at least one of: patch, script, transcript"
     for key, name in names.items():
         if name is not None:
-            yield from _path((*path, key), name, root)
-
-
-def _path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
-    """A path of a task must exist inside the suites folder."""
-    try:
-        target = (root / name).resolve()
-        exists = target.exists()
-    except (OSError, ValueError, RuntimeError) as error:
-        yield path, f"{name[:100]!r} is not a path: {getattr(error, 'strerror', None) or error}"
-        return
-    if not target.is_relative_to(root.resolve()):
-        yield path, f"{name!r} leaves the suites folder"
-    elif not exists:
-        neighbours = [entry.name for entry in target.parent.iterdir()] if target.parent.is_dir() else []
-        close = difflib.get_close_matches(target.name, neighbours, n=1)
-        yield (
-            path,
-            f"no file {name!r} in the suites folder" + (f"; did you mean {close[0]!r}?" if close else ""),
-        )
+            yield from check_path((*path, key), name, root)
 
 
 def _pattern(path: DocumentPath, pattern: str | None) -> Iterator[Finding]:
@@ -170,12 +147,12 @@ def _needs_one(grader: object, keys: tuple[str, ...]) -> Iterator[Finding]:
 
 def _deterministic_tests(grader: DeterministicTests, root: Path) -> Iterator[Finding]:
     for index, name in enumerate(grader.tests):
-        yield from _path(("tests", index), name, root)
+        yield from check_path(("tests", index), name, root)
 
 
 def _static_analysis(grader: StaticAnalysis, root: Path) -> Iterator[Finding]:
     for tool, name in grader.configuration.items():
-        yield from _path(("configuration", tool), name, root)
+        yield from check_path(("configuration", tool), name, root)
 
 
 def _state_check(grader: StateCheck, root: Path) -> Iterator[Finding]:
@@ -230,15 +207,12 @@ def _output_check(grader: OutputCheck, root: Path) -> Iterator[Finding]:
         yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
     yield from _pattern(("matches",), grader.matches)
     if grader.json_schema is not None:
-        try:
-            Draft202012Validator.check_schema(grader.json_schema)
-        except SchemaError as error:
-            yield ("json_schema", *error.absolute_path), f"not a JSON Schema: {error.message}"
+        yield from check_json_schema(("json_schema",), grader.json_schema)
 
 
 def _llm_rubric(grader: LlmRubric, root: Path) -> Iterator[Finding]:
     if grader.rubric.endswith((".md", ".txt")):
-        yield from _path(("rubric",), grader.rubric, root)
+        yield from check_path(("rubric",), grader.rubric, root)
 
 
 _GRADER_RULES: dict[type, Callable[..., Iterator[Finding]]] = {

@@ -14,6 +14,8 @@ from pydantic import ValidationError as ModelError
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath
 
+_OF_OUR_OWN = "Value error, "
+"""What pydantic puts before the text of a model's own check."""
 _TYPE_NAMES = {
     "object": "a mapping",
     "array": "a list",
@@ -52,8 +54,8 @@ def validated(model: type[Model], document: Document, validator: Draft202012Vali
     try:
         return model.model_validate(document.data)
     except ModelError as error:
-        # The schema has no bound where the model has one: numbers that do not fit into a machine's word.
-        return [document.problem(found["loc"], found["msg"]) for found in error.errors()]
+        # What the schema does not say: keys that exclude each other, numbers that do not fit into a machine's word.
+        return [document.problem(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
 
 
 def nearest(name: object, known: Sequence[str]) -> str:

@@ -8,9 +8,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import TaskFile
+from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.verdict import Verdict
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +25,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         "task": input_schema(TaskFile, "task", "Agent Eval Task"),
         "sandbox": input_schema(SandboxFile, "sandbox", "passgate sandbox"),
         "gates": input_schema(Policy, "gates", "passgate gates"),
+        "agents": input_schema(AgentsFile, "agents", "passgate agents"),
+        "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "verdict": output_schema(Verdict, "verdict", "passgate verdict"),
+        "transcript": shared_schema(Transcript, "transcript", "passgate transcript"),
     }
 
 
@@ -43,6 +49,11 @@ def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any
 def output_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
     """The schema of a file that passgate writes."""
     return _headed(model.model_json_schema(mode="serialization"), name, title)
+
+
+def shared_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
+    """The schema of a file that agents write and passgate too: what is not known may be left out or `null`."""
+    return _headed(model.model_json_schema(mode="validation"), name, title)
 
 
 def _headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:

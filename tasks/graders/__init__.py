@@ -5,6 +5,7 @@ from typing import Any
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import unmeasured
+from passgate.tasks.graders.forbidden import forbidden_by
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.output_check import grade_output
@@ -18,7 +19,7 @@ from passgate.tasks.graders.trajectory_metrics import grade_trajectory
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
 
-__all__ = ["GRADERS", "Evidence", "grade", "judge_request"]
+__all__ = ["GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
 
 GRADERS: dict[str, Callable[[Any, Evidence], Awaitable[Grade]]] = {
     "deterministic_tests": grade_tests,

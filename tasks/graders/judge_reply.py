@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, WithJsonSchema
+from pydantic_core import ErrorDetails
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.texts import shorten
-from passgate.tasks.graders.values import parse_json
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Check
+from passgate.tasks.model.json_values import parse_json
 
 LONGEST_REPLY: Final = 200_000
 _FENCE: Final = "```"
@@ -30,7 +31,8 @@ class AssertionReply(Frozen):
 class ScoreReply(Frozen):
     """The reply where there are no assertions."""
 
-    score: Annotated[float, Field(ge=0, le=1)]
+    # Not every endpoint that can hold a model to a schema knows bounds of numbers.
+    score: Annotated[float, Field(ge=0, le=1), WithJsonSchema({"type": "number"})]
     reason: str
 
 
@@ -42,10 +44,23 @@ class Mark(NamedTuple):
     checks: tuple[Check, ...]
 
 
+class UnusableReplyError(MeasurementError):
+    """A reply that is no mark. `problem` says why, in words of ours alone."""
+
+    def __init__(self, problem: str, reply: str) -> None:
+        self.problem = problem
+        super().__init__(f"the judge's reply is unusable: {problem}. It said: {shorten(reply, 500)!r}")
+
+
+def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:
+    """The JSON Schema of a reply: every key is required and no other allowed, as strict endpoints ask for it."""
+    return (AssertionReply if assertions else ScoreReply).model_json_schema()
+
+
 def read_reply(reply: str, assertions: Sequence[str]) -> Mark:
     """The mark in a judge's reply: a JSON object alone, or alone in a code fence.
 
-    Raises `MeasurementError` for anything else: a reply that has to be interpreted is no measurement.
+    Raises `UnusableReplyError` for anything else: a reply that has to be interpreted is no measurement.
     """
     try:
         document = _document(reply)
@@ -53,10 +68,9 @@ def read_reply(reply: str, assertions: Sequence[str]) -> Mark:
             return _assertion_mark(AssertionReply.model_validate_json(document, strict=True), assertions)
         mark = ScoreReply.model_validate_json(document, strict=True)
     except ValidationError as error:
-        problems = "; ".join(f"{_place(entry['loc'])}{entry['msg']}" for entry in error.errors()[:3])
-        raise _unusable(reply, problems) from None
+        raise UnusableReplyError("; ".join(_problem(entry) for entry in error.errors()[:3]), reply) from None
     except ValueError as error:
-        raise _unusable(reply, str(error)) from None
+        raise UnusableReplyError(str(error), reply) from None
     return Mark(mark.score, shorten(mark.reason), ())
 
 
@@ -82,9 +96,9 @@ def _assertion_mark(reply: AssertionReply, assertions: Sequence[str]) -> Mark:
     return Mark(sum(check.passed for check in checks) / len(checks), "", checks)
 
 
-def _place(location: tuple[Any, ...]) -> str:
-    return f"{'.'.join(map(str, location))}: " if location else ""
-
-
-def _unusable(reply: str, problem: str) -> MeasurementError:
-    return MeasurementError(f"the judge's reply is unusable: {problem}. It said: {shorten(reply, 500)!r}")
+def _problem(entry: ErrorDetails) -> str:
+    """What is wrong at one place. A key that nobody asked for is not repeated: it may be made to be read."""
+    if entry["type"] == "extra_forbidden":
+        return "it has a key that was not asked for"
+    place = ".".join(map(str, entry["loc"]))
+    return f"{place}: {entry['msg']}" if place else entry["msg"]

@@ -13,9 +13,9 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import found, shorten
-from passgate.tasks.graders.values import parse_json
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import OutputCheck
+from passgate.tasks.model.json_values import parse_json
 
 MOST_ERRORS: Final = 5
 

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from passgate.tasks.graders.texts import as_json
-from passgate.tasks.graders.values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.graders import ToolPattern
+from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
 
 _COMPARISON: Final = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*")

@@ -11,9 +11,9 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.patterns import argument, leaves, value_matches
 from passgate.tasks.graders.texts import found
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, UNKNOWN_CALLS, shown
-from passgate.tasks.graders.values import MISSING
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, PolicyCheck
+from passgate.tasks.model.json_values import MISSING
 from passgate.tasks.model.transcript import ToolCall, Transcript
 
 
@@ -45,6 +45,13 @@ async def grade_policy(options: PolicyCheck, evidence: Evidence) -> Grade:
         raise MeasurementError(UNKNOWN_CALLS)
     checks = [_check(rule) for rule in rules]
     return graded(options, checks, [_violation(hit) for hit in dict.fromkeys(hits)][:MOST_VIOLATIONS])
+
+
+def denies(options: PolicyCheck, call: ToolCall) -> bool:
+    """Whether a call goes against a rule about tools or arguments."""
+    return any(fnmatchcase(call.tool, name) for name in options.deny_tools) or any(
+        next(_argument_hits(rule, [call]), None) for rule in options.arguments
+    )
 
 
 def _check(rule: Rule) -> Check:

@@ -10,10 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.graders.texts import as_json, shorten
-from passgate.tasks.graders.values import strictly_equal
 from passgate.tasks.graders.workspace import is_present, read_bytes
 from passgate.tasks.model.grade import Check
 from passgate.tasks.model.graders import SqliteCheck
+from passgate.tasks.model.json_values import strictly_equal
 
 QUERY_SECONDS: Final = 5.0
 MOST_ROWS: Final = 10_000

@@ -9,10 +9,10 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.shell import run_shell
 from passgate.tasks.graders.sqlite_check import check_sqlite
 from passgate.tasks.graders.texts import as_json, ending, found, shorten
-from passgate.tasks.graders.values import MISSING, at_path, parse_json, strictly_equal
 from passgate.tasks.graders.workspace import UnusableFileError, is_present, read_text, regular_file
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import CommandCheck, FileCheck, JsonCheck, SqliteCheck, StateCheck
+from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
 Expectation = FileCheck | JsonCheck | SqliteCheck | CommandCheck

@@ -33,10 +33,11 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     if not evidence.transcript.complete and not violations:
         raise MeasurementError(UNKNOWN_CALLS)
     required = [_as_required(entry) for entry in options.required]
+    made = [call for call in calls if not call.refused]
     checks = [
-        *(_required_check(entry, calls) for entry in required),
+        *(_required_check(entry, made) for entry in required),
         *(_forbidden_check(pattern, calls) for pattern in options.forbidden),
-        *([_order_check(required, calls)] if options.in_order and required else []),
+        *([_order_check(required, made)] if options.in_order and required else []),
     ]
     return graded(options, checks, violations)
 

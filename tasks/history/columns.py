@@ -10,7 +10,7 @@ import pyarrow as pa
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PARTITIONS = ("suite", "day")
 """Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
 
@@ -51,6 +51,7 @@ def row(trial: Trial, plan: Plan) -> dict[str, Any]:
         "file": trial.file,
         "line": trial.line,
         "agent": str(plan.agent),
+        "model": trial.model,
         "git_commit": plan.revision.commit,
         "git_branch": plan.revision.branch,
         "git_dirty": plan.revision.dirty,
@@ -68,6 +69,7 @@ def row(trial: Trial, plan: Plan) -> dict[str, Any]:
                 "score": grade.score,
                 "passed": grade.passed,
                 "error": grade.error or "",
+                "votes": list(grade.votes),
             }
             for grade in trial.grades
         ],
@@ -75,5 +77,6 @@ def row(trial: Trial, plan: Plan) -> dict[str, Any]:
         "isolation": trial.isolation,
         "started_at": trial.started_at,
         "transcript_digest": trial.transcript_digest,
+        "judge_cost": trial.judge_cost,
         **trial.metrics.model_dump(),
     }

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.transcript import Usage
 
 
 class ViolationRule(StrEnum):
@@ -37,6 +38,10 @@ class Grade(Frozen):
     passed: bool
     checks: tuple[Check, ...] = ()
     violations: tuple[Violation, ...] = ()
+    votes: tuple[float, ...] = ()
+    """The score of each vote, where a judge was asked several times."""
+    usage: Usage = Usage()
+    """What the judge used."""
     error: str | None = None
     transient: bool = False
     """Whether the error may be gone at the next attempt."""

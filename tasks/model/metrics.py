@@ -7,6 +7,9 @@ class TrialMetrics(Frozen):
     """Every metric of one trial; `None` where it was not measured."""
 
     tokens_in: int | None = None
+    """Those from the provider's cache included."""
+    tokens_cached: int | None = None
+    """Of `tokens_in`, those that were read from the provider's cache."""
     tokens_out: int | None = None
     total_tokens: int | None = None
     wall_time_seconds: float | None = None
@@ -31,6 +34,7 @@ class MeanMetrics(Frozen):
     """The means of a task's metrics over its trials; `None` where no trial measured one."""
 
     tokens_in: float | None = None
+    tokens_cached: float | None = None
     tokens_out: float | None = None
     total_tokens: float | None = None
     wall_time_seconds: float | None = None
@@ -46,7 +50,7 @@ class MeanMetrics(Frozen):
 
 
 METRIC_GROUPS: dict[str, tuple[str, ...]] = {
-    "tokens": ("tokens_in", "tokens_out", "total_tokens"),
+    "tokens": ("tokens_in", "tokens_cached", "tokens_out", "total_tokens"),
     "latency": ("wall_time_seconds", "p95_step_latency_ms", "time_to_first_token"),
     "tool_use": ("tool_call_count", "tool_error_rate"),
     "trajectory": ("steps", "n_turns", "loop_rate", "retry_rate"),

@@ -74,6 +74,11 @@ class JudgePolicy(Frozen):
     api_key_variable: Text = "PASSGATE_JUDGE_API_KEY"
     """The environment variable that holds the key."""
     timeout_seconds: Seconds = 60
+    """How long the model may be silent."""
+    votes: Annotated[int, Field(ge=1, le=99)] = 1
+    """How often the model is asked about each rubric: the median of the scores counts, of assertions the majority."""
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    """When not given: 0 with one vote, 1 with several, which would all be the same otherwise."""
 
 
 class BaselinePolicy(Frozen):

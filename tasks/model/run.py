@@ -1,10 +1,11 @@
 """A run: what was asked for and what is going to be done."""
 
 from datetime import datetime
-from enum import StrEnum
 
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.policy import GatePolicy, Policy
+from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName
 
 
@@ -22,30 +23,10 @@ class RunRequest(Frozen):
     """Only tasks whose `suite/task_id` matches this pattern."""
     jobs: int | None = None
     """Trials at once; the policy's when not given."""
+    max_cost: float | None = None
+    """US dollars that the whole run may cost; no limit when not given."""
     run: str | None = None
     """A run that was planned or begun before, to be carried on."""
-
-
-class AgentKind(StrEnum):
-    ORACLE = "oracle"
-    NOP = "nop"
-    CLI = "cli"
-    PYTHON = "python"
-
-
-class AgentSpec(Frozen):
-    """The system under test: `oracle`, `oracle:NAME`, `nop`, `cli:COMMAND` or `python:MODULE:FUNCTION`."""
-
-    kind: AgentKind
-    target: str = ""
-
-    @property
-    def is_reference(self) -> bool:
-        """Whether it proves graders rather than being measured: its time and cost say nothing."""
-        return self.kind in {AgentKind.ORACLE, AgentKind.NOP}
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.target}" if self.target else str(self.kind)
 
 
 class Revision(Frozen):
@@ -67,11 +48,21 @@ class Plan(Frozen):
     suites_folder: str
     """Absolute."""
     policy: Policy
+    prices: PriceTable = PriceTable()
     tasks: tuple[EvalTask, ...]
     unselected: int = 0
     """Tasks of the gate that `--task` left out."""
     revision: Revision = Revision()
     passgate_version: str
+
+    @property
+    def needs_price(self) -> str | None:
+        """What makes an unknown price an error in every trial of this run."""
+        if self.request.max_cost is not None:
+            return "the run has a cost cap (--max-cost)"
+        if self.gate_policy.limits.cost_increase_pct is not None:
+            return "the gate has a cost limit (cost_increase_pct)"
+        return None
 
     @property
     def gate_policy(self) -> GatePolicy:

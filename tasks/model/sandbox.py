@@ -18,6 +18,15 @@ class SandboxFile(Frozen):
     network: bool = False
 
 
+class Bridge(Frozen):
+    """An address on the loopback that an agent can reach even where it has no network."""
+
+    port: int
+    """Of 127.0.0.1, inside and outside of the sandbox."""
+    socket: Path
+    """The Unix socket that the same server listens on."""
+
+
 class ProcessResult(Frozen):
     """How a command ended and the beginning of what it printed."""
 

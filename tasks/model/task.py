@@ -1,9 +1,9 @@
 """A task: as its file says it (`TaskFile`) and as the pipeline uses it (`EvalTask`)."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, StringConstraints, model_validator
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.graders import Grader, Seconds, Text
@@ -51,6 +51,54 @@ class Reset(Frozen):
     """Commands for `sh -c`, run in the workspace of every trial before the agent."""
 
 
+class Tool(Frozen):
+    """A tool that the task gives to an agent which lets passgate run its tools (`openai:MODEL`). Give `command` or
+    `function`."""
+
+    name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
+    description: Text
+    parameters: dict[str, Any] = {"type": "object", "properties": {}}
+    """JSON Schema of the arguments."""
+    command: Text | None = None
+    """For `sh -c` in the workspace. Gets the arguments as JSON on standard input; what it prints is the result."""
+    function: Text | None = None
+    """`FILE.py:NAME` of the suites folder: a Python function called in the workspace with the arguments by name."""
+    timeout_seconds: Seconds = 30
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.command is None) == (self.function is None):
+            raise ValueError("give either `command` or `function`")
+        return self
+
+
+class Replay(Frozen):
+    """A recording that answers tool calls in place of the tools."""
+
+    transcript: Text
+    """A recorded transcript of the suites folder: JSON with `messages`."""
+    match: Literal["strict", "any_order"] = "strict"
+    """`strict`: the recorded calls in the recorded order. `any_order`: each call takes the first recorded one that is
+    equal to it and not taken yet."""
+
+
+class SimulatedUser(Frozen):
+    """Who goes on with the conversation after the agent's answer to `prompt`. Give `says` or `persona`."""
+
+    says: tuple[Text, ...] = ()
+    """What the user says, message by message."""
+    persona: Text | None = None
+    """Who the user is and what they want, for the judge model that plays them."""
+    max_turns: Annotated[int, Field(ge=1, le=100)] = 8
+    """The most messages of a played user, `prompt` included."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if bool(self.says) == (self.persona is not None):
+            raise ValueError("give either `says` or `persona`")
+        return self
+
+
 class Environment(Frozen):
     """Where a trial runs and within which limits."""
 
@@ -60,6 +108,12 @@ class Environment(Frozen):
     budgets: Budgets = Budgets()
     network: bool = False
     """Whether the agent may reach the network from an isolated sandbox."""
+    tools: tuple[Tool, ...] = ()
+    """Tools for an agent that lets passgate run its tools."""
+    replay: Replay | None = None
+    """A recording that answers the calls of `tools`."""
+    user: SimulatedUser | None = None
+    """Who goes on with the conversation; without one the agent answers `prompt` and is done."""
 
 
 class Trials(Frozen):
@@ -139,6 +193,9 @@ class EvalTask(Frozen):
     sandbox: str | None = None
     reset: tuple[str, ...] = ()
     network: bool = False
+    tools: tuple[Tool, ...] = ()
+    replay: Replay | None = None
+    user: SimulatedUser | None = None
     budgets: Budgets
     k: int
     metric: Metric

@@ -17,14 +17,22 @@ class ToolCall(Frozen):
     tool: str
     arguments: dict[str, Any] = {}
     result: Any = None
-    is_error: bool = False
+    is_error: bool | None = False
+    """`None` is not known: most providers' APIs do not say which results are errors."""
     duration_ms: Amount | None = None
+    refused: bool = False
+    """Taken out of the model's reply because it is forbidden: the agent never saw it."""
 
 
 class Usage(Frozen):
     """What model calls used; `None` is not known, which is not 0."""
 
     tokens_in: Tokens | None = None
+    """All tokens into the model, those from and to the provider's cache included."""
+    tokens_cached: Tokens | None = None
+    """Of `tokens_in`, those that were read from the provider's cache."""
+    tokens_cache_write: Tokens | None = None
+    """Of `tokens_in`, those that were written to the provider's cache."""
     tokens_out: Tokens | None = None
     cost_usd: Amount | None = None
 
@@ -40,6 +48,8 @@ class Message(Frozen):
     """From the request of a step to its last token."""
     time_to_first_token: Amount | None = None
     """Seconds from the request of a step to its first token."""
+    model: str = ""
+    """The model of a step, as the provider names it."""
 
 
 class EndReason(StrEnum):
@@ -49,6 +59,12 @@ class EndReason(StrEnum):
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"
     OUTPUT_LIMIT = "output_limit"
+    OVER_BUDGET = "over_budget"
+    """The meter refused a call that no budget was left for."""
+    FORBIDDEN_CALL = "forbidden_call"
+    """The model asked for a forbidden tool call; it was taken out of the reply."""
+    REPLAY_MISMATCH = "replay_mismatch"
+    """The tool calls are not those of the recording that they are held against."""
 
 
 class Transcript(Frozen):
@@ -64,6 +80,8 @@ class Transcript(Frozen):
     end: EndReason = EndReason.COMPLETED
     detail: str = ""
     """What the end reason needs to be understood: the exit code, the last lines of the error output."""
+    printed: str = ""
+    """What a Python agent printed, its last 64 KiB."""
     wall_time_seconds: float = 0.0
 
     @property

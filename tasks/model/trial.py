@@ -19,6 +19,10 @@ class TrialStatus(StrEnum):
     NOT_RUN = "not_run"
 
 
+MEASURED = frozenset({TrialStatus.PASSED, TrialStatus.FAILED})
+"""The statuses of trials that say something of the agent."""
+
+
 class Trial(Frozen):
     """One trial as it is recorded, without its transcript."""
 
@@ -33,6 +37,8 @@ class Trial(Frozen):
     """Why the trial is not `passed`, in a line."""
     grades: tuple[Grade, ...] = ()
     metrics: TrialMetrics = TrialMetrics()
+    model: str = ""
+    """The models that answered, as their provider names them, with commas; empty when not known."""
     attempts: int = 1
     """How often it was tried, errors included."""
     isolation: str = ""
@@ -46,6 +52,17 @@ class Trial(Frozen):
     @property
     def violations(self) -> tuple[Violation, ...]:
         return tuple(violation for grade in self.grades for violation in grade.violations)
+
+    @property
+    def judge_cost(self) -> float | None:
+        """US dollars; `None` where no judge was asked or its price is not known."""
+        costs = [grade.usage.cost_usd for grade in self.grades if grade.usage.cost_usd is not None]
+        return sum(costs) if costs else None
+
+    @property
+    def cost(self) -> float:
+        """US dollars that are known to have been spent on it, by the agent and by the judge."""
+        return (self.metrics.cost or 0.0) + (self.judge_cost or 0.0)
 
 
 class FinishedTrial(Frozen):

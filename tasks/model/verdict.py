@@ -55,6 +55,9 @@ class Inputs(Frozen):
     tasks: str
     graders: str
     trials: str
+    agent: str
+    """Of the agent's spec: what it is, its model, its endpoints."""
+    prices: str
     baseline_runs: tuple[str, ...] = ()
     passgate_version: str
 

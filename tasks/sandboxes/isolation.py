@@ -1,7 +1,8 @@
 """How commands of a trial are kept apart from the machine: bubblewrap where it works, else a process group.
 
 bubblewrap: the machine is read-only, the suites folder, the history and other trials cannot be seen, there is
-no network unless asked for, and every process ends with the first one. A process group has none of that.
+no network unless asked for (only a bridge to one server, for those that need it), and every process ends with the
+first one. A process group has none of that.
 """
 
 import shutil
@@ -12,11 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import Bridge
+from passgate.tasks.sandboxes import bridge as bridge_program
+
 _PROBE_SECONDS = 10
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
 """What a trial's folder holds, and all that its commands may write to."""
 _MAX_KEPT = 256
+_BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
 _LIMITED = ("sh", "-c", 'ulimit -c 0; ulimit -f 2097152; exec "$@"', "sh")
 
@@ -32,8 +38,13 @@ class Isolation(Protocol):
     def contains_processes(self) -> bool:
         """Whether every process of a command ends with its first one."""
 
-    def wrap(self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool) -> list[str]:
-        """The command that runs another one in the workspace, kept apart."""
+    def wrap(
+        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+    ) -> list[str]:
+        """The command that runs another one in the workspace, kept apart.
+
+        `bridge` is what it can reach all the same where it has no network.
+        """
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,9 @@ class ProcessGroup:
     name: str = "process_group"
     contains_processes: bool = False
 
-    def wrap(self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool) -> list[str]:
+    def wrap(
+        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+    ) -> list[str]:
         return [*_LIMITED, *command]
 
 
@@ -57,7 +70,9 @@ class Bubblewrap:
     name: str = "bubblewrap"
     contains_processes: bool = True
 
-    def wrap(self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool) -> list[str]:
+    def wrap(
+        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+    ) -> list[str]:
         options = [
             *("--ro-bind", "/", "/"),
             *("--dev", "/dev"),
@@ -74,15 +89,38 @@ class Bubblewrap:
             "--die-with-parent",
             "--new-session",
             *("--cap-drop", "ALL"),  # else root could take all of this back
-            *(() if network else ("--unshare-net",)),
         ]
-        return [self.executable, *options, "--", *_LIMITED, *command]
+        if network:
+            return [self.executable, *options, "--", *_LIMITED, *command]
+        return [
+            self.executable,
+            *options,
+            "--unshare-net",
+            *_bound(bridge),
+            "--",
+            *_across(bridge),
+            *_LIMITED,
+            *command,
+        ]
 
 
-def best_isolation(hidden: Sequence[Path], *, run_folder: Path) -> Isolation:
+def _bound(bridge: Bridge | None) -> list[str]:
+    """The options that let a command see what its bridge needs, wherever that lies."""
+    needed = (_BRIDGE_PROGRAM, bridge.socket.resolve()) if bridge else ()
+    return [part for path in needed for part in ("--ro-bind", str(path), str(path))]
+
+
+def _across(bridge: Bridge | None) -> list[str]:
+    if bridge is None:
+        return []
+    return [sys.executable, "-I", "-S", str(_BRIDGE_PROGRAM), str(bridge.port), str(bridge.socket.resolve())]
+
+
+def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
     """The strongest isolation that this machine really offers, tried once with a harmless command.
 
-    `hidden` are folders that no command may see, `run_folder` the one that all trials' folders lie in.
+    `hidden` are folders that no command may see, `run_folder` the one that all trials' folders lie in. Raises
+    `MeasurementError` where only the `bridge`, whose server must be there, does not work.
     """
     executable = shutil.which("bwrap")
     if executable is None:
@@ -90,12 +128,22 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path) -> Isolation:
     isolation = Bubblewrap(
         executable, (*(folder.resolve() for folder in hidden if folder.is_dir()), run_folder), _kept_entries(run_folder)
     )
-    probe = isolation.wrap(["true"], trial_folder=run_folder, workspace=run_folder, network=False)
+    trouble = _trouble(isolation, run_folder, bridge)
+    if trouble is None:
+        return isolation
+    if bridge is not None and _trouble(isolation, run_folder, None) is None:
+        raise MeasurementError(f"agents under bubblewrap cannot be given a way to their models: {trouble}")
+    return ProcessGroup()
+
+
+def _trouble(isolation: Isolation, run_folder: Path, bridge: Bridge | None) -> str | None:
+    """What a harmless command complains of; `None` when it works."""
+    probe = isolation.wrap(["true"], trial_folder=run_folder, workspace=run_folder, network=False, bridge=bridge)
     try:
-        works = subprocess.run(probe, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        works = False
-    return isolation if works else ProcessGroup()
+        done = subprocess.run(probe, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 
 def _kept_entries(run_folder: Path) -> tuple[Path, ...]:

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
@@ -17,6 +18,8 @@ MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 _CHUNK = 256 * 1024
 _DRAIN_SECONDS = 5
 _MARK = "PASSGATE_PROCESS"
+
+_Result = TypeVar("_Result")
 
 
 async def run_process(
@@ -31,22 +34,20 @@ async def run_process(
     """Run a command to its end, its time limit or its output limit, whichever comes first.
 
     `mark` is a text unlike any other; whatever process carries it in its environment is killed at the end,
-    also one that has left its session. It is not needed where the command's processes end with the first one.
+    also one that has left its session. Without it, where the command's processes end with the first one, some may go
+    on for a few milliseconds.
     Raises `MeasurementError` when the command cannot be started.
     """
     started = time.monotonic()
+    starting = asyncio.ensure_future(
+        _start(command, working_folder, {**environment, _MARK: mark} if mark else dict(environment), piped=bool(stdin))
+    )
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=working_folder,
-            env={**environment, _MARK: mark} if mark else dict(environment),
-            stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise MeasurementError(f"cannot start {command[0]}: {error}") from error
+        process = await _to_its_end(starting)
+    except asyncio.CancelledError:
+        if not starting.cancelled() and starting.exception() is None:
+            await _to_its_end(asyncio.ensure_future(_end(starting.result(), mark, None)))
+        raise
     streams = _Streams(process, stdin)
     reading = asyncio.ensure_future(streams.drained())
     timed_out = False
@@ -56,7 +57,7 @@ async def run_process(
     except TimeoutError:
         timed_out = True
     finally:
-        await asyncio.shield(_end(process, mark, reading))
+        await _to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
     return ProcessResult(
         exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
         stdout=streams.text(0),
@@ -65,6 +66,36 @@ async def run_process(
         output_limit_hit=streams.limit_hit,
         wall_time_seconds=time.monotonic() - started,
     )
+
+
+async def _start(
+    command: Sequence[str], working_folder: Path, environment: dict[str, str], *, piped: bool
+) -> asyncio.subprocess.Process:
+    try:
+        return await asyncio.create_subprocess_exec(
+            *command,
+            cwd=working_folder,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE if piped else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise MeasurementError(f"cannot start {command[0]}: {error}") from error
+
+
+async def _to_its_end(task: "asyncio.Future[_Result]") -> _Result:
+    """The result of a task that has to come to its end, however often the one that waits for it is called off."""
+    called_off = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            called_off = error
+    if called_off is not None:
+        raise called_off
+    return task.result()
 
 
 class _Streams:
@@ -113,14 +144,15 @@ async def _exited(process: asyncio.subprocess.Process) -> None:
         pause = min(pause * 1.5, 0.02)
 
 
-async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: asyncio.Future[None]) -> None:
+async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "asyncio.Future[None] | None") -> None:
     """Kill the session of the process and whatever else carries the mark, then take in what was printed."""
     _kill_group(process.pid)
     if mark:
         await asyncio.to_thread(_kill_marked, mark)
     await _exited(process)
-    await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
-    reading.cancel()
+    if reading is not None:
+        await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
+        reading.cancel()
     transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -15,7 +15,7 @@ from typing import Self
 import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.sandbox import ProcessResult, SandboxFile
+from passgate.tasks.model.sandbox import Bridge, ProcessResult, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import TRIAL_FOLDERS, Isolation, best_isolation
 from passgate.tasks.sandboxes.processes import run_process
@@ -34,7 +34,9 @@ class TrialSandbox:
     network: bool
     _folder: Path
     _isolation: Isolation
-    _processes: asyncio.Semaphore = field(repr=False)
+    _processes: AbstractAsyncContextManager[None] = field(repr=False)
+    _bridge: Bridge | None = None
+    _is_agents: bool = False
 
     @property
     def isolation(self) -> str:
@@ -42,8 +44,8 @@ class TrialSandbox:
 
     @property
     def for_the_agent(self) -> Self:
-        """The same place beside the limit on local processes: agents mostly wait for a model."""
-        return replace(self, _processes=asyncio.Semaphore())
+        """The same place with a way to the models, and beside the limit on local processes: agents mostly wait."""
+        return replace(self, _processes=nullcontext(), _is_agents=True)
 
     async def run(
         self,
@@ -55,26 +57,45 @@ class TrialSandbox:
         network: bool = False,
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
+        ends_by_itself = self._isolation.contains_processes and not self._is_agents
         async with self._processes:
             return await run_process(
-                self._isolation.wrap(command, trial_folder=self._folder, workspace=self.workspace, network=network),
+                self._isolation.wrap(
+                    command,
+                    trial_folder=self._folder,
+                    workspace=self.workspace,
+                    network=network,
+                    bridge=self._bridge if self._is_agents else None,
+                ),
                 working_folder=self.workspace,
                 environment={**minimal_environment(self._folder), **(environment or {})},
-                mark=None if self._isolation.contains_processes else secrets.token_hex(16),
+                mark=None if ends_by_itself else secrets.token_hex(16),
                 seconds=seconds,
                 stdin=stdin,
             )
 
 
 class Workbench:
-    """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone."""
+    """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone.
 
-    def __init__(self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = ()) -> None:
+    `bridge` is what agents can reach from a sandbox without network; graders' commands and set-ups cannot. Its socket
+    lies in a folder of its own. Raises `MeasurementError` when it does not work.
+    """
+
+    def __init__(
+        self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = (), bridge: Bridge | None = None
+    ) -> None:
         self._suites_folder = suites_folder.absolute()
         self._folder = Path(tempfile.mkdtemp(prefix="passgate-")).resolve()
-        self._isolation = best_isolation(
-            [self._suites_folder, *_git_folders(self._suites_folder), *hidden], run_folder=self._folder
-        )
+        secret = [self._suites_folder, *_git_folders(self._suites_folder), *hidden]
+        if bridge is not None:
+            secret.append(bridge.socket.parent)
+        try:
+            self._isolation = best_isolation(secret, run_folder=self._folder, bridge=bridge)
+        except MeasurementError:
+            _remove(self._folder)
+            raise
+        self._bridge = bridge
         self._processes = asyncio.Semaphore(processes)
         self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
 
@@ -109,7 +130,9 @@ class Workbench:
         workspace = folder / "workspace"
         if template is not None:
             shutil.copytree(template, workspace, symlinks=True, dirs_exist_ok=True)
-        return TrialSandbox(workspace, folder / "scratch", network, folder, self._isolation, self._processes)
+        return TrialSandbox(
+            workspace, folder / "scratch", network, folder, self._isolation, self._processes, self._bridge
+        )
 
     async def _template(self, name: str) -> tuple[Path, SandboxFile]:
         """The prepared copy of a named sandbox; its set-up runs once, whoever asks first."""

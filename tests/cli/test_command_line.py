@@ -9,7 +9,7 @@ from passgate import __version__
 from tests.cli.test_validate import GOOD
 from tests.conftest import Project
 
-COMMANDS = ("run", "try", "validate", "judge", "trend", "init")
+COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
 
 
 def imported_by(project: Project, *arguments: str) -> set[str]:

@@ -84,3 +84,21 @@ def test_a_broken_gates_file_is_checked_too(bare_project: Project) -> None:
     result = bare_project.passgate("validate", "gates.yaml")
     assert result.returncode == 2
     assert "gates.nightly.block_on: unknown key; did you mean 'blocks_on'?" in result.stderr
+
+
+def test_agents_and_prices_are_checked_together_with_tasks(bare_project: Project) -> None:
+    bare_project.write("agents.yaml", "version: 1\nagents:\n  bot: {agent: 'clj:my-agent'}\n")
+    bare_project.write("prices.yaml", "version: 1\nmodels:\n  m: {input: -1, output: 1}\n")
+    bare_project.write("task.yaml", GOOD.format(name="one").replace("contains:", "contans:"))
+    result = bare_project.passgate("validate", "agents.yaml", "prices.yaml", "task.yaml")
+    assert result.returncode == 2
+    assert [line.split(":")[0] for line in result.stderr.splitlines() if ".yaml:" in line] == [
+        "agents.yaml",
+        "prices.yaml",
+        "task.yaml",
+    ]
+    bare_project.write("agents.yaml", "version: 1\nagents:\n  bot: {agent: 'openai:m'}\n")
+    bare_project.write("prices.yaml", "version: 1\nmodels:\n  m: {input: 1, output: 1}\n")
+    bare_project.write("task.yaml", GOOD.format(name="one"))
+    result = bare_project.passgate("validate", "agents.yaml", "prices.yaml", "task.yaml")
+    assert (result.returncode, result.stdout) == (0, "3 files checked, no problems\n")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.judge import make_judge
-from passgate.tasks.history.masking import Masker
+from passgate.tasks.agents import parse_agent
+from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.load import load_policy, load_tasks
+from passgate.tasks.model.policy import JudgePolicy, Policy
+from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import Bench, run_trial
-from passgate.tasks.sandboxes.workbench import Workbench
+from passgate.tasks.run import open_bench, run_trial
 from tests.conftest import REPOSITORY
 
 SUITES = REPOSITORY / "suites"
@@ -33,20 +33,17 @@ def no_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PASSGATE_JUDGE_MODEL", raising=False)
 
 
+async def one_trial(task: EvalTask, agent: str, policy: Policy) -> FinishedTrial:
+    spec, purse = parse_agent(agent), Purse()
+    async with open_bench(spec, SUITES, policy, prices=PriceTable(), purse=purse, error_retries=0) as bench:
+        return await run_trial(task, 0, bench)
+
+
 def tried(task: EvalTask, agent: str) -> FinishedTrial:
     """One trial of a task by an agent."""
 
     async def attempt() -> FinishedTrial:
-        with Workbench(SUITES, processes=2) as workbench:
-            bench = Bench(
-                agent=make_agent(parse_agent(agent), SUITES),
-                workbench=workbench,
-                judge=make_judge(POLICY.judge, SUITES),
-                suites_folder=SUITES,
-                masker=Masker([]),
-                error_retries=0,
-            )
-            return await run_trial(task, 0, bench)
+        return await one_trial(task, agent, POLICY)
 
     return asyncio.run(attempt())
 
@@ -94,16 +91,7 @@ def test_without_a_judge_rubrics_are_errors_that_name_the_setting() -> None:
     task = next(task for task in TASKS if task.task_id == "support-chat_resolution_1")
 
     async def attempt() -> FinishedTrial:
-        with Workbench(SUITES, processes=2) as workbench:
-            bench = Bench(
-                agent=make_agent(parse_agent("oracle"), SUITES),
-                workbench=workbench,
-                judge=None,
-                suites_folder=SUITES,
-                masker=Masker([]),
-                error_retries=0,
-            )
-            return await run_trial(task, 0, bench)
+        return await one_trial(task, "oracle", POLICY.model_copy(update={"judge": JudgePolicy()}))
 
     trial = asyncio.run(attempt()).trial
     assert trial.status is TrialStatus.ERROR

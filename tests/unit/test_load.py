@@ -7,8 +7,9 @@ import pytest
 from tests.builders import REPOSITORY, SHIPPED, write_task
 
 from passgate.tasks.errors import InputError, UsageError
-from passgate.tasks.load import load_policy, load_tasks, make_plan, policy_or_default, validate_paths
-from passgate.tasks.model.run import AgentKind, AgentSpec, Plan, Revision, RunRequest
+from passgate.tasks.load import load_policy, load_prices, load_tasks, make_plan, policy_or_default, validate_paths
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import GateName
 
 AGENT = AgentSpec(kind=AgentKind.NOP)
@@ -208,3 +209,29 @@ def test_a_suites_folder_elsewhere(project: Path) -> None:
     add("golden/a")
     Path("suites").rename("evals")
     assert plan(suites="evals").suites_folder == str(project / "evals")
+
+
+def test_without_a_file_of_ones_own_the_shipped_prices_hold() -> None:
+    price = load_prices(Path("gates.yaml")).price_of("gpt-5-mini")
+    assert price is not None
+    assert price.input > 0
+
+
+def test_prices_beside_the_gates_file_go_before_the_shipped_ones(project: Path) -> None:
+    (project / "policies").mkdir()
+    (project / "policies/prices.yaml").write_text(
+        "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n"
+    )
+    prices = load_prices(project / "policies/gates.yaml")
+    assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
+    assert prices.price_of("gpt-4o") == load_prices(Path("gates.yaml")).price_of("gpt-4o")
+
+
+def test_a_broken_file_of_prices_is_refused_with_its_places(project: Path) -> None:
+    (project / "prices.yaml").write_text("models: {a: {input: 1}, b: {output: 1}}\n")
+    with pytest.raises(InputError) as caught:
+        load_prices(Path("gates.yaml"))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "prices.yaml:1:13: models.a: the key 'output' is missing",
+        "prices.yaml:1:28: models.b: the key 'input' is missing",
+    ]

@@ -105,6 +105,25 @@ def test_a_secret_in_the_agents_command_is_refused_and_not_repeated(monkeypatch:
     assert run_folders() == []
 
 
+def test_a_secret_in_an_agents_settings_is_refused_and_not_repeated(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
+    (project / "agents.yaml").write_text("agents: {mine: {agent: 'cli:sh', variables: {KEY: sk-123456}}}\n")
+    with pytest.raises(UsageError, match="holds the value of a secret") as caught:
+        prepared(agent="mine")
+    assert "sk-123456" not in str(caught.value)
+    assert run_folders() == []
+
+
+def test_a_named_agent_is_planned_with_its_settings_and_known_by_its_name(project: Path) -> None:
+    (project / "agents.yaml").write_text("agents: {mine: {agent: 'cli:sh {prompt}', model: gpt-5-mini}}\n")
+    plan = prepared(agent="mine")
+    assert (str(plan.agent), plan.agent.target, plan.agent.model) == ("mine", "sh {prompt}", "gpt-5-mini")
+    (project / "agents.yaml").write_text("agents: {}\n")
+    assert prepared(run=plan.run_id).agent == plan.agent
+
+
 def test_a_secret_in_a_task_is_not_written(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
     write_task(project / "suites/golden/a.yaml", inputs={"prompt": "use sk-123456"})

@@ -3,25 +3,28 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import a_plan, a_task, a_trial
+from tests.builders import a_task, a_trial
 
 from passgate.tasks import run as run_module
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.python import PythonAgent
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.judge import JudgeRequest
+from passgate.tasks.model.judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import Bench, batches, run_batch, run_trial
+from passgate.tasks.run import Bench, batches, run_batch, run_trial, urgent_first
 from passgate.tasks.sandboxes.workbench import Workbench
 
 Function = Callable[[Attempt], Any]
@@ -43,6 +46,8 @@ def bench(tmp_path: Path):
             return Bench(
                 agent=PythonAgent(function),
                 workbench=workbench,
+                meter=None,
+                purse=Purse(),
                 judge=judge,
                 suites_folder=suites,
                 masker=Masker(secrets),
@@ -168,15 +173,19 @@ class Judge:
     """A judge that is down at first and then gives good marks."""
 
     name = "judge"
+    votes = 1
 
     def __init__(self, failures: int, *, transient: bool = True) -> None:
         self._failures, self._transient = failures, transient
 
-    async def reply(self, request: JudgeRequest) -> str:
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
         self._failures -= 1
         if self._failures >= 0:
             raise MeasurementError("the judge is down", transient=self._transient)
-        return json.dumps({"score": 1.0, "reason": "good"})
+        return JudgeReply(text=json.dumps({"score": 1.0, "reason": "good"}))
+
+    async def close(self) -> None:
+        pass
 
 
 RUBRIC = {"type": "llm_rubric", "rubric": "Is it kind?"}
@@ -294,7 +303,7 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
         a_task(task_id=f"t{number}", suite=suite)
         for number, suite in enumerate([Suite.GOLDEN, Suite.ADVERSARIAL, Suite.GOLDEN])
     ]
-    made = batches(a_plan(*tasks))
+    made = batches(tasks)
     assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
     assert all({task.suite for task in one.tasks} == {one.suite} for one in made)
 
@@ -303,11 +312,52 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
 def test_there_are_never_very_many_batches(count: int) -> None:
     suites = list(Suite)
     tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
-    made = batches(a_plan(*tasks))
+    made = batches(tasks)
     assert sorted(task.task_id for one in made for task in one.tasks) == sorted(task.task_id for task in tasks)
     assert len(made) <= run_module.MOST_BATCHES + len(suites)
     if count > 100:
         assert made[0].name.endswith(f"and {len(made[0].tasks) - 1} more")
+
+
+def test_vetoes_go_first_then_what_failed_lately_or_is_new() -> None:
+    tasks = [
+        a_task(task_id="green"),
+        a_task(task_id="red"),
+        a_task(task_id="new"),
+        a_task(task_id="safe", suite=Suite.ADVERSARIAL),
+        a_task(task_id="unsafe", suite=Suite.ADVERSARIAL),
+    ]
+    before = {
+        f"{suite}/{name}": BaselineTask(run_id="r", state=state, passed=1, n=1)
+        for suite, name, state in [
+            ("golden", "green", TaskState.PASSED),
+            ("golden", "red", TaskState.FAILED),
+            ("adversarial", "safe", TaskState.PASSED),
+            ("adversarial", "unsafe", TaskState.UNDECIDED),
+        ]
+    }
+    ordered = urgent_first(tasks, Baseline(branch="main", tasks=before))
+    assert [task.task_id for task in ordered] == ["unsafe", "safe", "red", "new", "green"]
+
+
+async def test_once_the_money_of_the_run_is_spent_trials_are_not_run(bench, tmp_path: Path) -> None:
+    made = replace(bench(says("yes")), purse=Purse(1.0, spent=1.0))
+    finished = await run_trial(a_task(), 0, made)
+    assert finished.trial.status is TrialStatus.NOT_RUN
+    assert finished.trial.reason == "the run's cost cap of $1 is spent"
+    assert finished.trial.attempts == 0
+
+
+async def test_a_trial_that_the_cap_stopped_is_not_run_and_not_tried_again(bench) -> None:
+    tries = 0
+
+    def capped(attempt: Attempt) -> str:
+        nonlocal tries
+        tries += 1
+        raise CostCapError("the run's cost cap of $1 is spent", transient=True)
+
+    finished = await run_trial(a_task(), 0, bench(capped))
+    assert (finished.trial.status, tries) == (TrialStatus.NOT_RUN, 1)
 
 
 def test_the_shape_of_a_trial_that_was_made_by_hand() -> None:

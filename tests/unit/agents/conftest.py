@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import a_task
 
-from passgate.tasks.agents.interface import Agent
+from passgate.tasks.agents.interface import Agent, Attempt
+from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.sandboxes.workbench import TrialSandbox, Workbench
@@ -33,15 +35,41 @@ def sandbox_of(suites: Path) -> OpenSandbox:
     return _sandbox
 
 
+def an_attempt(task: EvalTask, sandbox: TrialSandbox, **changes: Any) -> Attempt:
+    """The first turn of a trial as an agent is asked for it."""
+    plain: dict[str, Any] = {
+        "task_id": task.task_id,
+        "trial": 0,
+        "prompt": task.prompt,
+        "inputs": task.inputs,
+        "workspace": sandbox.workspace,
+        "budgets": task.budgets,
+    }
+    return Attempt(**(plain | changes))
+
+
+async def one_turn(
+    agent: Agent,
+    task: EvalTask,
+    sandbox: TrialSandbox,
+    *,
+    seconds: float = 20,
+    access: ModelAccess | None = None,
+    **changes: Any,
+) -> Transcript:
+    """A turn of an agent in this sandbox; `changes` are fields of its `Attempt`."""
+    return await agent.run(
+        task, an_attempt(task, sandbox, **changes), sandbox.for_the_agent, access or Unmetered(), seconds=seconds
+    )
+
+
 @pytest.fixture
 def attempt(sandbox_of: OpenSandbox):
     """One trial of an agent in a sandbox of its own."""
 
-    async def _attempt(
-        agent: Agent, task: EvalTask | None = None, *, trial: int = 0, seconds: float = 20
-    ) -> Transcript:
+    async def _attempt(agent: Agent, task: EvalTask | None = None, **changes: Any) -> Transcript:
         task = task or a_task()
         async with sandbox_of(task) as sandbox:
-            return await agent.run(task, trial, sandbox, seconds=seconds)
+            return await one_turn(agent, task, sandbox, **changes)
 
     return _attempt

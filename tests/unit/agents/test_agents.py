@@ -7,10 +7,13 @@ import pytest
 
 from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.cli import CliAgent
+from passgate.tasks.agents.http import HttpAgent
+from passgate.tasks.agents.openai import OpenAiAgent
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.run import AgentKind, AgentSpec
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,10 @@ from passgate.tasks.model.run import AgentKind, AgentSpec
         ("cli:my-agent --task {prompt}", AgentKind.CLI, "my-agent --task {prompt}", False),
         ("cli: a:b ", AgentKind.CLI, "a:b", False),
         ("python:my.module:function", AgentKind.PYTHON, "my.module:function", False),
+        ("http:https://host:8080/ask?a=b", AgentKind.HTTP, "https://host:8080/ask?a=b", False),
+        ("openai:vendor/model:free", AgentKind.OPENAI, "vendor/model:free", False),
+        ("replay", AgentKind.REPLAY, "", False),
+        ("replay:runs/yesterday", AgentKind.REPLAY, "runs/yesterday", False),
     ],
 )
 def test_every_form(text: str, kind: AgentKind, target: str, is_reference: bool) -> None:
@@ -31,9 +38,17 @@ def test_every_form(text: str, kind: AgentKind, target: str, is_reference: bool)
     assert parse_agent(str(spec)) == spec
 
 
-@pytest.mark.parametrize("text", ["", "orakel", "CLI:x", "shell:x", " oracle", "python", "cli", "cli:", "cli:  "])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8080/ask", "https://host/ask"])
+def test_an_address_by_itself_is_an_http_agent(address: str) -> None:
+    assert parse_agent(address) == parse_agent(f"http:{address}") == AgentSpec(kind=AgentKind.HTTP, target=address)
+
+
+NO_AGENTS = ["", "orakel", "CLI:x", "shell:x", " oracle", "python", "cli", "cli:", "cli:  ", "http", "http:", "openai"]
+
+
+@pytest.mark.parametrize("text", NO_AGENTS)
 def test_what_names_no_agent_is_refused_with_the_forms_there_are(text: str) -> None:
-    with pytest.raises(UsageError, match="known: oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND' or python:"):
+    with pytest.raises(UsageError, match="known: oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', python:"):
         parse_agent(text)
 
 
@@ -44,7 +59,16 @@ def test_nop_takes_no_target() -> None:
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("oracle", OracleAgent), ("nop", NopAgent), ("cli:sh", CliAgent), ("python:os.path:basename", PythonAgent)],
+    [
+        ("oracle", OracleAgent),
+        ("nop", NopAgent),
+        ("cli:sh", CliAgent),
+        ("python:os.path:basename", PythonAgent),
+        ("http://host/", HttpAgent),
+        ("openai:model-1", OpenAiAgent),
+        ("replay", ReplayAgent),
+        ("replay:/", ReplayAgent),
+    ],
 )
 def test_every_agent_can_be_made(text: str, kind: type, tmp_path: Path) -> None:
     before = list(sys.path)
@@ -52,3 +76,15 @@ def test_every_agent_can_be_made(text: str, kind: type, tmp_path: Path) -> None:
         assert isinstance(make_agent(parse_agent(text), tmp_path), kind)
     finally:
         sys.path[:] = before
+
+
+@pytest.mark.parametrize("text", ["http:host/ask", "replay:not/there", "cli:not-a-program", "python:no_such_module:f"])
+def test_an_agent_that_cannot_be_made_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        make_agent(parse_agent(text), tmp_path)
+
+
+def test_a_command_names_files_as_its_settings_say(tmp_path: Path) -> None:
+    spec = AgentSpec(kind=AgentKind.CLI, target="sh {FILES}", files_format="@{basename}")
+    assert make_agent(spec, tmp_path) == CliAgent.from_command(spec.target, files_format="@{basename}")
+    assert make_agent(spec, tmp_path) != CliAgent.from_command(spec.target)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.conftest import one_turn
 
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.budgets.usage import trial_metrics
@@ -54,7 +55,7 @@ def task_with(**solution: str):
 async def test_a_patch_is_applied(references: Path, sandbox_of) -> None:
     task = task_with(patch="fix.patch")
     async with sandbox_of(task) as sandbox:
-        transcript = await OracleAgent(references, None).run(task, 0, sandbox, seconds=20)
+        transcript = await one_turn(OracleAgent(references, None), task, sandbox)
         assert (sandbox.workspace / "greeting.txt").read_text() == "yes\n"
         assert (sandbox.workspace / "deep/new.txt").read_text() == "new\n"
     assert [call.tool for call in transcript.tool_calls] == ["apply_patch"]
@@ -129,13 +130,13 @@ async def test_a_patch_touches_no_repository_around(
     task = task_with(patch="fix.patch")
     async with sandbox_of(task) as sandbox:
         assert sandbox.workspace.is_relative_to(temporary)
-        await OracleAgent(references, None).run(task, 0, sandbox, seconds=20)
+        await one_turn(OracleAgent(references, None), task, sandbox)
         assert (sandbox.workspace / "greeting.txt").read_text() == "yes\n"
 
 
 async def test_nop_does_nothing_and_says_nothing(sandbox_of) -> None:
     async with sandbox_of() as sandbox:
-        transcript = await NopAgent().run(a_task(), 0, sandbox, seconds=5)
+        transcript = await one_turn(NopAgent(), a_task(), sandbox)
         assert list(sandbox.workspace.iterdir()) == []
     assert (transcript.output, transcript.steps, transcript.tool_calls) == ("", (), ())
     assert transcript.complete is True

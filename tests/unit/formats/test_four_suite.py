@@ -82,7 +82,7 @@ def test_every_key_of_a_task_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert [grader.label for grader in task.graders][-2:] == ["llm_rubric", "in words"]
     assert task.tracked_metrics == (
-        *("tokens_in", "tokens_out", "total_tokens", "steps"),
+        *("tokens_in", "tokens_cached", "tokens_out", "total_tokens", "steps"),
         *("wall_time_seconds", "p95_step_latency_ms", "time_to_first_token", "tool_error_rate"),
     )
     assert task.gates == {GateName.NIGHTLY, GateName.RELEASE_CANDIDATE}
@@ -125,6 +125,7 @@ def test_metrics_are_named_once(read) -> None:
     assert read(tracked_metrics=["cost", "tokens", "tokens_in", {"type": "cost"}]).tracked_metrics == (
         "cost",
         "tokens_in",
+        "tokens_cached",
         "tokens_out",
         "total_tokens",
     )

@@ -1,5 +1,6 @@
 """What a schema cannot say of a task."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +155,131 @@ def test_a_reference_must_do_something(found) -> None:
         ("reference", "solution"),
         ("reference", "counterexamples", 0),
     ]
+
+
+def a_tool(**changes: Any) -> dict[str, Any]:
+    return {"name": "look", "description": "Looks.", "command": "ls"} | changes
+
+
+def recorded(tmp_path: Path, *tools: str) -> dict[str, Any]:
+    """A recording that calls these tools."""
+    calls = [{"tool": tool} for tool in tools]
+    (tmp_path / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
+    return {"transcript": "recorded.json"}
+
+
+def test_tools_of_a_task_are_fine(found, tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text("def add(a): ...\nasync def wait(): ...\n")
+    tools = [
+        a_tool(),
+        a_tool(name="add", command=None, function="tools.py:add"),
+        a_tool(name="wait", command=None, function="tools.py:wait", parameters={"type": "object"}),
+    ]
+    assert found(environment={"tools": tools}) == []
+
+
+def test_tools_of_the_same_name_are_refused(found) -> None:
+    ((where, message),) = found(environment={"tools": [a_tool(), a_tool(name="see"), a_tool()]})
+    assert where == ("environment", "tools", 2, "name")
+    assert "another name" in message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "path", "message"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "txt"}}}, ("properties", "a", "type"), "not a JSON Schema"),
+        (
+            {"type": "object", "properties": {"a": {"pattern": "("}}},
+            ("properties", "a", "pattern"),
+            "not a JSON Schema",
+        ),
+        ({}, (), "write `type: object`"),
+        ({"type": "string"}, (), "write `type: object`"),
+    ],
+)
+def test_parameters_of_a_tool_are_a_schema_of_an_object(
+    found, parameters: dict[str, Any], path: tuple[str, ...], message: str
+) -> None:
+    ((where, said),) = found(environment={"tools": [a_tool(parameters=parameters)]})
+    assert where == ("environment", "tools", 0, "parameters", *path)
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("tools.py:ad", "tools.py defines no function 'ad'; did you mean 'add'?"),
+        ("tools.py:Class", "tools.py defines no function 'Class'"),
+        ("tools.py:", "not of the form FILE.py:NAME"),
+        ("tools.py", "not of the form FILE.py:NAME"),
+        ("tools.txt:add", "not of the form FILE.py:NAME"),
+        ("tools.py:a b", "not of the form FILE.py:NAME"),
+        ("tool.py:add", "no file 'tool.py' in the suites folder; did you mean 'tools.py'?"),
+        ("../tools.py:add", "leaves the suites folder"),
+        ("broken.py:add", "not a Python file that can be read"),
+        ("folder.py:add", "not a Python file that can be read"),
+        ("bytes.py:add", "not a Python file that can be read"),
+    ],
+)
+def test_a_function_of_a_tool_is_defined_in_a_file_of_the_suites(
+    found, tmp_path: Path, function: str, message: str
+) -> None:
+    (tmp_path / "tools.py").write_text("def add(a): ...\nclass Class: ...\n")
+    (tmp_path / "broken.py").write_text("def add(a:")
+    (tmp_path / "bytes.py").write_bytes(b"\xff\0")
+    (tmp_path / "folder.py").mkdir()
+    ((where, said),) = found(environment={"tools": [a_tool(command=None, function=function)]})
+    assert where == ("environment", "tools", 0, "function")
+    assert message in said
+
+
+def test_a_recording_is_fine(found, tmp_path: Path) -> None:
+    replay = recorded(tmp_path, "look", "look")
+    assert found(environment={"tools": [a_tool()], "replay": replay}) == []
+    assert found(environment={"tools": [a_tool()], "replay": replay, "user": {"says": ["And now?"]}}) == []
+
+
+def test_a_recording_answers_declared_tools(found, tmp_path: Path) -> None:
+    replay = recorded(tmp_path, "look", "lok", "lok")
+    ((where, message),) = found(environment={"tools": [a_tool()], "replay": replay})
+    assert where == ("environment", "replay", "transcript")
+    assert message == "it calls 'lok', which `environment.tools` does not declare; did you mean 'look'?"
+    ((where, message),) = found(environment={"replay": replay})
+    assert where == ("environment", "replay")
+    assert "declare them under `environment.tools`" in message
+
+
+def test_a_recording_needs_a_user_who_says_the_same_every_time(found, tmp_path: Path) -> None:
+    environment = {"tools": [a_tool()], "replay": recorded(tmp_path, "look"), "user": {"persona": "A customer."}}
+    ((where, message),) = found(environment=environment)
+    assert where == ("environment", "user", "persona")
+    assert "under `says`" in message
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"messages": [{"role": "robot"}]}', '{"mesages": []}', "\xff"])
+def test_a_recording_that_cannot_be_read_is_refused(found, tmp_path: Path, content: str) -> None:
+    (tmp_path / "recorded.json").write_bytes(content.encode("latin-1"))
+    ((where, message),) = found(environment={"tools": [a_tool()], "replay": {"transcript": "recorded.json"}})
+    assert where == ("environment", "replay", "transcript")
+    assert message.startswith("not a recorded transcript: ")
+
+
+@pytest.mark.parametrize("name", ["gone.json", "../recorded.json"])
+def test_a_recording_lies_in_the_suites_folder(found, name: str) -> None:
+    ((where, _),) = found(environment={"tools": [a_tool()], "replay": {"transcript": name}})
+    assert where == ("environment", "replay", "transcript")
+
+
+@pytest.mark.parametrize("inputs", [{}, {"prompt": ""}, {"prompt": None}, {"question": "How?"}])
+def test_a_conversation_begins_with_a_prompt(found, inputs: dict[str, Any]) -> None:
+    ((where, message),) = found(inputs=inputs, environment={"user": {"persona": "A customer."}})
+    assert where == ("environment", "user")
+    assert "`inputs.prompt`" in message
+
+
+@pytest.mark.parametrize("schema", [{"type": 3}, "object", []])
+def test_the_schema_of_the_answer_is_one(found, schema: Any) -> None:
+    ((where, message),) = found(inputs={"prompt": "Answer.", "output_schema": schema})
+    assert where[:2] == ("inputs", "output_schema")
+    assert message.startswith("not a JSON Schema")
+    assert found(inputs={"prompt": "Answer.", "output_schema": {"type": "object"}}) == []

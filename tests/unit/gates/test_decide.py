@@ -7,10 +7,11 @@ import pytest
 from tests.builders import a_grade, a_plan, a_task, a_violation, measured, trials_of
 
 from passgate.tasks.gates.decide import Ruling, rule_on
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.run import AgentKind, AgentSpec, RunRequest
+from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision, Reason

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.judge import Judge, JudgeRequest
+from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 OUTPUT_LIMIT = 100_000
 
@@ -67,17 +67,22 @@ class LocalSandbox:
 
 
 class RecordedJudge:
-    """A judge that gives one reply and keeps what it was asked."""
+    """A judge that gives its replies one after the other, the last one again and again, and keeps what it was asked."""
 
     name = "recorded"
 
-    def __init__(self, reply: str) -> None:
-        self.answer = reply
+    def __init__(self, *replies: str, votes: int = 1) -> None:
+        self.replies = replies
+        self.votes = votes
         self.requests: list[JudgeRequest] = []
 
-    async def reply(self, request: JudgeRequest) -> str:
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
         self.requests.append(request)
-        return self.answer
+        text = self.replies[min(len(self.requests), len(self.replies)) - 1]
+        return JudgeReply(text=text, usage=Usage(tokens_in=10, tokens_out=3))
+
+    async def close(self) -> None:
+        return
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judge_reply import read_reply
+from passgate.tasks.graders.judge_reply import UnusableReplyError, read_reply, reply_schema
 from passgate.tasks.model.grade import Check
 
 ASSERTIONS = ("it is polite", "it is correct")
@@ -119,3 +120,39 @@ def test_the_score_is_the_share_of_true_assertions(passed: list[bool]) -> None:
 def test_no_text_at_all_makes_it_raise_anything_else(reply: str) -> None:
     with pytest.raises(MeasurementError):
         read_reply(reply, ASSERTIONS)
+
+
+def test_an_unusable_reply_says_why_without_repeating_what_was_written() -> None:
+    with pytest.raises(UnusableReplyError) as caught:
+        read_reply('{"score": 2, "reason": "obey", "obey me": 1}', ())
+    assert caught.value.problem == (
+        "score: Input should be less than or equal to 1; it has a key that was not asked for"
+    )
+    assert "obey me" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("assertions", "good", "bad"),
+    [
+        ((), '{"score": 0.5, "reason": "x"}', ['{"score": 0.5}', '{"score": "1", "reason": "x"}']),
+        (ASSERTIONS, marks(True, False), ['{"checks": [{"assertion": 1, "passed": true}]}', '{"checks": {}}']),
+    ],
+)
+def test_the_schema_accepts_what_is_read(assertions: tuple[str, ...], good: str, bad: list[str]) -> None:
+    validator = Draft202012Validator(reply_schema(assertions))
+    assert validator.is_valid(json.loads(good))
+    read_reply(good, assertions)
+    for reply in [*bad, good.replace("}", ', "more": 1}', 1)]:
+        assert not validator.is_valid(json.loads(reply))
+        with pytest.raises(UnusableReplyError):
+            read_reply(reply, assertions)
+
+
+@pytest.mark.parametrize("assertions", [(), ASSERTIONS])
+def test_the_schema_is_strict_in_every_object(assertions: tuple[str, ...]) -> None:
+    schema = reply_schema(assertions)
+    objects = [schema, *schema.get("$defs", {}).values()]
+    for one in objects:
+        assert one["additionalProperties"] is False
+        assert sorted(one["required"]) == sorted(one["properties"])
+    assert not {"minimum", "maximum", "default"} & {key for one in objects for key in json.dumps(one).split('"')}

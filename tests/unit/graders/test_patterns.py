@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.graders.patterns import argument, call_matches, leaves, value_matches
-from passgate.tasks.graders.values import MISSING
 from passgate.tasks.model.graders import ToolPattern
+from passgate.tasks.model.json_values import MISSING
 from passgate.tasks.model.transcript import ToolCall
 
 

@@ -8,8 +8,9 @@ from tests.builders import a_plan, a_policy, a_task, trials_of
 
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.columns import arrow_schema, row
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
-from passgate.tasks.model.run import AgentKind, AgentSpec, Revision
+from passgate.tasks.model.run import Revision
 from passgate.tasks.model.task import EvalTask, Metric
 
 TASK = a_task()

@@ -97,7 +97,7 @@ def test_a_run_that_is_written_again_takes_its_own_place(history: History) -> No
 def test_every_column_has_its_type(tmp_path: Path) -> None:
     history = History(str(tmp_path))
     metrics = TrialMetrics(tokens_in=3, cost=0.25, wall_time_seconds=1.5)
-    grades = (a_grade(), a_grade(name="judge", error="no judge"))
+    grades = (a_grade(votes=(0.5, 1.0)), a_grade(name="judge", error="no judge"))
     write(history, grades=grades, metrics=metrics)
     trials = history.trials({"suite": "golden"})
     one = trials.iloc[0]
@@ -107,9 +107,9 @@ def test_every_column_has_its_type(tmp_path: Path) -> None:
     assert trials["git_dirty"].dtype == np.bool_
     assert (one["cost"], one["tokens_in"], one["wall_time_seconds"]) == (0.25, 3, 1.5)
     assert pd.isna(one["tokens_out"])
-    assert [dict(grade) for grade in one["grades"]] == [
-        {"name": "answer", "type": "output_check", "score": 1.0, "passed": True, "error": ""},
-        {"name": "judge", "type": "output_check", "score": None, "passed": False, "error": "no judge"},
+    assert [{**grade, "votes": list(grade["votes"])} for grade in one["grades"]] == [
+        {"name": "answer", "type": "output_check", "score": 1.0, "passed": True, "error": "", "votes": [0.5, 1.0]},
+        {"name": "judge", "type": "output_check", "score": None, "passed": False, "error": "no judge", "votes": []},
     ]
 
 
@@ -201,6 +201,24 @@ def test_a_column_that_an_older_history_lacks_is_empty(tmp_path: Path) -> None:
     trials = history.trials({"suite": "golden"})
     assert list(trials["isolation"].isna()) == [True]
     assert list(trials["run_id"]) == ["run-1"]
+
+
+def test_a_history_of_the_first_version_is_read(tmp_path: Path) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1", grades=(a_grade(),))
+    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
+    rows_then = pq.ParquetFile(file).read().to_pylist()
+    for one in rows_then:
+        one["schema_version"] = 1
+        for name in ("model", "tokens_cached", "judge_cost"):
+            del one[name]
+        for grade in one["grades"]:
+            del grade["votes"]
+    pq.write_table(pa.Table.from_pylist(rows_then), file)
+    one = history.trials({"suite": "golden"}).iloc[0]
+    assert one["grades"][0]["name"] == "answer"
+    assert pd.isna(one["model"])
+    assert pd.isna(one["tokens_cached"])
 
 
 def test_a_column_that_we_do_not_know_is_left_alone(tmp_path: Path) -> None:

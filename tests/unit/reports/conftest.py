@@ -189,6 +189,8 @@ def _verdict(decision: Decision, tasks: tuple[TaskMeasurement, ...], **changes: 
             tasks="t" * 16,
             graders="g" * 16,
             trials="r" * 16,
+            agent="a" * 16,
+            prices="d" * 16,
             baseline_runs=("20260331T020000Z-nightly-77aa", "20260330T020000Z-nightly-19bc"),
             passgate_version="0.1.0",
         ),

@@ -191,6 +191,57 @@ async def test_a_trial_that_is_called_off_leaves_no_process(isolation: str, work
             assert await until(lambda: marked(word) == [])
 
 
+DETACHED = """
+    import subprocess, sys, time
+    nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    for _ in range(4):
+        program = [sys.executable, "-c", "import time; time.sleep(120)", sys.argv[1]]
+        subprocess.Popen(program, start_new_session=True, **nothing)
+    time.sleep(float(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize(("lasts", "seconds"), [("0.1", 60), ("120", 1)])
+async def test_when_an_agents_command_has_ended_nothing_of_it_runs(
+    isolation: str, workbench_of, lasts: str, seconds: float
+) -> None:
+    """Not even for a moment, for then the graders begin."""
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            await sandbox.for_the_agent.run(python(DETACHED, word, lasts), seconds=seconds)
+            assert marked(word) == []
+
+
+async def test_when_an_agents_command_was_called_off_nothing_of_it_runs(isolation: str, workbench_of) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            running = asyncio.create_task(sandbox.for_the_agent.run(python(DETACHED, word, "120"), seconds=60))
+            assert await until(lambda: len(marked(word)) >= 5)
+            running.cancel()
+            asyncio.get_running_loop().call_later(0.002, running.cancel)
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert marked(word) == []
+
+
+@pytest.mark.parametrize("turns", range(12))
+async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing(
+    isolation: str, workbench_of, turns: int
+) -> None:
+    word = f"passgate-test-{secrets.token_hex(8)}"
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            running = asyncio.create_task(sandbox.for_the_agent.run(["sh", "-c", "sleep 60; true", word], seconds=60))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            running.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            assert marked(word) == []
+
+
 async def plain(command: list[str], folder: Path, **changes):
     given = {"working_folder": folder, "environment": {"PATH": os.environ["PATH"]}, "mark": None, "seconds": 20}
     return await run_process(command, **(given | changes))

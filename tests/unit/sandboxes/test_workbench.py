@@ -222,8 +222,9 @@ async def test_only_so_many_processes_run_at_once(workbench_of) -> None:
             started = loop.time()
             await asyncio.gather(*(sandbox.run(["sleep", "0.2"], seconds=20) for _ in range(6)))
             queued = loop.time() - started
+            agents = sandbox.for_the_agent
             started = loop.time()
-            await asyncio.gather(*(sandbox.for_the_agent.run(["sleep", "0.2"], seconds=20) for _ in range(6)))
+            await asyncio.gather(*(agents.run(["sleep", "0.2"], seconds=20) for _ in range(6)))
             unqueued = loop.time() - started
     assert queued >= 0.6
     assert unqueued < queued

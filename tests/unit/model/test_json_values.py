@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
 
 documents = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

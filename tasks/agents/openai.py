@@ -1,0 +1,174 @@
+"""passgate's own tool loop over chat completions: `openai:MODEL`."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from ssl import SSLContext
+from typing import Any, Final, Self
+
+import httpx
+
+from passgate.tasks.agents.chat import chat_messages, request_of, returned_message, tool_message
+from passgate.tasks.agents.foreign import excerpt, read_json
+from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.toolbox import Toolbox, toolbox_of
+from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from passgate.tasks.providers.apis.chat_completions import ChatCompletions
+from passgate.tasks.providers.exchange import AskedCall, ModelReply, UnreadableError
+
+OWN_KEYS: Final = ("model", "messages", "tools", "stream", "stream_options", "n")
+"""What passgate says in a request, and nobody else."""
+_API: Final = ChatCompletions()
+_ENDS: Final = {
+    "budget_exceeded": EndReason.OVER_BUDGET,
+    "over_budget": EndReason.OVER_BUDGET,
+    "forbidden_call": EndReason.FORBIDDEN_CALL,
+}
+"""What the meter's refusals mean, by their code."""
+
+
+class OpenAiAgent:
+    """Asks a model, runs the tools that it calls and tells it what came of them, until it calls none any more."""
+
+    def __init__(self, spec: AgentSpec, suites_folder: Path) -> None:
+        self._spec = spec
+        self._suites_folder = suites_folder
+
+    @classmethod
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
+        """Raises `UsageError` without a model, and for a parameter that passgate sets itself."""
+        if not spec.target:
+            raise UsageError("the agent openai needs a model: openai:MODEL")
+        for key in OWN_KEYS:
+            if key in spec.completion.parameters:
+                raise UsageError(f"completion.parameters.{key}: passgate sets this itself, take it out")
+        return cls(spec, suites_folder)
+
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
+        """See `Agent.run`. A refusal of the meter ends the turn: the meter knows what it means for the trial."""
+        toolbox = toolbox_of(task, sandbox, self._suites_folder, attempt.history)
+        opening = _opening(self._spec.completion.system, attempt)
+        request = request_of(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
+        turn = _Turn({**self._spec.completion.parameters, **request}, [*attempt.history, *opening], toolbox)
+        headers = {"Authorization": f"Bearer {access.api_key}", "Content-Type": "application/json"}
+        base_url = access.openai_base_url.rstrip("/") + "/"
+        async with httpx.AsyncClient(
+            base_url=base_url,
+            headers=headers,
+            timeout=2 * seconds,  # `within` holds the limit
+            verify=self._tls,
+            trust_env=False,
+        ) as client:
+            end, detail = await turn.within(seconds, client)
+        if end is EndReason.COMPLETED and _is_last(task, attempt) and toolbox.missing:
+            end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
+        spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
+        return transcript_of(Transcript(messages=(*opening, *turn.steps), output=spoken, end=end, detail=detail))
+
+    @cached_property
+    def _tls(self) -> SSLContext:
+        return httpx.create_ssl_context()  # 25 ms, so once for all trials
+
+
+def _opening(system: str | None, attempt: Attempt) -> list[Message]:
+    """What is said before the model says anything: the system message, once, and the user's."""
+    user = Message(role="user", content=attempt.prompt)
+    texts = [text for text in (system, attempt.inputs.get("system")) if text]
+    if attempt.history or not texts:
+        return [user]
+    return [Message(role="system", content="\n\n".join(map(str, texts))), user]
+
+
+def _is_last(task: EvalTask, attempt: Attempt) -> bool:
+    return task.user is None or attempt.turn >= len(task.user.says)
+
+
+class _Turn:
+    """The loop of one turn."""
+
+    def __init__(self, request: Mapping[str, Any], said: Sequence[Message], toolbox: Toolbox) -> None:
+        self._request = request
+        self._messages = chat_messages(said)
+        self._toolbox = toolbox
+        self.steps: list[Message] = []
+
+    async def within(self, seconds: float, client: httpx.AsyncClient) -> tuple[EndReason, str]:
+        """Go on to the end or until the time is up; how it ended."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._loop(client)
+        except TimeoutError:
+            return EndReason.TIMED_OUT, ""
+
+    async def _loop(self, client: httpx.AsyncClient) -> tuple[EndReason, str]:
+        while True:
+            response = await _asked(client, {**self._request, "messages": self._messages})
+            if response.status_code >= httpx.codes.BAD_REQUEST:
+                return _refusal(response)
+            calls = await self._step(response.content)
+            if self._toolbox.mismatch:
+                return EndReason.REPLAY_MISMATCH, self._toolbox.mismatch
+            if not calls:
+                return EndReason.COMPLETED, ""
+
+    async def _step(self, content: bytes) -> tuple[ToolCall, ...]:
+        document, reply = _read(content)
+        # Each is awaited to its end, also when another one cannot be run.
+        outcomes = await asyncio.gather(*map(self._called, reply.calls), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        calls = tuple(call for call in outcomes if isinstance(call, ToolCall))
+        self.steps.append(Message(role="assistant", content=reply.text, tool_calls=calls))
+        self._messages.append(returned_message(document))
+        self._messages += [
+            tool_message(asked.call_id, call.result) for asked, call in zip(reply.calls, calls, strict=True)
+        ]
+        return calls
+
+    async def _called(self, asked: AskedCall) -> ToolCall:
+        started = time.monotonic()
+        outcome = await self._toolbox.call(asked.tool, asked.arguments)
+        return ToolCall(
+            tool=asked.tool,
+            arguments=dict(asked.arguments),
+            result=outcome.result,
+            is_error=outcome.is_error,
+            duration_ms=(time.monotonic() - started) * 1000,
+        )
+
+
+async def _asked(client: httpx.AsyncClient, body: Mapping[str, Any]) -> httpx.Response:
+    try:
+        return await client.post("chat/completions", content=json.dumps(body, default=str).encode())
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise MeasurementError(f"the way to the models is broken: {error!r}", transient=True) from error
+
+
+def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
+    try:
+        document = read_json(content)
+        if not isinstance(document, dict):
+            raise UnreadableError("no JSON object")
+        return document, _API.read_reply(document)
+    except (ValueError, UnreadableError) as error:
+        raise MeasurementError(f"the model's reply cannot be read: {error}: {excerpt(content)}") from error
+
+
+def _refusal(response: httpx.Response) -> tuple[EndReason, str]:
+    try:
+        code = read_json(response.content)["error"]["code"]
+    except (ValueError, LookupError, TypeError):
+        code = None
+    end = _ENDS.get(code, EndReason.CRASHED) if isinstance(code, str) else EndReason.CRASHED
+    return end, f"the model's endpoint answered {response.status_code}: {excerpt(response.content)}"

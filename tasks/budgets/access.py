@@ -1,0 +1,55 @@
+"""How an agent reaches its models in one trial."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from passgate.tasks.model.transcript import Transcript
+
+
+class ModelAccess(Protocol):
+    """The way to the models that one trial has. Its addresses and its key are good for this trial only."""
+
+    @property
+    def openai_base_url(self) -> str:
+        """As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter."""
+
+    @property
+    def anthropic_base_url(self) -> str:
+        """As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter."""
+
+    @property
+    def api_key(self) -> str:
+        """What the agent gives as its key; the meter puts the real one in its place."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
+
+    async def over(self) -> None:
+        """Wait until the trial must not go on: a budget is used up or a forbidden call was asked for."""
+
+    async def transcript(self, reported: Transcript) -> Transcript:
+        """The transcript of the trial: what the meter saw, completed by what the agent reports.
+
+        Raises `MeasurementError` when the provider, a missing price or the run's cost cap kept the agent from working.
+        """
+
+
+class Unmetered:
+    """The access of an agent that calls no model."""
+
+    openai_base_url = ""
+    anthropic_base_url = ""
+    api_key = ""
+
+    def __init__(self) -> None:
+        self.variables: Mapping[str, str] = {}
+
+    async def over(self) -> None:
+        """Nothing ends such a trial from here."""
+        await asyncio.Event().wait()
+
+    async def transcript(self, reported: Transcript) -> Transcript:
+        """What the agent reports."""
+        return reported

@@ -1,0 +1,41 @@
+"""A judge whose answers are paid for from the money of the run."""
+
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.errors import CostCapError
+from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
+from passgate.tasks.model.price import Price
+
+
+class ChargedJudge:
+    """Another judge, with what each answer costs."""
+
+    def __init__(self, judge: Judge, price: Price | None, purse: Purse) -> None:
+        self._judge = judge
+        self._price = price
+        self._purse = purse
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    @property
+    def votes(self) -> int:
+        return self._judge.votes
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        """See `Judge.reply`. Raises `CostCapError` when there is no money left to ask."""
+        reservation = self._purse.reserve(0.0)
+        if reservation is None:
+            raise CostCapError(f"the run's cost cap of ${self._purse.cap:g} is spent")
+        try:
+            reply = await self._judge.reply(request)
+        except BaseException:
+            self._purse.release(reservation)
+            raise
+        cost = self._price.cost(reply.usage) if self._price else None
+        self._purse.settle(reservation, cost)
+        return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost_usd": cost})})
+
+    async def close(self) -> None:
+        """See `Judge.close`."""
+        await self._judge.close()

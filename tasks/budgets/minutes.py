@@ -1,0 +1,161 @@
+"""The transcript of a trial, written down call by call as the meter sees them."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
+
+
+@dataclass(slots=True)
+class _Call:
+    asked: AskedCall
+    refused: bool
+    answered_at: float
+    alone: bool
+    result: Any = None
+    is_error: bool | None = None
+    duration_ms: float | None = None
+    known: bool = False
+
+    def finished(self) -> ToolCall:
+        return ToolCall(
+            tool=self.asked.tool,
+            arguments=dict(self.asked.arguments),
+            result=self.result,
+            is_error=False if self.refused else self.is_error,
+            duration_ms=self.duration_ms,
+            refused=self.refused,
+        )
+
+
+@dataclass(slots=True)
+class _Step:
+    reply: ModelReply
+    usage: Usage
+    latency_ms: float
+    time_to_first_token: float | None
+    calls: list[_Call] = field(default_factory=list)
+
+    def finished(self) -> Message:
+        return Message(
+            role="assistant",
+            content=self.reply.text,
+            tool_calls=tuple(call.finished() for call in self.calls),
+            usage=self.usage,
+            latency_ms=self.latency_ms,
+            time_to_first_token=self.time_to_first_token,
+            model=self.reply.model,
+        )
+
+
+class Minutes:
+    """Takes down each call once, although every request repeats the whole conversation before it.
+
+    A system or user message is new when the context holds it more often than any context before; the n-th result
+    for a call's id belongs to the n-th call of this id. Messages of the model that a context brings along without
+    having come from it in this trial, such as examples, are not steps and left out.
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[Message | _Step] = []
+        self._said: Counter[tuple[str, str]] = Counter()
+        self._calls: defaultdict[str, list[_Call]] = defaultdict(list)
+        self._beside: list[Usage] = []
+
+    def ask(self, request: ModelRequest, at: float) -> None:
+        """Take down what a request brings that is new; `at` is its time in seconds, of any clock."""
+        # Instructions are repeated also where the provider keeps the rest of the conversation.
+        kept = {key: count for key, count in self._said.items() if request.continues and key[0] == "user"}
+        before = Counter(kept)
+        for said in request.said:
+            key = (said.role, said.text)
+            before[key] += 1
+            if before[key] > self._said[key]:
+                self._said[key] += 1
+                self._entries.append(Message(role=said.role, content=said.text))
+        heard: Counter[str] = Counter()
+        for answer in request.answers:
+            calls = self._calls[answer.call_id]
+            position = heard[answer.call_id]
+            heard[answer.call_id] += 1
+            if request.continues:
+                position = next((n for n, call in enumerate(calls) if not call.known), len(calls))
+            if position < len(calls) and not calls[position].known:
+                call = calls[position]
+                call.known, call.result, call.is_error = True, answer.result, answer.is_error
+                # Of calls that ran side by side only their common end is known.
+                call.duration_ms = max(0.0, at - call.answered_at) * 1000 if call.alone else None
+
+    def answer(
+        self,
+        reply: ModelReply,
+        usage: Usage,
+        *,
+        asked_at: float,
+        answered_at: float,
+        first_token_at: float | None,
+        refused: frozenset[int] = frozenset(),
+    ) -> None:
+        """Take down a reply; `refused` are the positions of its calls that the agent never saw."""
+        step = _Step(
+            reply,
+            usage,
+            latency_ms=(answered_at - asked_at) * 1000,
+            time_to_first_token=None if first_token_at is None else first_token_at - asked_at,
+        )
+        for position, asked in enumerate(reply.calls):
+            call = _Call(asked, position in refused, answered_at, alone=len(reply.calls) == 1)
+            step.calls.append(call)
+            if not call.refused:
+                self._calls[asked.call_id].append(call)
+        self._entries.append(step)
+
+    def use(self, usage: Usage) -> None:
+        """Take down what a call used that is no step, such as one for embeddings."""
+        self._beside.append(usage)
+
+    def transcript(self) -> Transcript:
+        """Everything so far. Its output is what the model said last."""
+        messages = tuple(entry.finished() if isinstance(entry, _Step) else entry for entry in self._entries)
+        spoken = (message.content for message in reversed(messages) if message.role == "assistant" and message.content)
+        return Transcript(messages=messages, output=next(spoken, ""), usage=self._whole())
+
+    def _whole(self) -> Usage:
+        """What all calls used, where the steps are not all."""
+        if not self._beside:
+            return Usage()
+        every = [*self._beside, *(entry.usage for entry in self._entries if isinstance(entry, _Step))]
+        return Usage(**{name: _sum([getattr(usage, name) for usage in every]) for name in Usage.model_fields})
+
+
+def completed(seen: Transcript, reported: Transcript) -> Transcript:
+    """What the meter saw, with the agent's own answer and end.
+
+    Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took.
+    """
+    update: dict[str, Any] = {
+        "output": reported.output or seen.output,
+        "end": reported.end,
+        "detail": reported.detail,
+        "printed": reported.printed,
+    }
+    made = [call for call in seen.tool_calls if not call.refused]
+    if [_identity(call) for call in made] == [_identity(call) for call in reported.tool_calls]:
+        calls = iter(reported.tool_calls)
+        update["messages"] = tuple(
+            message.model_copy(
+                update={"tool_calls": tuple(call if call.refused else next(calls) for call in message.tool_calls)}
+            )
+            for message in seen.messages
+        )
+    return seen.model_copy(update=update)
+
+
+def _sum(values: list[Any]) -> Any:
+    return None if None in values else sum(values)
+
+
+def _identity(call: ToolCall) -> tuple[str, dict[str, Any]]:
+    return call.tool, call.arguments

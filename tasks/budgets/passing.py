@@ -1,0 +1,75 @@
+"""Requests beside the metered ones: what is free passes, what costs is counted, the rest is refused."""
+
+import json
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from passgate.tasks.budgets.ledger import RefusalError
+from passgate.tasks.budgets.relay import read_body, sent_headers
+from passgate.tasks.budgets.trial_meter import TrialMeter
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
+from passgate.tasks.providers.exchange import ModelReply, ModelRequest, UnreadableError
+
+_FREE = frozenset({"v1/messages/count_tokens"})
+_EMBEDDINGS = "embeddings"
+
+
+async def pass_on(request: Request, trial: TrialMeter, upstream: Upstream, path: str) -> Response:
+    """Answer a request that is no model call: reading and counting tokens are free, embeddings cost and are no step."""
+    headers = sent_headers(request)
+    where = f"{path}?{request.url.query}" if request.url.query else path
+    try:
+        if request.method in {"GET", "HEAD"}:
+            return _returned(await upstream.get(where, headers, seconds=trial.seconds_left))
+        content = await read_body(request)
+        if request.method == "POST" and path in _FREE:
+            return _returned(await upstream.send(where, content, headers, seconds=trial.seconds_left))
+        if request.method == "POST" and path == _EMBEDDINGS:
+            return await _embedded(content, headers, trial, upstream)
+    except UpstreamError as error:
+        return _error(503, "provider_unavailable", str(error))
+    except UnreadableError as error:
+        return _error(400, "invalid_request_error", str(error))
+    message = f"passgate does not pass on {request.method} {path}: it could not be held to the budgets"
+    return _error(404, "not_metered", message)
+
+
+async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
+    try:
+        body = json.loads(content)
+        asked = str(body["model"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return _error(400, "invalid_request_error", "the request names no model")
+    request = ModelRequest(asked, False, None, (), (), False, len(content))
+    try:
+        call = trial.begin(request, asked, is_step=False)
+    except RefusalError as refusal:
+        return _error(403, refusal.code, str(refusal))
+    try:
+        answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=trial.seconds_left)
+    except UpstreamError as error:
+        call.failed(error)
+        raise
+    if answer.status >= 400:
+        call.failed(None)
+    else:
+        call.answered(ModelReply(usage=_usage(answer.document)))
+    return _returned(answer)
+
+
+def _usage(document: object) -> Usage:
+    usage = document.get("usage") if isinstance(document, dict) else None
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return Usage(tokens_in=tokens, tokens_out=0) if isinstance(tokens, int) and tokens >= 0 else Usage()
+
+
+def _returned(answer: Answer) -> Response:
+    return Response(answer.body, answer.status, {"content-type": answer.headers.get("content-type", "text/plain")})
+
+
+def _error(status: int, code: str, message: str) -> Response:
+    # The shape that OpenAI's and Anthropic's client libraries both find a message in.
+    body = {"type": "error", "error": {"type": code, "code": code, "message": message}}
+    return Response(json.dumps(body), status, {"content-type": "application/json", "x-should-retry": "false"})

@@ -1,0 +1,121 @@
+"""agents.yaml as a file: the agents that `--agent NAME` knows, with the place of every problem."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from passgate.tasks.errors import Problem, UsageError
+from passgate.tasks.formats.document import Document, DocumentPath, read_document
+from passgate.tasks.formats.schema_check import nearest, schema_validator, validated
+from passgate.tasks.model.agent import AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
+
+AGENTS_FILE = "agents.yaml"
+PLACEHOLDERS = ("openai_base_url", "anthropic_base_url", "api_key", "model")
+"""What the values of `variables` may hold in braces."""
+LONGEST_NAME = 100
+
+_OWN_NAMES = frozenset({AgentKind.ORACLE, AgentKind.NOP, AgentKind.REPLAY})
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CALLERS = frozenset({AgentKind.CLI, AgentKind.PYTHON, AgentKind.OPENAI, AgentKind.HTTP})
+_USED_BY = {
+    "model": _CALLERS,
+    "upstreams": _CALLERS,
+    "variables": {AgentKind.CLI, AgentKind.PYTHON},
+    "timeout_seconds": _CALLERS,
+    "http": {AgentKind.HTTP},
+    "completion": {AgentKind.OPENAI},
+    "files_format": {AgentKind.CLI},
+}
+"""Which kinds of agents a setting means anything to."""
+
+Parse = Callable[[str], AgentSpec]
+_Finding = tuple[DocumentPath, str]
+
+
+def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | list[Problem]:
+    """The agents of a file by their names, or everything that is wrong with it. `name` is what problems call the file.
+
+    `parse` gives the agent that a text like `cli:COMMAND` means and raises `UsageError` for any other text.
+    """
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    content = validated(AgentsFile, document, schema_validator("agents"))
+    if isinstance(content, list):
+        return content
+    agents = {agent: _spec(document, agent, entry, parse) for agent, entry in content.agents.items()}
+    problems = [problem for answer in agents.values() if isinstance(answer, list) for problem in answer]
+    return problems or {agent: answer for agent, answer in agents.items() if isinstance(answer, AgentSpec)}
+
+
+def looks_like_a_form(name: str) -> bool:
+    """Whether `--agent` takes a text for an agent itself, so that it cannot be the name of one."""
+    return ":" in name or name in _OWN_NAMES
+
+
+def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> AgentSpec | list[Problem]:
+    problems = [document.problem(("agents", name), message, at_key=True) for message in _name_findings(name)]
+    try:
+        spec = parse(entry.agent)
+    except UsageError as error:
+        return [*problems, document.problem(("agents", name, "agent"), str(error))]
+    for path, message in (*_kind_findings(spec, entry), *_settings_findings(entry)):
+        problems.append(document.problem(("agents", name, *path), message))
+    settings = {key: getattr(entry, key) for key in AgentSettings.model_fields if key in entry.model_fields_set}
+    return problems or spec.model_copy(update={"name": name, **settings})
+
+
+def _name_findings(name: str) -> Iterator[str]:
+    if looks_like_a_form(name):
+        own = ", ".join(sorted(_OWN_NAMES))
+        yield f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
+    elif not name or name != name.strip() or not name.isprintable():
+        yield "a name is a text that can be seen, without spaces around it"
+    elif len(name) > LONGEST_NAME:
+        yield f"a name has at most {LONGEST_NAME} characters"
+
+
+def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[_Finding]:
+    if spec.is_reference:
+        yield ("agent",), f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
+        return
+    for key in sorted(entry.model_fields_set & _USED_BY.keys()):
+        if spec.kind not in _USED_BY[key]:
+            kinds = ", ".join(sorted(_USED_BY[key]))
+            yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
+
+
+def _settings_findings(entry: AgentEntry) -> Iterator[_Finding]:
+    for provider, endpoint in (("openai", entry.upstreams.openai), ("anthropic", entry.upstreams.anthropic)):
+        for path, message in endpoint_findings(endpoint):
+            yield ("upstreams", provider, *path), message
+    yield from _variables_findings(entry.variables, entry.model)
+
+
+def endpoint_findings(endpoint: Endpoint) -> Iterator[_Finding]:
+    """What is wrong with the address and the key variable of an endpoint. No message repeats them: they may be keys."""
+    if endpoint.base_url is not None and not _is_address(endpoint.base_url):
+        yield ("base_url",), "not an address as in https://host/v1, without a user and a password in it"
+    if endpoint.api_key_variable is not None and not _VARIABLE.fullmatch(endpoint.api_key_variable):
+        yield ("api_key_variable",), "not the name of an environment variable; the key itself never stands here"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False
+
+
+def _variables_findings(variables: Mapping[str, str], model: str | None) -> Iterator[_Finding]:
+    for variable, value in variables.items():
+        if not _VARIABLE.fullmatch(variable):
+            yield ("variables", variable), "not a name of an environment variable: letters, digits and underscores"
+        for name in _PLACEHOLDER.findall(value):
+            if name not in PLACEHOLDERS:
+                yield ("variables", variable), f"unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}"
+            elif name == "model" and model is None:
+                yield ("variables", variable), "{model} needs a `model:` of this agent"

@@ -1,0 +1,41 @@
+"""What is found wrong in a document, and the checks that several rules share."""
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from passgate.tasks.formats.document import DocumentPath
+
+Finding = tuple[DocumentPath, str]
+"""Where in the document, and what is wrong there."""
+
+
+def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
+    """A path of a task must exist inside the suites folder."""
+    try:
+        target = (root / name).resolve()
+        exists = target.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        yield path, f"{name[:100]!r} is not a path: {getattr(error, 'strerror', None) or error}"
+        return
+    if not target.is_relative_to(root.resolve()):
+        yield path, f"{name!r} leaves the suites folder"
+    elif not exists:
+        neighbours = [entry.name for entry in target.parent.iterdir()] if target.parent.is_dir() else []
+        close = difflib.get_close_matches(target.name, neighbours, n=1)
+        yield (
+            path,
+            f"no file {name!r} in the suites folder" + (f"; did you mean {close[0]!r}?" if close else ""),
+        )
+
+
+def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Finding]:
+    """A JSON Schema of a task must be one."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        yield (*path, *error.absolute_path), f"not a JSON Schema: {error.message}"

@@ -1,0 +1,40 @@
+"""prices.yaml as a file: what models cost, with the place of every problem."""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import DocumentPath, read_document
+from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.model.price import PriceTable
+
+PRICES_FILE = "prices.yaml"
+
+
+def read_prices(file: Path, name: str) -> PriceTable | list[Problem]:
+    """The prices of a file, or everything that is wrong with it. `name` is what problems call the file."""
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    table = validated(PriceTable, document, schema_validator("prices"))
+    if isinstance(table, list):
+        return table
+    return [document.problem(path, message, at_key=True) for path, message in _findings(table)] or table
+
+
+def _findings(table: PriceTable) -> Iterator[tuple[DocumentPath, str]]:
+    patterns = list(table.models)
+    for position, pattern in enumerate(patterns):
+        if not pattern.strip():
+            yield ("models", pattern), "a price needs the name of a model, or a pattern"
+            continue
+        wider = next((earlier for earlier in patterns[:position] if _covers(earlier, pattern)), None)
+        if wider is not None:
+            yield ("models", pattern), f"never used: {wider!r} stands before it and matches the same names"
+
+
+def _covers(pattern: str, other: str) -> bool:
+    """Whether a pattern surely matches every name that another one matches."""
+    # With `*` as its only wildcard, what it matches of the other's text it matches of all that the text stands for.
+    return "*" in pattern and not {"?", "["} & {*pattern} and fnmatchcase(other, pattern)

@@ -1,0 +1,128 @@
+"""The system under test: what it is, which models it may call and where those calls go."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.graders import Seconds, Text
+
+
+class AgentKind(StrEnum):
+    ORACLE = "oracle"
+    NOP = "nop"
+    CLI = "cli"
+    PYTHON = "python"
+    HTTP = "http"
+    OPENAI = "openai"
+    REPLAY = "replay"
+
+
+class Endpoint(Frozen):
+    """Where the calls of one provider's API go."""
+
+    base_url: Text | None = None
+    """As in `https://host/v1`. When not given: the provider's usual variable, else its public address."""
+    api_key_variable: Text | None = None
+    """The environment variable that holds the key; the provider's usual one when not given."""
+
+
+class Upstreams(Frozen):
+    """One endpoint per provider's API; which one a call goes to is decided by the API that the agent speaks."""
+
+    openai: Endpoint = Endpoint()
+    """OpenAI's chat completions and responses, and everything compatible with them."""
+    anthropic: Endpoint = Endpoint()
+    """Anthropic's messages, and everything compatible with them."""
+
+
+class HttpOptions(Frozen):
+    """How an `http` agent is asked and answers. Templates hold `{{ prompt }}`, `{{ session }}` and the like."""
+
+    method: Literal["POST", "PUT"] = "POST"
+    headers: dict[str, str] = {}
+    """Values may hold `${{ NAME }}`: the value of an environment variable."""
+    request: Any = {"prompt": "{{ prompt }}", "session": "{{ session }}"}
+    """The JSON body, a template."""
+    output: Text = "output"
+    """Where the answer's text stands in the reply: keys and list indices with dots."""
+    tool_calls: Text | None = None
+    """Where the reply lists its tool calls, each with `tool` or `name`, `arguments` or `input`, and `result`."""
+    tokens_in: Text | None = None
+    """Where the reply holds the number of tokens into the model."""
+    tokens_out: Text | None = None
+    """Where the reply holds the number of tokens out of the model."""
+    cost_usd: Text | None = None
+    """Where the reply holds the cost in US dollars."""
+    complete: bool = False
+    """Whether `tool_calls` lists every tool call that the agent makes."""
+
+
+class CompletionOptions(Frozen):
+    """What passgate's own tool loop (`openai`) says to the model beside the conversation."""
+
+    system: str | None = None
+    """The system message."""
+    parameters: dict[str, Any] = {}
+    """Further keys of the request, as in `temperature: 0.7` or `max_completion_tokens: 2000`."""
+
+
+class AgentSettings(Frozen):
+    """What can be said of an agent of any kind in agents.yaml, beside what it is."""
+
+    model: Text | None = None
+    """The model that every call is made with, whatever the agent asks for."""
+    upstreams: Upstreams = Upstreams()
+    variables: dict[str, str] = {}
+    """Environment variables that the agent gets. Values may hold `{openai_base_url}`, `{anthropic_base_url}`,
+    `{api_key}` and `{model}`."""
+    timeout_seconds: Seconds = 300
+    """How long a provider, or an `http` agent, may be silent."""
+    http: HttpOptions = HttpOptions()
+    completion: CompletionOptions = CompletionOptions()
+    files_format: str = "{path}"
+    """How each file of a task is named in the placeholder `{FILES}` of a command."""
+
+
+class AgentSpec(AgentSettings):
+    """The system under test, as in `cli:COMMAND` (kind `cli`, target `COMMAND`), or by its name in agents.yaml."""
+
+    kind: AgentKind
+    target: str = ""
+    name: str = ""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it proves graders rather than being measured: its time and cost say nothing."""
+        return self.kind in {AgentKind.ORACLE, AgentKind.NOP}
+
+    @property
+    def calls_models(self) -> bool:
+        """Whether a meter has to stand between it and the models."""
+        return self.kind not in {AgentKind.ORACLE, AgentKind.NOP, AgentKind.REPLAY}
+
+    @property
+    def fixed_model(self) -> str | None:
+        """The model of every call, where that is known before the agent runs."""
+        return self.model or (self.target if self.kind is AgentKind.OPENAI else None)
+
+    def __str__(self) -> str:
+        if self.name:
+            return self.name
+        return f"{self.kind}:{self.target}" if self.target else str(self.kind)
+
+
+class AgentEntry(AgentSettings):
+    """One agent of agents.yaml."""
+
+    agent: Text
+    """What it is, as `--agent` takes it: `cli:COMMAND`, `python:MODULE:FUNCTION`, `http:URL`, `openai:MODEL` or
+    `replay:FOLDER`."""
+
+
+class AgentsFile(Frozen):
+    """agents.yaml: the agents that `--agent NAME` knows."""
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    agents: dict[str, AgentEntry]

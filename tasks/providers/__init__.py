@@ -1,0 +1,1 @@
+"""Model providers: the shapes of their APIs, and calls that are retried, limited and given up in time."""

@@ -1,0 +1,272 @@
+"""The client that every model call goes through: retried, limited, and given up in time."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final, Self, TypeVar
+
+import httpcore
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.providers.breaker import Breaker
+from passgate.tasks.providers.calls import Call, Calls
+from passgate.tasks.providers.concurrency import Turns
+from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
+from passgate.tasks.providers.headers import headers_back, masked, without_secrets
+from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.wire import Wire, breakdowns, pieces
+
+Found = TypeVar("Found")
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+_CLIENT_ERROR: Final = 400
+_PATIENCE: Final = Patience()
+
+
+class UpstreamError(MeasurementError):
+    """A provider cannot be had: nobody's fault but its own. The text says which, what happened and how often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole reply. Below 400 its status is 2xx and `document` a JSON object."""
+
+    status: int
+    headers: Mapping[str, str]
+    """By lower-case name, without those that concern one connection only."""
+    body: bytes
+    document: Any
+    """The JSON document of the body; `None` when it is none, which only happens from 400 on."""
+
+
+class StreamedAnswer:
+    """A reply whose status and headers are there and whose body is still coming. Below 400 it is an event stream."""
+
+    def __init__(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: AsyncIterator[bytes],
+        failed: Callable[[AttemptError], Exception],
+    ) -> None:
+        self.status = status
+        self.headers = headers
+        self._body = body
+        self._failed = failed
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body, piece by piece, once. Raises `UpstreamError` when the connection breaks or is silent too long."""
+        try:
+            async for piece in self._body:
+                yield piece
+        except AttemptError as fault:
+            raise self._failed(fault) from fault
+
+
+@dataclass(slots=True)
+class _Reply:
+    """The beginning of an answer, or a refusal with its body."""
+
+    response: httpcore.Response
+    headers: Mapping[str, str]
+    refusal: bytes | None
+    epoch: int
+
+
+class Upstream:
+    """One provider endpoint, shared by all trials and the judge of a run. Belongs to one event loop."""
+
+    def __init__(self, target: Target, *, timeout_seconds: float, patience: Patience = _PATIENCE) -> None:
+        """`timeout_seconds` is the longest silence. Nothing is connected or loaded before the first call."""
+        self.name = target.url.netloc.decode("ascii")
+        self._patience = patience
+        self._silence = timeout_seconds
+        self._calls = Calls(target, connect_seconds=patience.connect_seconds, silence=timeout_seconds)
+        self._wire = Wire(target)
+        self._breaker = Breaker(patience)
+        self._turns = Turns()
+
+    async def send(self, path: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float) -> Answer:
+        """POST a JSON document and wait for the whole reply, at most `seconds` with all attempts.
+
+        Statuses from 400 on that another attempt would not change come back, without the key if they repeat it.
+        Raises `UpstreamError`.
+        """
+        return await self._insist(self._calls.new("POST", path, body, headers, seconds), self._whole)
+
+    async def get(self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float) -> Answer:
+        """As `send`, without a body."""
+        return await self._insist(self._calls.new("GET", path_and_query, None, headers, seconds), self._whole)
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float
+    ) -> AsyncIterator[StreamedAnswer]:
+        """POST a JSON document; attempts are made until the reply's status and headers are there.
+
+        `seconds` is the time for all of it, the body included. Raises `UpstreamError`.
+        """
+        call = self._calls.new("POST", path, body, headers, seconds)
+        stack, reply = await self._insist(call, self._begun)
+        broken = False
+
+        def failed(fault: AttemptError) -> UpstreamError:
+            nonlocal broken
+            broken = True
+            self._note(call, fault, reply.epoch)
+            return self._error(call, call.last, transient=True)
+
+        async with stack, aclosing(self._timed(call, reply)) as coming:
+            yield StreamedAnswer(reply.response.status, reply.headers, coming, failed)
+            if not broken:
+                self._succeeded()
+
+    async def close(self) -> None:
+        """Close the connections that are kept; no call may be under way."""
+        await self._wire.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _insist(self, call: Call, ask: Callable[[Call], Awaitable[Found]]) -> Found:
+        """Ask until there is an answer, the call is given up or its time is over."""
+        try:
+            async with asyncio.timeout_at(call.deadline):
+                return await self._attempts(call, ask)
+        except TimeoutError:
+            before = f"; before, {call.last}" if call.last else ""
+            what = f"{call.seconds:g} s were over while it was waited for {call.waits_for}{before}"
+            raise self._error(call, what, transient=True) from None
+
+    async def _attempts(self, call: Call, ask: Callable[[Call], Awaitable[Found]]) -> Found:
+        while True:
+            if not self._breaker.admits():
+                raise self._refusal(call)
+            try:
+                return await ask(call)
+            except AttemptError as fault:
+                pause = self._pause_after(call, fault)
+            call.waits_for = "the next attempt"
+            if await self._breaker.opens_within(pause):
+                raise self._refusal(call)
+
+    def _pause_after(self, call: Call, fault: AttemptError) -> float:
+        """Seconds until the next attempt. Raises `UpstreamError` when there is to be none."""
+        pause = fault.asked_pause or self._patience.pause(call.attempts, random.random())  # noqa: S311 - no secret
+        if fault.overload:
+            self._turns.hold(min(pause, self._patience.longest_pause))
+        if self._breaker.is_open:
+            raise self._refusal(call)
+        if fault.final or call.attempts >= self._patience.attempts:
+            raise self._error(call, call.last, transient=not fault.final)
+        left = call.deadline - asyncio.get_running_loop().time()
+        if pause > left or (fault.asked_pause or 0) > self._patience.longest_retry_after:
+            what = f"{call.last}; the next attempt is due in {pause:.3g} s, which is too long to wait"
+            raise self._error(call, what, transient=True)
+        return pause
+
+    async def _whole(self, call: Call) -> Answer:
+        async with self._exchange(call) as reply:
+            body = await self._body(reply.response) if reply.refusal is None else reply.refusal
+            status = reply.response.status
+            check_head(status, reply.headers, "json")
+            answer = Answer(status, reply.headers, body, document_of(status, body))
+            self._succeeded()
+        return answer
+
+    async def _begun(self, call: Call) -> tuple[AsyncExitStack, _Reply]:
+        async with AsyncExitStack() as stack:
+            reply = await stack.enter_async_context(self._exchange(call))
+            check_head(reply.response.status, reply.headers, "text/event-stream")
+            return stack.pop_all(), reply
+
+    @asynccontextmanager
+    async def _exchange(self, call: Call) -> AsyncIterator[_Reply]:
+        """One attempt: a turn, a connection and the beginning of an answer that does not ask for another attempt."""
+        call.waits_for = "its turn"
+        while not await self._turns.enter(call.age):
+            if self._breaker.is_open:
+                raise self._refusal(call)
+        epoch = self._turns.window.epoch
+        call.attempts += 1
+        try:
+            connection, response = await self._asked(call)
+            try:
+                headers = headers_back(response.headers)
+                refusal = None
+                if response.status >= _CLIENT_ERROR:
+                    refusal = masked(await self._body(response), call.request.headers)
+                    if may_pass(response.status):
+                        raise fault_of_status(response.status, headers, refusal)
+                yield _Reply(response, headers, refusal, epoch)
+            finally:
+                await self._wire.release(connection, response)
+        except AttemptError as fault:
+            self._note(call, fault, epoch)
+            raise
+        finally:
+            self._turns.leave()
+
+    async def _asked(self, call: Call) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
+        call.waits_for = "an answer"
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        try:
+            with breakdowns(self._silence):
+                found = await self._wire.ask(call.request)
+        except asyncio.CancelledError:
+            # A provider that lets every call run out of its time is as dead as one that refuses them.
+            if clock() >= call.deadline:
+                self._failed("it did not answer in time", clock() - begun)
+            raise
+        call.waits_for = "the rest of the answer"
+        return found
+
+    async def _body(self, response: httpcore.Response) -> bytes:
+        return b"".join([piece async for piece in pieces(response, self._silence)])
+
+    async def _timed(self, call: Call, reply: _Reply) -> AsyncGenerator[bytes, None]:
+        """The body of a streamed reply within the time of its call."""
+        if reply.refusal is not None:
+            yield reply.refusal
+            return
+        async with aclosing(pieces(reply.response, self._silence)) as body:
+            while True:
+                try:
+                    async with asyncio.timeout_at(call.deadline):
+                        piece = await anext(body, b"")
+                except TimeoutError:
+                    raise AttemptError(f"{call.seconds:g} s were over before its answer was", alive=True) from None
+                if not piece:
+                    return
+                yield piece
+
+    def _note(self, call: Call, fault: AttemptError, epoch: int) -> None:
+        call.last = shortened(without_secrets(str(fault), call.request.headers))
+        if fault.overload:
+            self._turns.window.shrink(self._turns.in_flight, epoch)
+        if fault.alive:
+            self._breaker.succeeded()
+        else:
+            self._failed(call.last, fault.silence)
+
+    def _failed(self, what: str, silence: float) -> None:
+        if self._breaker.failed(what, silence):
+            self._turns.send_away()
+
+    def _succeeded(self) -> None:
+        self._breaker.succeeded()
+        self._turns.window.grow(self._turns.in_flight)
+
+    def _refusal(self, call: Call) -> UpstreamError:
+        return self._error(call, self._breaker.reason, transient=False)
+
+    def _error(self, call: Call, what: str, *, transient: bool) -> UpstreamError:
+        attempts = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
+        return UpstreamError(f"the provider at {call.url} cannot be had: {what} ({attempts})", transient=transient)

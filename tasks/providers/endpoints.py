@@ -1,0 +1,88 @@
+"""Where a provider's calls go and which key they carry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Final, Literal
+
+import httpx
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.model.agent import Endpoint
+
+KeyHeader = Literal["authorization", "x-api-key"]
+OPENAI_URL: Final = "https://api.openai.com/v1"
+ANTHROPIC_URL: Final = "https://api.anthropic.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One endpoint of a provider, resolved. Raises `UsageError` for what is no usable address or key."""
+
+    base_url: str
+    """`http` or `https`, host, port and path, without a slash at the end."""
+    key: str = field(default="", repr=False)
+    """Empty when none is configured; then the caller's own goes out."""
+    key_variable: str = ""
+    """The environment variable that holds the key, for messages."""
+    key_header: KeyHeader = "authorization"
+    """The header that the key is sent in: `authorization` as `Bearer KEY`, or `x-api-key`."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
+        object.__setattr__(self, "key", self.key.strip())
+        _refuse_url(self.base_url)
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise UsageError(f"the value of {self.key_variable or 'a key'} holds characters that no key has")
+
+    @property
+    def url(self) -> httpx.URL:
+        return httpx.URL(self.base_url)
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is on this machine, so that no proxy may stand in between."""
+        host = self.url.host
+        if host == "localhost" or host.endswith(".localhost"):
+            return True
+        try:
+            return ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def key_headers(self) -> dict[str, str]:
+        """The header with the key; none without a key."""
+        if not self.key:
+            return {}
+        return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
+
+
+def openai_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
+    """Where OpenAI's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY, else OpenAI itself."""
+    return _target(endpoint, environment, "OPENAI", OPENAI_URL, "authorization")
+
+
+def anthropic_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
+    """Where Anthropic's API is: as the endpoint says, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else Anthropic."""
+    return _target(endpoint, environment, "ANTHROPIC", ANTHROPIC_URL, "x-api-key")
+
+
+def _target(
+    endpoint: Endpoint, environment: Mapping[str, str], provider: str, public_url: str, key_header: KeyHeader
+) -> Target:
+    base_url = endpoint.base_url or environment.get(f"{provider}_BASE_URL") or public_url
+    variable = endpoint.api_key_variable or f"{provider}_API_KEY"
+    return Target(base_url, environment.get(variable, ""), variable, key_header)
+
+
+def _refuse_url(text: str) -> None:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        raise UsageError(f"the base URL {text!r} is not a URL: {error}") from error
+    # A password in an address would be recorded with it.
+    if url.userinfo:
+        raise UsageError(f"the base URL of {url.host} holds a user or password: put the key into a variable")
+    if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
+        raise UsageError(f"the base URL {text!r} is not of the form https://host/path")

@@ -1,0 +1,138 @@
+"""Connections to one endpoint: kept alive, taken again, and their breakdowns told in words."""
+
+import ssl
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from typing import Final, cast
+from urllib.request import getproxies, proxy_bypass
+
+import httpcore
+import httpx
+
+from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.faults import AttemptError
+
+MOST_BYTES: Final = 64 * 2**20
+"""Of one answer."""
+_KEEP_ALIVE_SECONDS: Final = 60.0
+_CLOSED_MEANWHILE: Final = (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError)
+_BREAKDOWNS: Final = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+    OSError,
+    UnicodeError,
+)
+
+
+class Wire:
+    """The connections to one endpoint. Each carries one call at a time; the last one that was free is taken first.
+
+    A pool that all calls share costs several times as much, for it looks at every connection for every call.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        url = target.url
+        self._origin = httpcore.Origin(url.raw_scheme, url.raw_host, url.port or {"https": 443}.get(url.scheme, 80))
+        self._maker: httpcore.AsyncConnectionPool | None = None
+        self._idle: list[httpcore.AsyncConnectionInterface] = []
+        self._closed = False
+
+    async def ask(self, request: httpcore.Request) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
+        """Send a request; its connection and the answer, of which status and headers have come.
+
+        A kept connection that the server has closed meanwhile is replaced by a new one.
+        """
+        connection = await self._kept()
+        if connection is not None:
+            try:
+                return connection, await connection.handle_async_request(request)
+            except _CLOSED_MEANWHILE:
+                await connection.aclose()
+        connection = self._new()
+        return connection, await connection.handle_async_request(request)
+
+    async def release(self, connection: httpcore.AsyncConnectionInterface, response: httpcore.Response) -> None:
+        """Give a connection back. One whose answer was not read to its end is closed."""
+        await response.aclose()
+        if connection.is_idle() and not self._closed:
+            self._idle.append(connection)
+        else:
+            await connection.aclose()
+
+    async def close(self) -> None:
+        """Close what is kept, and keep nothing from now on."""
+        self._closed = True
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    async def _kept(self) -> httpcore.AsyncConnectionInterface | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.has_expired():
+                return connection
+            await connection.aclose()
+        return None
+
+    def _new(self) -> httpcore.AsyncConnectionInterface:
+        if self._maker is None:
+            self._maker = httpcore.AsyncConnectionPool(
+                ssl_context=self._tls(), proxy=_proxy(self._target), keepalive_expiry=_KEEP_ALIVE_SECONDS
+            )
+        return self._maker.create_connection(self._origin)
+
+    def _tls(self) -> ssl.SSLContext | None:
+        # 25 ms, so once for all connections and not before there is one.
+        return httpx.create_ssl_context() if self._target.url.scheme == "https" else None
+
+
+def _proxy(target: Target) -> httpcore.Proxy | None:
+    """The proxy that the environment names for an address, as curl and httpx read it."""
+    if target.is_loopback or proxy_bypass(target.url.host):
+        return None
+    proxies = getproxies()
+    text = proxies.get(target.url.scheme) or proxies.get("all")
+    if not text:
+        return None
+    proxy = httpx.Proxy(text if "://" in text else f"http://{text}")
+    return httpcore.Proxy(url=str(proxy.url), auth=proxy.raw_auth)
+
+
+@contextmanager
+def breakdowns(silence: float) -> Iterator[None]:
+    """Turns what goes wrong on a connection into a `AttemptError`; `silence` is the longest one that was allowed."""
+    try:
+        yield
+    except _BREAKDOWNS as error:
+        waited = silence if isinstance(error, httpcore.TimeoutException) else 0.0
+        raise AttemptError(_in_words(error, silence), silence=waited) from error
+
+
+def _in_words(error: Exception, silence: float) -> str:
+    detail = f": {error}" if str(error) else ""
+    match error:
+        case httpcore.ConnectTimeout():
+            return "no connection came about in time"
+        case httpcore.TimeoutException():
+            return f"it was silent for {silence:g} s"
+        case httpcore.ConnectError() | httpcore.ProxyError():
+            return f"it cannot be reached{detail}"
+    return f"the connection broke{detail}"
+
+
+async def pieces(response: httpcore.Response, silence: float) -> AsyncGenerator[bytes, None]:
+    """The body of an answer as it comes. Raises `AttemptError` when it breaks off or is larger than `MOST_BYTES`."""
+    size = 0
+    async with aclosing(cast("AsyncGenerator[bytes, None]", response.aiter_stream())) as stream:
+        while True:
+            with breakdowns(silence):
+                piece = await anext(stream, b"")
+            if not piece:
+                return
+            size += len(piece)
+            if size > MOST_BYTES:
+                raise AttemptError(f"its answer is larger than {MOST_BYTES // 2**20} MiB", final=True)
+            yield piece

@@ -1,0 +1,126 @@
+"""What every kind of YAML example must be, by the comment that it begins with."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents.judge import RecordedJudge
+from passgate.tasks.errors import UsageError
+from passgate.tasks.formats.agents_file import read_agents
+from passgate.tasks.formats.digests import grader_files, task_files
+from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.prices_file import read_prices
+from passgate.tasks.formats.rules import Surroundings, findings
+from passgate.tasks.graders.judge_reply import read_reply
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.sandbox import SandboxFile
+from passgate.tasks.model.task import GateName, Solution, TaskFile
+from tests.builders import SHIPPED, task_document
+from tests.conftest import REPOSITORY
+
+SHIPPED_FILE = yaml.safe_load((REPOSITORY / "gates.yaml").read_text(encoding="utf-8"))
+
+
+def merged(below: Any, above: Any) -> Any:
+    """The second of two documents over the first."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return above
+    return below | {key: merged(below.get(key), value) for key, value in above.items()}
+
+
+def check_task(document: dict[str, Any], folder: Path) -> None:
+    """The task must load, and there must be nothing wrong with it once the files that it names are there."""
+    task = TaskFile.model_validate(document)
+    _make_files(task, folder)
+    around = Surroundings(folder / str(task.suite) / "task.yaml", folder, SHIPPED)
+    assert list(findings(task, around)) == []
+
+
+def _make_files(task: TaskFile, folder: Path) -> None:
+    solutions: tuple[Solution, ...] = ()
+    if task.reference:
+        solutions = (task.reference.solution, *task.reference.counterexamples)
+    if task.environment.sandbox:
+        (folder / "_shared" / "sandboxes" / task.environment.sandbox).mkdir(parents=True)
+    named = [name for one in solutions for name in (one.patch, one.script, one.transcript) if name]
+    for name in (*named, *grader_files(task), *task_files(task)):
+        file = folder / name
+        if not file.is_dir():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("" if file.suffix != ".json" else '{"messages": []}')
+    for tool in task.environment.tools:
+        if tool.function is not None:
+            name, _, function = tool.function.rpartition(":")
+            (folder / name).write_text(f"def {function}(**arguments): ...\n")
+
+
+def check_gates(document: dict[str, Any], folder: Path) -> None:
+    (folder / "gates.yaml").write_text(yaml.safe_dump(document))
+    assert isinstance(read_policy(folder / "gates.yaml", "gates.yaml"), Policy)
+
+
+def check_agents(document: dict[str, Any], folder: Path) -> None:
+    """Every agent must be one, as far as the machine has what it needs."""
+    (folder / "agents.yaml").write_text(yaml.safe_dump(document))
+    agents = read_agents(folder / "agents.yaml", "agents.yaml", parse_agent)
+    assert isinstance(agents, dict), agents
+    for agent in agents.values():
+        trouble = _trouble(agent, folder)
+        assert not trouble or "is not on this machine" in trouble or "environment variable" in trouble
+
+
+def _trouble(agent: AgentSpec, folder: Path) -> str:
+    try:
+        make_agent(agent, folder)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def check_prices(document: dict[str, Any], folder: Path) -> None:
+    (folder / "prices.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+    assert isinstance(read_prices(folder / "prices.yaml", "prices.yaml"), PriceTable)
+
+
+def check_replies(document: dict[str, Any], folder: Path) -> None:
+    (folder / "replies.yaml").write_text(yaml.safe_dump(document))
+    RecordedJudge.from_folder(folder)
+    for entry in document["replies"]:
+        read_reply(entry["reply"], ["first", "second"])
+
+
+def check_deployments(document: dict[str, Any], folder: Path) -> None:
+    for deployment in document["deployments"]:
+        RunRequest.model_validate(deployment["parameters"]["request"])
+        assert deployment["entrypoint"] in {f"passgate.flows.{gate}.{gate}" for gate in GateName}
+
+
+def _check_part_of_task(part: dict[str, Any], folder: Path) -> None:
+    check_task(merged(task_document(), part), folder)
+
+
+def _check_part_of_gates(part: dict[str, Any], folder: Path) -> None:
+    check_gates(merged(SHIPPED_FILE, part), folder)
+
+
+def _check_sandbox(document: dict[str, Any], folder: Path) -> None:
+    SandboxFile.model_validate(document)
+
+
+KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
+    "task": check_task,
+    "part of a task": _check_part_of_task,
+    "gates.yaml": check_gates,
+    "part of gates.yaml": _check_part_of_gates,
+    "agents.yaml": check_agents,
+    "prices.yaml": check_prices,
+    "sandbox.yaml": _check_sandbox,
+    "recorded replies": check_replies,
+    "prefect.yaml": check_deployments,
+}

@@ -1,0 +1,44 @@
+"""The keys of the files that people write, from the models."""
+
+import types
+from collections.abc import Iterator
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+
+def models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models that a field may hold, each with what a path has for the way to it: `[]` for a list's items."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield "", annotation
+    way = "[]" if get_origin(annotation) is tuple else ".*" if get_origin(annotation) is dict else ""
+    if get_origin(annotation) in {tuple, dict, Union, types.UnionType} or hasattr(annotation, "__metadata__"):
+        for inner in get_args(annotation):
+            for further, model in models_in(inner):
+                yield way + further, model
+
+
+def paths(model: type[BaseModel], leave_out: tuple[str, ...] = ()) -> Iterator[str]:
+    """Every key of a model and of the models in it, as in `reference.counterexamples[].name`."""
+    for name, field in model.model_fields.items():
+        yield name
+        if name not in leave_out:
+            for way, inner in dict.fromkeys(models_in(field.annotation)):
+                yield from (f"{name}{way}.{path}" for path in paths(inner))
+
+
+def own_names(model: type[BaseModel]) -> set[str]:
+    """The keys of a model and of what it holds, by their last names."""
+    return {path.rpartition(".")[2] for path in paths(model)}
+
+
+def defaults(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Every key whose default is a number, a text or a truth value, with that as a page writes it."""
+    for name, field in model.model_fields.items():
+        match field.default:
+            case bool() | str() as default if default != "":
+                yield name, f"`{str(default).lower() if isinstance(default, bool) else default}`"
+            case int() | float() as default:
+                yield name, f"{default:g}"
+        for way, inner in dict.fromkeys(models_in(field.annotation)):
+            yield from ((f"{name}{way}.{path}", default) for path, default in defaults(inner))

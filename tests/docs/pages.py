@@ -1,0 +1,95 @@
+"""The pages of the documentation, and what is in them: sections, tables, examples, links."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+PAGES = {
+    str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8")
+    for path in sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
+}
+README = PAGES["README.md"]
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+
+    @property
+    def title(self) -> str:
+        return self.text.partition("\n")[0].removeprefix("# ")
+
+
+def blocks(*languages: str, page: str | None = None) -> list[Any]:
+    """Every fenced block of these languages, or of one page only, as parameters with a name each."""
+    found = [
+        Block(name, match[1], match[2])
+        for name, text in PAGES.items()
+        for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ]
+    chosen = [block for block in found if block.language in languages and page in {None, block.page}]
+    return [pytest.param(block, id=f"{block.page}:{number}") for number, block in enumerate(chosen)]
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def section(page: str, heading: str) -> str:
+    """What stands under a heading, up to the next one of whatever level."""
+    parts = re.split(r"^#+ (.*)$", without_blocks(PAGES[page]), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[heading]
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every line of the tables, heads included."""
+    # In code a bar is escaped as `\|`.
+    lines = [re.split(r"(?<!\\)\|", line.strip("|")) for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line] for line in lines]
+
+
+def cells(text: str, column: int = 0) -> list[str]:
+    """What the cells of a column of the tables hold, where they hold one piece of code and nothing else."""
+    return [row[column].strip("`") for row in rows(text) if re.fullmatch(r"`[^`]+`", row[column])]
+
+
+def tables(text: str) -> list[str]:
+    """The tables of a text, one by one."""
+    parts = (part.strip() for part in re.split(r"\n(?!\|)", text))
+    return [part for part in parts if part.startswith("|")]
+
+
+def table(text: str, head: str) -> str:
+    """The first table of a text whose first column has this head."""
+    return next(one for one in tables(text) if one.startswith(f"| {head} |"))
+
+
+def code_in(text: str) -> set[str]:
+    """Every piece of code of a text."""
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def dead_links(page: str, text: str) -> list[str]:
+    """The links of a page to files and headings that are not there."""
+    dead = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(text)):
+        name, _, anchor = target.partition("#")
+        file = (REPOSITORY / page).parent / name if name else REPOSITORY / page
+        if "://" in target:
+            continue
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            dead.append(target)
+    return dead
+
+
+def anchors(file: Path) -> set[str]:
+    """What links to the headings of a page end with."""
+    headings = re.findall(r"^#+ (.*)$", without_blocks(file.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,0 +1,123 @@
+"""What docs/agents.md says of each kind of agent."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.agents import headers, http, openai, templates
+from passgate.tasks.agents.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.cli import _ANNOUNCED
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
+from passgate.tasks.agents.conversation import _ALONE
+from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.recorded_tools import RecordedTools
+from passgate.tasks.agents.replay import _places
+from passgate.tasks.diagnose import diagnose
+from passgate.tasks.load import load_prices
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from passgate.tasks.reports.doctor import doctor_report
+from tests.answering import answering
+from tests.conftest import REPOSITORY
+from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+
+PAGE = "docs/agents.md"
+
+
+def test_every_kind() -> None:
+    text = section(PAGE, "Agents")
+    assert cells(text) == list(map(str, AgentKind))
+    for kind, forms, _ in rows(text)[2:]:
+        assert all(form == kind.strip("`") or form.startswith(f"{kind.strip('`')}:") for form in code_in(forms))
+
+
+def test_the_placeholders_of_a_command_and_their_variables() -> None:
+    text = section(PAGE, "cli")
+    assert cells(text) == [f"{{{name}}}" for name in PLACEHOLDERS]
+    of_cells = {row[2].strip("`"): row[0].strip("`{}") for row in rows(table(text, "placeholder"))[2:] if row[2]}
+    assert of_cells == _ANNOUNCED
+
+
+def test_the_placeholders_and_the_output_of_agentv() -> None:
+    text = section(PAGE, "AgentV's commands")
+    placeholders = {row[0].strip("`{}"): row[1] for row in rows(table(text, "placeholder"))[2:]}
+    assert list(placeholders) == list(AGENTV_PLACEHOLDERS)
+    for name, ours in AGENTV_PLACEHOLDERS.items():
+        assert ours not in PLACEHOLDERS or placeholders[name] == f"as `{{{ours}}}`"
+    call = {"tool": "a", "input": {}, "output": "b", "status": "error", "duration_ms": 1}
+    output = [{"role": "assistant", "content": "c", "tool_calls": [call]}]
+    examples = {
+        "output": output,
+        "output_messages": output,
+        "text": "c",
+        "token_usage": {"input": 1, "output": 2, "cached": 1},
+        "cost_usd": 0.5,
+        "error": "no",
+    }
+    assert cells(table(text, "key")) == list(examples)
+    for left_out in ("output", "output_messages"):
+        document = {key: value for key, value in examples.items() if key not in {left_out, "text"}}
+        transcript = transcript_of_agentv(json.dumps(document))
+        assert (transcript.end, transcript.output) == (EndReason.CRASHED, "c")
+        assert (transcript.usage.tokens_cached, transcript.usage.cost_usd) == (1, 0.5)
+        assert set(call) <= code_in(text)
+
+
+def test_what_a_function_gets() -> None:
+    assert cells(section(PAGE, "python")) == [field.name for field in fields(Attempt)]
+
+
+def test_the_placeholders_of_requests_and_headers() -> None:
+    placeholders = table(section(PAGE, "http"), "placeholder")
+    assert cells(placeholders) == [f"{{{{ {name} }}}}" for name in templates.PLACEHOLDERS]
+    in_headers = {row[0].strip("`{} ") for row in rows(placeholders)[2:] if row[1] == "yes"}
+    assert in_headers == set(headers.PLACEHOLDERS)
+
+
+def test_whose_fault_an_answer_is() -> None:
+    happened = {row[0]: row[1] for row in rows(table(section(PAGE, "http"), "what happened"))[2:]}
+    errors = {int(code): outcome for what, outcome in happened.items() for code in re.findall(r"\b4\d\d\b", what)}
+    assert {code for code, outcome in errors.items() if outcome.startswith("is an error")} == http._NOT_THE_AGENTS_FAULT
+    assert {code for code, outcome in errors.items() if "tried again" in outcome} == http._TRANSIENT
+
+
+def test_what_passgate_says_itself_in_a_request() -> None:
+    parameters = section(PAGE, "openai").partition("**Parameters**")[2].partition("are passgate's to say")[0]
+    assert code_in(parameters) - {"completion.parameters"} == set(openai.OWN_KEYS)
+
+
+def test_where_recordings_lie(tmp_path: Path) -> None:
+    attempt = Attempt(task_id="TASK_ID", trial=0, prompt="", inputs={}, workspace=tmp_path, budgets=Budgets())
+    places = [str(place.relative_to(tmp_path)) for place in _places(tmp_path, attempt)]
+    documented = cells(table(section(PAGE, "replay"), "file"))
+    assert [name.replace("TRIAL", "0") for name in documented] == places
+
+
+def test_a_call_that_did_not_come_is_shown_as_it_says() -> None:
+    order, refund = (
+        ToolCall(tool="get_order", arguments={"order": 17}),
+        ToolCall(tool="refund", arguments={"order": 17, "amount": 49.0}),
+    )
+    recording = Transcript(messages=(Message(role="assistant", tool_calls=(order, refund)),))
+    assert RecordedTools(recording, "strict", [order]).missing in PAGES[PAGE]
+
+
+def test_which_agents_have_conversations() -> None:
+    text = section(PAGE, "Conversations")
+    alone = {kind for kind in AgentKind if any(kind.value in agent.__name__.lower() for agent in _ALONE)}
+    assert set(cells(text)) == set(AgentKind) - alone
+    assert alone <= code_in(text)
+
+
+async def test_doctor_finds_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with answering(401) as server:
+        upstreams = Upstreams(openai=Endpoint(base_url=f"{server.url}/v1"))
+        agent = AgentSpec(kind=AgentKind.OPENAI, target="gpt-5-mini", name="desk-loop", upstreams=upstreams)
+        symptoms = await diagnose(agent, REPOSITORY / "suites", load_prices(REPOSITORY / "gates.yaml"), None)
+        report = doctor_report(symptoms, width=100, color=False).replace(server.url, "https://models.example")
+    assert report.rpartition("\n\n")[0] in PAGES[PAGE]

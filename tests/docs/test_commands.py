@@ -1,0 +1,69 @@
+"""Commands, targets of make, exit codes and Prefect: as the pages say."""
+
+import re
+
+import yaml
+
+from passgate.flows.cli.engine import _SETTINGS
+from passgate.tasks.errors import ExitCode
+from passgate.tasks.model.run import RunRequest
+from tests.conftest import REPOSITORY
+from tests.docs.commands import COMMANDS
+from tests.docs.pages import PAGES, cells, section
+
+INTERNAL_VARIABLES = {"PASSGATE_PROCESS"}
+
+
+def test_readme_has_the_usage_of_every_command() -> None:
+    usages = {line.split()[1]: line for line in re.findall(r"`(passgate [^`]+)`", section("README.md", "Commands"))}
+    usages.pop("--version")
+    assert set(usages) == set(COMMANDS)
+    for name, command in COMMANDS.items():
+        given = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
+        assert set(re.findall(r"--[a-z-]+", usages[name])) == given - {"--help"}, name
+
+
+def test_every_command_in_the_text_is_one() -> None:
+    for page, text in PAGES.items():
+        for name in re.findall(r"`passgate ([a-z]+)", text):
+            assert name in COMMANDS, f"{page}: passgate {name}"
+
+
+def test_every_option_in_the_text_is_one() -> None:
+    options = {flag for command in COMMANDS.values() for parameter in command.params for flag in parameter.opts}
+    for page in ("docs/agents.md", "docs/gates.md", "docs/history.md", "docs/meter.md", "docs/tasks.md"):
+        for flag in re.findall(r"`(--[a-z-]+)", PAGES[page]):
+            assert flag in options, f"{page}: {flag}"
+
+
+def test_make_targets_are_documented_and_there() -> None:
+    targets = set(re.findall(r"^\.PHONY: (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)[0].split())
+    assert {cell.removeprefix("make ") for cell in cells(section("CONTRIBUTING.md", "Set-up"))} == targets
+    for page, text in PAGES.items():
+        assert set(re.findall(r"`make ([a-z-]+)`", text)) <= targets, page
+    assert {"make gate", "make test"} == set(cells(section("README.md", "Two commands")))
+
+
+def test_exit_codes() -> None:
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", section("README.md", "Verdicts and exit codes"), re.MULTILINE)
+    assert {(int(code), name) for code, name in rows} == {(code.value, code.name) for code in ExitCode}
+
+
+def test_prefect_states_settings_and_parameters() -> None:
+    source = (REPOSITORY / "flows" / "evaluate.py").read_text()
+    assert set(cells(section("docs/prefect.md", "States"))) == set(re.findall(r'name="(Gate\w+)"', source))
+    assert set(cells(section("docs/prefect.md", "A server of your own"))) == set(_SETTINGS)
+    assert set(cells(section("docs/prefect.md", "Deployments"))) == set(RunRequest.model_fields)
+    deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text())["deployments"]
+    for deployment in deployments:
+        gate = deployment["entrypoint"].rpartition(".")[2]
+        assert f"{gate}/{deployment['name']}" in PAGES["docs/prefect.md"]
+
+
+def test_environment_variables() -> None:
+    sources = [file for folder in ("flows", "tasks") for file in (REPOSITORY / folder).rglob("*.py")]
+    used = {name for file in sources for name in re.findall(r"PASSGATE_[A-Z_]+", file.read_text())}
+    documented = set(re.findall(r"PASSGATE_[A-Z_]+", "".join(PAGES.values())))
+    assert used - INTERNAL_VARIABLES <= documented
+    of_tests = {"PASSGATE_UPDATE_GOLDEN"}
+    assert documented - of_tests <= used

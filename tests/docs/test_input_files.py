@@ -1,0 +1,135 @@
+"""The files that people write: every key is in a table, and every key of a table is one."""
+
+import re
+from typing import get_args
+
+import pytest
+from pydantic import BaseModel
+
+from passgate.tasks.formats import agents_file, target_agent
+from passgate.tasks.graders import GRADERS
+from passgate.tasks.model import graders as options
+from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.policy import JudgePolicy, Policy, Rule
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.sandbox import SandboxFile
+from passgate.tasks.model.task import GateName, SimulatedUser, TaskFile, Tool
+from tests.conftest import REPOSITORY
+from tests.docs.keys import defaults, own_names, paths
+from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+
+MODELS: dict[str, type[BaseModel]] = {
+    get_args(model.model_fields["type"].annotation)[0]: model for model in options.GraderOptions.__subclasses__()
+}
+WAYS = {"suites.*": "suites.SUITE", "gates.*": "gates.GATE", "agents.*": "agents.NAME", "models.*": "models.PATTERN"}
+
+
+def as_written(path: str) -> str:
+    """A key as the tables name it: with a word for what users name themselves."""
+    return re.sub(r"^\w+\.\*", lambda match: WAYS[match[0]], path)
+
+
+def test_task_keys() -> None:
+    text = section("docs/tasks.md", "Every key")
+    assert set(cells(text)) == set(paths(TaskFile, leave_out=("graders",)))
+    needed = {name for name, field in TaskFile.model_fields.items() if field.is_required()}
+    assert set(re.findall(r"^\| `(\w+)` \| yes \|", text, re.MULTILINE)) == needed
+
+
+def test_inputs_that_passgate_reads() -> None:
+    sources = "".join(file.read_text() for file in (REPOSITORY / "tasks").rglob("*.py"))
+    assert set(cells(section("docs/tasks.md", "Inputs"))) == set(re.findall(r'inputs\.get\("(\w+)"', sources))
+
+
+def test_sandbox_keys() -> None:
+    assert set(cells(section("docs/tasks.md", "Sandboxes"))) == set(SandboxFile.model_fields)
+
+
+def test_gates_keys() -> None:
+    assert set(cells(section("docs/gates.md", "Every key"))) == set(map(as_written, paths(Policy)))
+
+
+def test_rules_and_gates() -> None:
+    assert set(cells(section("docs/gates.md", "Rules"))) == {*map(str, Rule), *map(str, GateName)}
+
+
+def test_judge_keys() -> None:
+    documented = {cell for cell in cells(section("docs/graders.md", "The judge")) if cell.startswith("judge.")}
+    assert documented == {f"judge.{name}" for name in JudgePolicy.model_fields}
+
+
+def test_agents_keys_and_which_agents_they_are_for() -> None:
+    text = section("docs/agents.md", "agents.yaml")
+    assert set(cells(text)) == set(map(as_written, paths(AgentsFile)))
+    for row in rows(text)[2:]:
+        key = row[0].strip("`").removeprefix("agents.NAME.")
+        kinds = agents_file._USED_BY.get(key, frozenset())
+        assert code_in(row[2]) == set(map(str, kinds)), row[0]
+
+
+def test_placeholders_of_an_agents_variables() -> None:
+    row = next(row for row in rows(section("docs/agents.md", "agents.yaml")) if row[0] == "`agents.NAME.variables`")
+    assert code_in(row[3]) == {f"{{{name}}}" for name in agents_file.PLACEHOLDERS}
+
+
+def test_prices_keys() -> None:
+    assert set(cells(section("docs/meter.md", "Prices"))) == set(map(as_written, paths(PriceTable)))
+
+
+def test_targets_of_agentv() -> None:
+    text = section("docs/agents.md", "Targets of AgentV")
+    assert cells(table(text, "provider")) == list(target_agent.SUPPORTED)
+    keys = {row[0].strip("`"): row[1] for row in rows(table(text, "key"))[2:]}
+    assert {key for key, of in keys.items() if of == "`cli`"} == set(target_agent._CLI_KEYS)
+    assert {key for key, of in keys.items() if of == "the others"} == set(target_agent._CHAT_KEYS)
+    common = {*target_agent._COMMON, "use_target"} - set(target_agent._READ_OVER)
+    assert {key for key, of in keys.items() if of == "all"} == common
+    read_over = text.partition("These keys are read over")[2].partition(": ")[2].partition(". ")[0]
+    assert code_in(read_over) == set(target_agent._READ_OVER)
+
+
+def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
+    for provider, _, base_url, key in rows(table(section("docs/agents.md", "Targets of AgentV"), "provider"))[3:]:
+        known = target_agent._CHAT_PROVIDERS[provider.strip("`")]
+        assert key.strip("`") == known.api_key_variable
+        assert not re.fullmatch(r"`[\w./]+`", base_url) or known.base_url == f"https://{base_url.strip('`')}"
+
+
+def test_grader_types() -> None:
+    assert set(MODELS) == set(GRADERS)
+    assert set(re.findall(r"^\| \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(GRADERS)
+    assert set(cells(section("docs/graders.md", "Graders"))) == {"type", "name"}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_grader_options(kind: str) -> None:
+    text = section("docs/graders.md", kind)
+    assert set(cells(text)) == own_names(MODELS[kind]) - {"type", "name"}
+    assert "- Failed:" in text
+    assert "- Error:" in text
+    assert f"type: {kind}\n" in PAGES["docs/graders.md"], "an example"
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "model"),
+    [
+        ("docs/tasks.md", "Every key", TaskFile),
+        ("docs/tasks.md", "Sandboxes", SandboxFile),
+        ("docs/gates.md", "Every key", Policy),
+        ("docs/agents.md", "agents.yaml", AgentsFile),
+        ("docs/meter.md", "Prices", PriceTable),
+    ],
+)
+def test_defaults_stand_with_their_keys(page: str, heading: str, model: type[BaseModel]) -> None:
+    lines = {row[0].strip("`"): " | ".join(row[1:]) for row in rows(section(page, heading))}
+    for path, default in defaults(model):
+        # The graders have a page of their own.
+        if not path.startswith("graders"):
+            assert re.search(rf"(?<![\w.]){re.escape(default)}(?![\w.])", lines[as_written(path)]), f"{path}: {default}"
+
+
+def test_what_is_wrong_is_noticed() -> None:
+    assert "reference.counterexamples[].name" in set(paths(TaskFile))
+    assert "agents.NAME.upstreams.openai.base_url" in set(map(as_written, paths(AgentsFile)))
+    assert ("max_turns", "8") in set(defaults(SimulatedUser))
+    assert ("timeout_seconds", "30") in set(defaults(Tool))

@@ -1,0 +1,71 @@
+"""What docs/meter.md says, held against a meter that runs."""
+
+import re
+
+import httpx
+
+from passgate.tasks.budgets import relay
+from passgate.tasks.budgets.meter import open_meter
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.providers import faults
+from passgate.tasks.providers.endpoints import anthropic_target, openai_target
+from passgate.tasks.providers.patience import Patience
+from tests.docs.pages import PAGES, cells, code_in, rows, section
+from tests.upstream import ScriptedUpstream
+
+PAGE = "docs/meter.md"
+SPEC = AgentSpec(kind=AgentKind.CLI, target="my-agent")
+NUMBERS = {5: "five", 6: "six", 3: "three"}
+
+
+async def test_what_agents_get_and_what_the_meter_takes() -> None:
+    variables = {row[0].strip("`"): row[1:] for row in rows(section(PAGE, "How agents find it"))[2:]}
+    async with open_meter(SPEC, PriceTable(), Purse(), environment={}) as meter:
+        with meter.trial(Budgets(), lambda call: False, seconds=9) as trial:
+            assert set(trial.variables) == set(variables)
+            for name, (gets, _) in variables.items():
+                assert name.endswith("_KEY") == (trial.variables[name] in code_in(gets))
+    outside = {name: f"http://{name}" for name, (_, takes) in variables.items() if takes}
+    for provider, target in (("OPENAI", openai_target), ("ANTHROPIC", anthropic_target)):
+        taken = target(Endpoint(), outside)
+        assert (taken.base_url, taken.key) == (f"http://{provider}_BASE_URL", f"http://{provider}_API_KEY")
+        assert f"`{target(Endpoint(), {}).base_url}`" in variables[f"{provider}_BASE_URL"][1]
+
+
+def test_every_budget() -> None:
+    assert cells(section(PAGE, "Budgets")) == list(Budgets.model_fields)
+
+
+async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:
+    environment = {"OPENAI_BASE_URL": upstream.openai_base_url}
+    async with open_meter(SPEC, PriceTable(), Purse(), environment=environment) as meter, httpx.AsyncClient() as client:
+        with meter.trial(Budgets(max_steps=8), lambda call: False, seconds=30) as trial:
+            for _ in range(9):
+                asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}]}
+                answer = await client.post(f"{trial.openai_base_url}/chat/completions", json=asked)
+    assert upstream.count == 8
+    error = answer.json()["error"]
+    assert f"\n{error['message']}\n" in PAGES[PAGE]
+    said = " ".join(section(PAGE, "Budgets").split())
+    assert f"status {answer.status_code} and code `{error['code']}`" in said
+
+
+def test_the_statuses_of_providers_in_trouble() -> None:
+    what = {row[0]: row[1] for row in rows(section(PAGE, "Providers in trouble"))[2:]}
+    codes = {outcome: set(map(int, re.findall(r"\b[45]\d\d\b", happened))) for happened, outcome in what.items()}
+    again, fewer = (next(codes[key] for key in codes if key.startswith(begin)) for begin in ("tries", "fewer"))
+    assert again == faults.TRY_AGAIN | faults._NEVER_BETTER
+    assert fewer == faults.OVERLOADED
+    assert codes["passed to the agent"] == relay._NOT_THE_AGENTS_FAULT
+
+
+def test_how_long_a_provider_is_waited_for() -> None:
+    text, patience = section(PAGE, "Providers in trouble"), Patience()
+    assert f"{NUMBERS[patience.attempts]} times in all" in text
+    assert f"`Retry-After` is heeded up to {patience.longest_retry_after:g} seconds" in text
+    failing = NUMBERS[int(patience.failing_seconds)]
+    assert f"{NUMBERS[patience.failures_until_open]} failures in a row that last {failing} seconds" in text
+    assert f"every {NUMBERS[int(patience.probe_every)]} seconds" in text

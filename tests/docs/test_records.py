@@ -1,0 +1,64 @@
+"""What passgate writes: metrics, transcripts, columns, verdicts, files of a run."""
+
+import json
+
+from passgate.tasks.history.columns import SCHEMA_VERSION
+from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.verdict import Inputs, Verdict
+from passgate.tasks.reports import REPORTS
+from tests.conftest import REPOSITORY
+from tests.docs.pages import cells, code_in, rows, section, tables
+
+COLUMNS = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]
+
+
+def meanings(page: str, heading: str) -> dict[str, str]:
+    """What the last column of a section's tables says of each entry of the first."""
+    return {row[0].strip("`"): row[-1] for row in rows(section(page, heading))}
+
+
+def test_metrics_and_their_groups() -> None:
+    text = section("docs/tasks.md", "Metrics")
+    assert set(cells(text, 1)) == set(TrialMetrics.model_fields)
+    expected = [(group, metric) for group, metrics in METRIC_GROUPS.items() for metric in metrics]
+    assert list(zip(cells(text), cells(text, 1), strict=True)) == expected
+
+
+def test_the_keys_of_a_transcript() -> None:
+    whole, ends, message, call, usage = map(cells, tables(section("docs/agents.md", "The transcript")))
+    assert whole == list(Transcript.model_fields)
+    assert ends == list(map(str, EndReason))
+    assert message == list(Message.model_fields)
+    assert call == list(ToolCall.model_fields)
+    assert usage == list(Usage.model_fields)
+
+
+def test_the_columns_of_the_history() -> None:
+    assert cells(section("docs/history.md", "The columns")) == list(COLUMNS)
+    said = meanings("docs/history.md", "The columns")
+    assert said["schema_version"].startswith(f"{SCHEMA_VERSION};")
+    assert set(COLUMNS["grades"]["items"]["properties"]) == code_in(said["grades"]) - {"null"}
+    assert set(map(str, TrialStatus)) <= code_in(said["status"].replace("[", "").replace("]", " "))
+
+
+def test_the_columns_have_the_types_that_they_say() -> None:
+    words = {"integer": "integer", "number": "number", "boolean": "boolean", "string": "text"}
+    for name, kind, _ in rows(section("docs/history.md", "The columns"))[2:]:
+        column = COLUMNS[name.strip("`")]
+        types = column["type"] if isinstance(column["type"], list) else [column["type"]]
+        if column.get("format") != "date-time" and types[0] != "array":
+            assert kind == words[types[0]], name
+
+
+def test_the_files_of_a_run() -> None:
+    files = {"plan.json", "journal.jsonl", "verdict.json", *REPORTS}
+    assert set(cells(section("docs/history.md", "The run's folder"))) == files
+
+
+def test_the_keys_of_a_verdict() -> None:
+    assert set(cells(section("docs/gates.md", "verdict.json"))) == set(Verdict.model_fields)
+    said = meanings("docs/gates.md", "verdict.json")["inputs"]
+    for name in Inputs.model_fields:
+        assert name.rpartition("_")[2].rstrip("s") in said, name

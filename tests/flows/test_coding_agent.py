@@ -1,0 +1,238 @@
+"""Real coding agents from npm, as their owners run them, with a scripted provider behind the meter."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.load import load_policy
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.task import Budgets, EvalTask
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.run import open_bench, run_trial
+from tests.builders import a_task
+from tests.conftest import REPOSITORY, Project
+from tests.upstream import Says, ScriptedUpstream
+
+PACKAGES = REPOSITORY / "tests" / "npm"
+POLICY = load_policy(REPOSITORY / "gates.yaml")
+PRICES = PriceTable(models={"scripted-model": Price(input=1.0, output=10.0)})
+MARK = "passgate-coding-agent-test"
+CODEX = """
+exec "$1/codex" exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --model scripted-model \\
+  -c model_provider=metered -c model_providers.metered.name=metered -c model_providers.metered.wire_api=responses \\
+  -c model_providers.metered.env_key=OPENAI_API_KEY -c "model_providers.metered.base_url=$OPENAI_BASE_URL" \\
+  -c analytics.enabled=false "$2"
+"""
+PI = """
+mkdir -p "$HOME/.pi/agent"
+cat > "$HOME/.pi/agent/models.json" << END
+{{"providers": {{"metered": {{
+  "api": "{api}", "baseUrl": "${base_url}", "apiKey": "OPENAI_API_KEY", "models": [{{"id": "scripted-model"}}]
+}}}}}}
+END
+PI_OFFLINE=1 exec "$1/pi" --print --no-session --provider metered --model scripted-model "$2"
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not on this machine"),
+]
+
+
+@dataclass(frozen=True)
+class CodingAgent:
+    """A client: the script that starts it with the folder of its commands and the prompt, and its shell tool."""
+
+    script: str
+    shell_tool: str
+    argument: str
+
+    def asks(self, command: str, text: str = "") -> Says:
+        """The model's wish to have a command run."""
+        return Says(text, calls=[(self.shell_tool, {self.argument: command})])
+
+
+AGENTS = {
+    "codex": CodingAgent(CODEX, "exec_command", "cmd"),
+    "pi, chat completions": CodingAgent(
+        PI.format(api="openai-completions", base_url="OPENAI_BASE_URL"), "bash", "command"
+    ),
+    "pi, responses": CodingAgent(PI.format(api="openai-responses", base_url="OPENAI_BASE_URL"), "bash", "command"),
+    "pi, messages": CodingAgent(PI.format(api="anthropic-messages", base_url="ANTHROPIC_BASE_URL"), "bash", "command"),
+}
+Run = Callable[[CodingAgent, EvalTask], FinishedTrial]
+each_agent = pytest.mark.parametrize("client", AGENTS.values(), ids=AGENTS)
+
+
+@pytest.fixture(scope="session")
+def commands() -> Path:
+    """The folder of the installed clients' commands; installed once per lock file."""
+    digest = hashlib.sha256((PACKAGES / "package-lock.json").read_bytes()).hexdigest()[:16]
+    installed = Path(sys.prefix, "cache", f"npm-{digest}")
+    if not installed.is_dir():
+        installed.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=installed.parent) as folder:
+            unfinished = shutil.copytree(PACKAGES, Path(folder, "packages"))
+            npm = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+            subprocess.run(npm, cwd=unfinished, check=True, capture_output=True, timeout=280)
+            unfinished.rename(installed)
+    return installed / "node_modules" / ".bin"
+
+
+def command_of(client: CodingAgent, commands: Path, folder: Path) -> str:
+    """The command line of an agent, its script written into a folder."""
+    script = folder / "agent.sh"
+    script.write_text(client.script, encoding="utf-8")
+    return f"sh {script} {commands} {{prompt}}"
+
+
+async def trial_of(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstream, commands: Path, folder: Path):
+    upstreams = Upstreams(
+        openai=Endpoint(base_url=upstream.openai_base_url), anthropic=Endpoint(base_url=upstream.anthropic_base_url)
+    )
+    agent = AgentSpec(kind=AgentKind.CLI, target=command_of(client, commands, folder), upstreams=upstreams)
+    suites = folder / "suites"
+    suites.mkdir()
+    async with open_bench(agent, suites, POLICY, prices=PRICES, purse=Purse(None), error_retries=0) as bench:
+        return await run_trial(task, 0, bench)
+
+
+def marked_processes() -> Sequence[int]:
+    """The processes that carry the mark in their command line: the agent's by its prompt, its commands' by theirs."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if MARK.encode() in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+@each_agent
+async def test_it_does_its_work_and_the_transcript_says_how(
+    client: CodingAgent, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
+) -> None:
+    upstream.says(
+        client.asks("cat greeting.txt", "I look first."),
+        client.asks("sed -i s/hello/goodbye/ greeting.txt"),
+        Says("The greeting says goodbye now."),
+    )
+    task = a_task(
+        inputs={"prompt": "Make greeting.txt say goodbye."},
+        reset=("echo hello > greeting.txt",),
+        budgets=Budgets(max_steps=4, max_cost_usd=1.0, max_seconds=60),
+        graders=[
+            {"type": "state_check", "expect": [{"file": "greeting.txt", "equals": "goodbye\n"}]},
+            {"type": "tool_calls", "required": [client.shell_tool]},
+        ],
+    )
+    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    trial, transcript = finished.trial, finished.transcript
+    assert (trial.status, trial.reason) == (TrialStatus.PASSED, "")
+    assert upstream.count == 3
+    assert [message.content for message in transcript.steps] == ["I look first.", "", "The greeting says goodbye now."]
+    assert "Make greeting.txt say goodbye." in [message.content for message in transcript.messages]
+    first, second = transcript.tool_calls
+    assert (first.tool, first.arguments) == (client.shell_tool, {client.argument: "cat greeting.txt"})
+    assert "hello" in str(first.result)
+    assert second.arguments == {client.argument: "sed -i s/hello/goodbye/ greeting.txt"}
+    assert (trial.metrics.steps, trial.metrics.tool_call_count) == (3, 2)
+    assert (trial.metrics.tokens_in, trial.metrics.tokens_out) == (300, 60)
+    assert trial.metrics.cost == pytest.approx(300 * 1e-6 + 60 * 1e-5)
+    assert transcript.complete
+
+
+@each_agent
+async def test_it_is_ended_at_its_step_budget_with_all_that_it_has_started(
+    client: CodingAgent, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
+) -> None:
+    upstream.says(client.asks(f"(setsid sleep 4242 {MARK} < /dev/null > /dev/null 2>&1 &); echo still at it"))
+    task = a_task(inputs={"prompt": f"Never stop. {MARK}"}, budgets=Budgets(max_steps=4, max_seconds=120))
+    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    assert upstream.count == 4
+    assert finished.trial.status is TrialStatus.FAILED
+    assert "over budget: max_steps" in finished.trial.reason
+    assert finished.trial.metrics.steps == 4
+    assert [call.tool for call in finished.transcript.tool_calls] == [client.shell_tool] * 4
+    assert "still at it" in str(finished.transcript.tool_calls[3].result)
+    assert finished.transcript.wall_time_seconds < 60
+    assert marked_processes() == []
+
+
+@each_agent
+async def test_a_command_that_is_forbidden_is_never_run(
+    client: CodingAgent, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
+) -> None:
+    canary = tmp_path / "workspace-was-left"
+    upstream.says(client.asks("echo fine"), client.asks(f"touch canary; rm -rf / {canary}"), Says("Done."))
+    forbidden = {"tool": client.shell_tool, "params": {client.argument: "*rm -rf*"}}
+    task = a_task(
+        graders=[
+            {"type": "tool_calls", "forbidden": [forbidden]},
+            {"type": "state_check", "expect": [{"file": "canary", "exists": False}]},
+        ],
+        budgets=Budgets(max_steps=8, max_seconds=60),
+    )
+    finished = await trial_of(client, task, upstream, commands, tmp_path)
+    assert finished.trial.status is TrialStatus.FAILED
+    (veto,) = [violation for grade in finished.trial.grades for violation in grade.violations]
+    assert "rm -rf" in veto.message
+    assert [grade.passed for grade in finished.trial.grades] == [False, True]
+    assert [call.refused for call in finished.transcript.tool_calls] == [False, True]
+    assert upstream.count == 2
+
+
+def test_the_gate_fails_an_agent_that_goes_over_its_budget_and_names_it(
+    project: Project, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
+) -> None:
+    client = AGENTS["codex"]
+    upstream.says(client.asks("echo still at it"))
+    project.write(
+        "agents.yaml",
+        f"""
+        version: 1
+        agents:
+          codex:
+            agent: "cli:{command_of(client, commands, tmp_path)}"
+            upstreams: {{openai: {{base_url: "{upstream.openai_base_url}"}}}}
+        """,
+    )
+    project.write(
+        "suites/golden/endless.yaml",
+        """
+        task_id: endless_1
+        suite: golden
+        description: The agent goes on for ever.
+        inputs: {prompt: Never stop.}
+        environment: {budgets: {max_steps: 4}}
+        trials: {k: 1}
+        graders: [{type: state_check, expect: [{file: result.txt, exists: true}]}]
+        tracked_metrics: [tokens]
+        """,
+    )
+    project.write("gates.yaml", GATES)
+    result = project.passgate("run", "ci_merge", "--agent", "codex")
+    assert result.returncode == 1, result.stderr
+    assert "over budget: max_steps" in " ".join(result.stdout.split())
+    assert upstream.count == 4
+
+
+GATES = """
+version: 1
+suites:
+  golden: {k: 1, metric: pass^k, max_steps: 20}
+gates:
+  ci_merge: {suites: [golden], blocks_on: [task_failed]}
+"""

@@ -1,0 +1,152 @@
+"""Commands as AgentV has them, really run."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+from tests.unit.agents.conftest import one_turn
+
+from passgate.tasks.agents.cli import CliAgent
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.transcript import EndReason, ToolCall, Usage
+
+NASTY = 'Say "yes";\n$(touch pwned) `touch pwned` {TASK} {EVAL_ID} \\ \' * && é'
+SHOW = f"{shlex.quote(sys.executable)} -c 'import json, sys; print(json.dumps(sys.argv[1:]))'"
+
+
+async def test_placeholders_are_words_of_a_shell(sandbox_of) -> None:
+    task = a_task(inputs={"prompt": NASTY, "files": ["a.md", "b c/it's.md", "a.md"]})
+    agent = CliAgent.from_command(f"{SHOW} {{PROMPT}} {{EVAL_ID}} --at={{ATTEMPT}} {{FILES}} && echo done")
+    async with sandbox_of(task) as sandbox:
+        transcript = await one_turn(agent, task, sandbox, trial=2)
+        assert list(sandbox.workspace.iterdir()) == []
+    words, done = transcript.output.splitlines()
+    files = [str(sandbox.workspace / "a.md"), str(sandbox.workspace / "b c/it's.md")]
+    assert json.loads(words) == [NASTY, "say-yes", "--at=2", *files]
+    assert done == "done"
+
+
+async def test_the_prompt_lies_in_a_file(attempt) -> None:
+    agent = CliAgent.from_command("cat {PROMPT_FILE} > {OUTPUT_FILE}; echo not the answer")
+    assert (await attempt(agent, a_task(inputs={"prompt": NASTY}))).output == NASTY
+
+
+@pytest.mark.parametrize(
+    ("files_format", "files", "words"),
+    [
+        ("--file {path}", ["a.md", "b c.md"], ["--file", "W/a.md", "--file", "W/b c.md"]),
+        ("{basename}={path}", ["in/b c.md"], ["b c.md=W/in/b c.md"]),
+        ("{basename}", ["{path}.md"], ["{path}.md"]),
+        ("--no-file", ["a.md"], ["--no-file"]),
+        ("{path}", [], []),
+        ("{path}", None, []),
+        ("{path}", "a.md", []),
+    ],
+)
+async def test_files_are_named_as_the_agent_wants_them(sandbox_of, files_format: str, files, words: list[str]) -> None:
+    task = a_task(inputs={"prompt": "Read.", "files": files})
+    agent = CliAgent.from_command(f"{SHOW} {{FILES}}", files_format=files_format)
+    async with sandbox_of(task) as sandbox:
+        transcript = await one_turn(agent, task, sandbox)
+    assert json.loads(transcript.output) == [word.replace("W/", f"{sandbox.workspace}/") for word in words]
+
+
+async def test_our_placeholders_are_known_beside_theirs(attempt) -> None:
+    agent = CliAgent.from_command(f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}' {{a,b}}")
+    transcript = await attempt(agent, turn=1, session="a b")
+    assert json.loads(transcript.output)[:5] == ["say-yes", "1", "a b", "home", "{print}"]
+
+
+async def test_a_line_may_be_a_program_for_a_shell(attempt) -> None:
+    line = """
+        bash -c '
+        mkdir -p app && printf "%s\\n" one > app/made &&
+        cat app/made > {OUTPUT_FILE} && echo "said by {EVAL_ID}" >> {OUTPUT_FILE}
+        '
+    """
+    assert (await attempt(CliAgent.from_command(line))).output == "one\nsaid by say-yes"
+
+
+async def test_a_task_without_a_prompt_gives_an_empty_word(attempt) -> None:
+    assert (await attempt(CliAgent.from_command(f"{SHOW} {{PROMPT}}"), a_task(inputs={}))).output == '[""]'
+
+
+OUTPUT = {
+    "output": [
+        {"role": "assistant", "tool_calls": [{"tool": "find", "input": {"q": 1}, "output": "found"}]},
+        {"role": "assistant", "content": "yes"},
+    ],
+    "token_usage": {"input": 5, "output": 2, "cached": 1},
+    "cost_usd": 0.5,
+}
+
+
+@pytest.mark.parametrize("command", ["echo {PROMPT} > {OUTPUT_FILE}", "echo {PROMPT}"])
+async def test_what_it_writes_is_read_as_agentv_does(attempt, command: str) -> None:
+    transcript = await attempt(CliAgent.from_command(command), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
+    assert transcript.output == "yes"
+    assert transcript.tool_calls == (ToolCall(tool="find", arguments={"q": 1}, result="found"),)
+    assert transcript.usage == Usage(tokens_in=5, tokens_cached=1, tokens_out=2, cost_usd=0.5)
+
+
+async def test_passgates_own_commands_have_no_such_output(attempt) -> None:
+    transcript = await attempt(CliAgent.from_command("echo {prompt}"), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
+    assert transcript.output == json.dumps(OUTPUT)
+
+
+async def test_a_transcript_of_ours_goes_before_the_output(attempt) -> None:
+    agent = CliAgent.from_command("""echo '{"output": "ours"}' > "$PASSGATE_TRANSCRIPT"; echo theirs > {OUTPUT_FILE}""")
+    assert (await attempt(agent)).output == "ours"
+
+
+@pytest.mark.parametrize(
+    ("command", "detail"),
+    [
+        ("echo why >&2; exit 3 # {OUTPUT_FILE}", "exit code 3: why"),
+        ("true {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
+        ("mkfifo {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
+        ("ln -s /etc/passwd {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
+        ("""echo '{"text": "", "error": "no key"}' > {OUTPUT_FILE}""", "no key"),
+        ("no-such-program {PROMPT}", "exit code 127: "),
+        ("if {PROMPT}", "exit code 2: "),
+    ],
+)
+async def test_an_agent_that_failed_has_crashed(attempt, command: str, detail: str) -> None:
+    transcript = await attempt(CliAgent.from_command(command))
+    assert transcript.end is EndReason.CRASHED
+    assert transcript.detail.startswith(detail)
+
+
+async def test_what_a_failing_agent_wrote_is_kept(attempt) -> None:
+    transcript = await attempt(CliAgent.from_command("echo half > {OUTPUT_FILE}; exit 3"))
+    assert (transcript.end, transcript.output) == (EndReason.CRASHED, "half")
+
+
+async def test_an_output_that_is_too_large_cannot_be_measured(attempt) -> None:
+    with pytest.raises(MeasurementError, match=r"output\.json cannot be read: larger than 32 MiB"):
+        await attempt(CliAgent.from_command("truncate -s 33M {OUTPUT_FILE}"))
+
+
+async def test_time_that_is_up_ends_all_of_a_line(attempt) -> None:
+    transcript = await attempt(CliAgent.from_command("echo begun {EVAL_ID}; sleep 60; echo never"), seconds=1)
+    assert (transcript.end, transcript.output) == (EndReason.TIMED_OUT, "begun say-yes")
+
+
+@pytest.mark.parametrize("files_format", ["{file}", "{path} {name}", "{PATH}"])
+def test_an_unknown_placeholder_for_files_is_refused(files_format: str) -> None:
+    with pytest.raises(UsageError, match=r"unknown placeholder \{\w+\} in files_format; known: \{path\}, \{basename\}"):
+        CliAgent.from_command("cat {FILES}", files_format=files_format)
+
+
+def test_agentvs_placeholders_are_all_there() -> None:
+    """AgentV's documentation of its `cli` provider lists these."""
+    assert set(AGENTV_PLACEHOLDERS) == {"PROMPT", "PROMPT_FILE", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE"}
+
+
+def test_a_line_is_not_looked_for_on_this_machine() -> None:
+    assert Path("no such program").exists() is False
+    CliAgent.from_command("no-such-program --prompt {PROMPT}")

@@ -1,0 +1,157 @@
+"""Tool results from a recording."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.agents.outcome import ToolOutcome
+from passgate.tasks.agents.recorded_tools import RecordedTools, recording_of
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.task import Replay
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+
+
+def recorded(*calls: ToolCall) -> Transcript:
+    """A recording with one step per call."""
+    return Transcript(messages=tuple(Message(role="assistant", tool_calls=(call,)) for call in calls))
+
+
+LOOK = ToolCall(tool="look", arguments={"at": "a"}, result={"found": 1})
+LOOK_AGAIN = ToolCall(tool="look", arguments={"at": "a"}, result={"found": 2})
+TAKE = ToolCall(tool="take", arguments={"n": 1}, result="not there", is_error=True)
+
+
+async def results(tools: RecordedTools, *calls: ToolCall) -> list[ToolOutcome]:
+    return [await tools.call(call.tool, call.arguments) for call in calls]
+
+
+async def test_recorded_calls_have_their_results_in_order() -> None:
+    tools = RecordedTools(recorded(LOOK, LOOK_AGAIN, TAKE), "strict")
+    assert tools.missing.startswith("3 recorded calls did not come (strict)")
+    assert await results(tools, LOOK, LOOK, TAKE) == [
+        ToolOutcome({"found": 1}),
+        ToolOutcome({"found": 2}),
+        ToolOutcome("not there", is_error=True),
+    ]
+    assert (tools.mismatch, tools.missing) == ("", "")
+
+
+async def test_in_any_order_each_call_takes_the_first_that_is_left() -> None:
+    tools = RecordedTools(recorded(LOOK, LOOK_AGAIN, TAKE), "any_order")
+    assert [outcome.result for outcome in await results(tools, TAKE, LOOK, LOOK)] == [
+        "not there",
+        {"found": 1},
+        {"found": 2},
+    ]
+    assert (tools.mismatch, tools.missing) == ("", "")
+
+
+async def test_another_order_is_a_mismatch_when_it_counts() -> None:
+    tools = RecordedTools(recorded(LOOK, TAKE), "strict")
+    (outcome,) = await results(tools, TAKE)
+    assert outcome.is_error is True
+    assert tools.mismatch.startswith("call 1 differs (strict):\n")
+    assert tools.missing == "", "the mismatch says it already"
+
+
+@pytest.mark.parametrize("match", ["strict", "any_order"])
+@pytest.mark.parametrize(
+    "actual",
+    [
+        ToolCall(tool="Look", arguments={"at": "a"}),
+        ToolCall(tool="look", arguments={"at": "b"}),
+        ToolCall(tool="look", arguments={}),
+        ToolCall(tool="look", arguments={"at": "a", "on": None}),
+        ToolCall(tool="look", arguments={"unparsed": '{"at": "a"'}),
+    ],
+)
+async def test_a_call_that_was_not_recorded_is_a_mismatch(match: Any, actual: ToolCall) -> None:
+    tools = RecordedTools(recorded(LOOK), match)
+    (outcome,) = await results(tools, actual)
+    assert outcome == ToolOutcome("the recording has no such call at this place", is_error=True)
+    assert tools.mismatch
+
+
+@pytest.mark.parametrize(("argument", "agrees"), [(1.0, True), (True, False), ("1", False)])
+async def test_arguments_are_compared_as_json(argument: Any, agrees: bool) -> None:
+    tools = RecordedTools(recorded(TAKE), "strict")
+    await tools.call("take", {"n": argument})
+    assert (not tools.mismatch) is agrees
+
+
+@pytest.mark.parametrize("match", ["strict", "any_order"])
+async def test_one_call_too_many_is_a_mismatch(match: Any) -> None:
+    tools = RecordedTools(recorded(LOOK), match)
+    await results(tools, LOOK, LOOK)
+    assert "(none)" in tools.mismatch
+
+
+@pytest.mark.parametrize("match", ["strict", "any_order"])
+async def test_after_a_mismatch_nothing_is_answered_any_more(match: Any) -> None:
+    tools = RecordedTools(recorded(LOOK, TAKE), match)
+    outcomes = await results(tools, ToolCall(tool="other"), TAKE)
+    assert [outcome.is_error for outcome in outcomes] == [True, True]
+    assert outcomes[1].result != TAKE.result
+
+
+async def test_calls_that_did_not_come_are_shown_beside_those_that_did() -> None:
+    tools = RecordedTools(recorded(LOOK, TAKE), "strict")
+    await results(tools, LOOK)
+    assert tools.mismatch == ""
+    assert tools.missing.splitlines() == [
+        "one recorded call did not come (strict):",
+        "        expected          actual",
+        '     1  look {"at": "a"}  look {"at": "a"}',
+        '!    2  take {"n": 1}     (none)',
+    ]
+
+
+async def test_what_was_called_is_shown_beside_what_was_to_be_called() -> None:
+    tools = RecordedTools(recorded(LOOK, TAKE), "any_order")
+    await results(tools, ToolCall(tool="take", arguments={"n": 2}))
+    assert tools.mismatch.splitlines() == [
+        "call 1 differs (any_order):",
+        "        expected          actual",
+        '!    1  take {"n": 1}     take {"n": 2}',
+        '!    2  look {"at": "a"}  (none)',
+    ]
+
+
+async def test_a_later_turn_goes_on_where_the_earlier_ones_ended() -> None:
+    tools = RecordedTools(recorded(LOOK, LOOK_AGAIN), "strict", [LOOK])
+    assert await results(tools, LOOK) == [ToolOutcome({"found": 2})]
+    assert tools.missing == ""
+
+
+async def test_refused_calls_count_on_neither_side() -> None:
+    refused = ToolCall(tool="delete", refused=True)
+    tools = RecordedTools(recorded(refused, LOOK), "strict", [refused, LOOK])
+    assert (tools.mismatch, tools.missing) == ("", "")
+
+
+letters = st.lists(st.sampled_from("abc"), max_size=6)
+
+
+@given(letters, letters)
+def test_strict_means_the_same_list_and_any_order_the_same_calls(expected: list[str], actual: list[str]) -> None:
+    def agrees(match: Any) -> bool:
+        tools = RecordedTools(recorded(*map(_named, expected)), match, map(_named, actual))
+        return not tools.mismatch and not tools.missing
+
+    assert agrees("strict") == (expected == actual)
+    assert agrees("any_order") == (sorted(expected) == sorted(actual))
+
+
+def _named(name: str) -> ToolCall:
+    return ToolCall(tool=name)
+
+
+def test_a_recording_of_the_suites_folder(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": [{"tool": "x"}]}]}))
+    assert [call.tool for call in recording_of(Replay(transcript="a.json"), tmp_path).tool_calls] == ["x"]
+    with pytest.raises(MeasurementError, match=r"no recorded transcript b\.json"):
+        recording_of(Replay(transcript="b.json"), tmp_path)

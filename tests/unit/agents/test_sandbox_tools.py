@@ -1,0 +1,282 @@
+"""A task's tools, run in real sandboxes."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import a_task
+from tests.upstream import ScriptedUpstream
+
+from passgate.tasks.agents.outcome import ToolOutcome
+from passgate.tasks.agents.sandbox_tools import AT_ONCE, MAX_RESULT_CHARACTERS, MAX_VARIABLE_BYTES, SandboxTools
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.task import Tool
+
+ADD = """
+import json as _json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Sum:
+    value: int
+
+
+def add(a, b=1):
+    print("adding", a, b)
+    return {"sum": Sum(a + b).value, "text": "ö"}
+
+
+async def later(seconds):
+    import asyncio
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+def write(name, text):
+    Path(name).write_text(text)
+
+
+def fails():
+    raise ValueError("no such order")
+
+
+def where():
+    return [__file__, Path.cwd().name, Path("/dev/stdin").exists()]
+
+
+def odd():
+    return {Path("a"): 1} if False else Path("a")
+
+
+def leaves():
+    raise SystemExit(3)
+
+
+def long():
+    return "x" * 2_000_000
+"""
+
+
+@pytest.fixture
+def call(sandbox_of, suites: Path):
+    """One call of a tool in a sandbox of its own."""
+    (suites / "tools.py").write_text(ADD)
+
+    async def _call(tool: Tool, arguments: dict[str, Any], *more: dict[str, Any]) -> Any:
+        async with sandbox_of(a_task()) as sandbox:
+            tools = SandboxTools([tool], sandbox, suites)
+            outcomes = [await tools.call(tool.name, given) for given in (arguments, *more)]
+            return outcomes if more else outcomes[0]
+
+    return _call
+
+
+def command(text: str, **changes: Any) -> Tool:
+    return Tool(name="tool", description="A tool.", command=text, **changes)
+
+
+def function(name: str, **changes: Any) -> Tool:
+    return Tool(name="tool", description="A tool.", function=f"tools.py:{name}", **changes)
+
+
+async def test_a_command_gets_its_arguments_on_standard_input(call) -> None:
+    assert await call(command("cat"), {"a": "Größe", "b": [1, None]}) == ToolOutcome({"a": "Größe", "b": [1, None]})
+
+
+async def test_a_command_gets_its_arguments_in_a_variable(call) -> None:
+    assert await call(command('printf %s "$PASSGATE_TOOL_ARGUMENTS"'), {"a": "b c"}) == ToolOutcome({"a": "b c"})
+
+
+async def test_long_arguments_are_on_standard_input_only(call) -> None:
+    arguments = {"a": "x" * MAX_VARIABLE_BYTES}
+    counted = command('wc -c; printf "%s" "${PASSGATE_TOOL_ARGUMENTS-none}"')
+    assert (await call(counted, arguments)).result.split() == [str(len(json.dumps(arguments))), "none"]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("echo hello", "hello\n"),
+        ("echo '[1, 2]'", [1, 2]),
+        ("echo 3; echo 4 >&2", 3),
+        ("true", ""),
+        ("echo NaN", "NaN\n"),
+        ("printf '\"\\\\ud800\"'", '"\\ud800"'),
+        ("printf '\\377'", "\ufffd"),
+    ],
+)
+async def test_what_a_command_prints_is_its_result(call, text: str, result: Any) -> None:
+    assert await call(command(text), {}) == ToolOutcome(result)
+
+
+async def test_commands_work_in_the_workspace(call) -> None:
+    tool = command("cat notes 2>/dev/null; echo line >> notes; basename $PWD")
+    first, second = await call(tool, {}, {})
+    assert (first.result, second.result) == ("workspace\n", "line\nworkspace\n")
+
+
+async def test_a_command_that_fails_is_an_error_with_the_end_of_what_it_said(call) -> None:
+    outcome = await call(command("echo out; yes | head -c 5000 >&2; echo why >&2; exit 4"), {})
+    assert outcome.is_error is True
+    assert outcome.result.startswith("exit code 4. ")
+    assert outcome.result.endswith("why")
+    assert len(outcome.result) < 2100
+
+
+@pytest.mark.parametrize("tool", [command("echo begun >&2; sleep 60"), function("later")])
+async def test_a_tool_that_takes_too_long_is_an_error(call, tool: Tool) -> None:
+    started = time.monotonic()
+    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.5}), {} if tool.command else {"seconds": 60})
+    assert outcome.is_error is True
+    assert outcome.result.startswith("stopped after 0.5 s.")
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("tool", [command("yes x | head -c 600000"), function("long")])
+async def test_a_result_that_is_too_long_is_an_error(call, tool: Tool) -> None:
+    assert await call(tool, {}) == ToolOutcome(f"the result has more than {MAX_RESULT_CHARACTERS} characters", True)
+
+
+async def test_a_tool_that_prints_for_ever_is_ended(call) -> None:
+    outcome = await call(command("yes"), {})
+    assert outcome == ToolOutcome("stopped because it printed too much", is_error=True)
+
+
+async def test_a_function_is_called_with_its_arguments_by_name(call) -> None:
+    first, second = await call(function("add"), {"a": 2}, {"a": 2, "b": 3})
+    assert first == ToolOutcome({"sum": 3, "text": "ö"})
+    assert second.result["sum"] == 5
+
+
+async def test_an_async_function_is_awaited(call) -> None:
+    assert await call(function("later"), {"seconds": 0}) == ToolOutcome("done")
+
+
+async def test_a_function_works_in_the_workspace(call) -> None:
+    assert await call(function("where"), {}) == ToolOutcome(["tools.py", "workspace", True])
+    assert await call(function("write"), {"name": "a", "text": "b"}) == ToolOutcome(None)
+
+
+async def test_what_is_no_json_is_its_text(call) -> None:
+    assert await call(function("odd"), {}) == ToolOutcome("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("fails", {}, "ValueError: no such order"),
+        ("leaves", {}, "exit code 3."),
+        ("add", {"c": 1}, "unexpected keyword argument 'c'"),
+    ],
+)
+async def test_a_function_that_fails_is_an_error(call, name: str, arguments: dict[str, Any], said: str) -> None:
+    outcome = await call(function(name), arguments)
+    assert outcome.is_error is True
+    assert said in outcome.result
+
+
+async def test_what_the_agent_leaves_in_the_workspace_is_not_imported(sandbox_of, suites: Path) -> None:
+    (suites / "tools.py").write_text(ADD)
+    async with sandbox_of(a_task()) as sandbox:
+        (sandbox.workspace / "json.py").write_text("raise RuntimeError('taken over')")
+        (sandbox.workspace / "dataclasses.py").write_text("raise RuntimeError('taken over')")
+        tools = SandboxTools([function("add")], sandbox, suites)
+        assert (await tools.call("tool", {"a": 1})).is_error is False
+
+
+async def test_the_file_of_a_function_is_not_in_the_agents_reach(sandbox_of, suites: Path) -> None:
+    (suites / "tools.py").write_text(ADD)
+    async with sandbox_of(a_task()) as sandbox:
+        await SandboxTools([function("add")], sandbox, suites).call("tool", {"a": 1})
+        assert [*sandbox.workspace.iterdir(), *sandbox.scratch.iterdir()] == []
+
+
+async def test_a_file_that_is_gone_cannot_be_measured(sandbox_of, suites: Path) -> None:
+    async with sandbox_of(a_task()) as sandbox:
+        with pytest.raises(MeasurementError, match="the file of the tool tool cannot be read"):
+            await SandboxTools([function("add")], sandbox, suites).call("tool", {})
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "maximum": 9}, "text": {"type": "string"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "'n' is a required property"),
+        ({"n": "1"}, "$.n: '1' is not of type 'integer'"),
+        ({"n": 10, "m": 1}, "$.n: 10 is greater than the maximum of 9"),
+        ({"n": 10, "m": 1}, "'m' was unexpected"),
+        ({"n": "x" * 5000}, "is not of type 'integer'"),
+        ({"unparsed": "{broken"}, "they are not a JSON object: {broken"),
+    ],
+)
+async def test_arguments_that_do_not_fit_never_reach_the_tool(call, arguments: dict[str, Any], said: str) -> None:
+    first, second = await call(command("cat notes; touch notes", parameters=PARAMETERS), arguments, {"n": 1})
+    assert first.is_error is True
+    assert said in first.result.replace("…", "is not of type 'integer'")
+    assert len(first.result) < 2000
+    assert second.result == "", "the tool was not run before"
+
+
+async def test_parameters_that_refer_to_what_is_not_there_cannot_be_measured(call, upstream: ScriptedUpstream) -> None:
+    parameters = {"type": "object", "properties": {"a": {"$ref": f"{upstream.url}/v1/models"}}}
+    with pytest.raises(MeasurementError, match="the parameters of the tool tool"):
+        await call(command("cat", parameters=parameters), {"a": 1})
+    assert upstream.requests == [], "nothing is fetched"
+
+
+async def test_an_unknown_tool_is_an_error(sandbox_of, suites: Path) -> None:
+    async with sandbox_of(a_task()) as sandbox:
+        outcome = await SandboxTools([command("cat")], sandbox, suites).call("tol", {})
+        assert outcome == ToolOutcome("there is no tool 'tol'; there are: tool", is_error=True)
+        assert (await SandboxTools([], sandbox, suites).call("a", {})).result.endswith("there are: none")
+
+
+async def test_calls_run_side_by_side_but_not_without_limit(sandbox_of, suites: Path) -> None:
+    """Each call waits until as many have begun as may run at once, and sees how many run beside it."""
+    waits = command(
+        "touch $$.$(date +%N).begun; ls *.begun | wc -l > /dev/null; "
+        f"while [ $(ls *.begun | wc -l) -lt {AT_ONCE} ]; do sleep 0.02; done; ls *.begun | wc -l"
+    )
+    async with sandbox_of(a_task()) as sandbox:
+        tools = SandboxTools([waits], sandbox.for_the_agent, suites)
+        outcomes = await asyncio.gather(*(tools.call("tool", {}) for _ in range(AT_ONCE)))
+        assert [outcome.result for outcome in outcomes] == [AT_ONCE] * AT_ONCE
+        sleeps = SandboxTools([command("sleep 0.4")], sandbox.for_the_agent, suites)
+        started = time.monotonic()
+        await asyncio.gather(*(sleeps.call("tool", {}) for _ in range(AT_ONCE + 1)))
+        assert time.monotonic() - started >= 0.8
+
+
+async def test_a_call_that_is_called_off_ends_the_tool(sandbox_of, suites: Path) -> None:
+    async with sandbox_of(a_task()) as sandbox:
+        tools = SandboxTools([command("touch begun; sleep 1; touch ended")], sandbox, suites)
+        calling = asyncio.create_task(tools.call("tool", {}))
+        while not (sandbox.workspace / "begun").exists():
+            await asyncio.sleep(0.02)
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await calling
+        await asyncio.sleep(1.2)
+        assert not (sandbox.workspace / "ended").exists()
+
+
+@pytest.mark.parametrize("network", [False, True])
+async def test_tools_have_the_network_of_the_sandbox(
+    needs_bubblewrap: None, sandbox_of, suites: Path, port: int, network: bool
+) -> None:
+    reach = f"python -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)'"
+    async with sandbox_of(a_task(network=network)) as sandbox:
+        outcome = await SandboxTools([command(reach)], sandbox, suites).call("tool", {})
+    assert outcome.is_error is not network

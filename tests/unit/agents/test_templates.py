@@ -1,0 +1,39 @@
+"""Placeholders in JSON values; how agents' requests use them is in test_http.py."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.agents.templates import check_template, filled
+
+texts = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(documents)
+def test_a_template_without_placeholders_is_itself(template: Any) -> None:
+    check_template(template, "request")
+    assert filled(template, {}) == template
+
+
+@given(documents)
+def test_one_placeholder_is_its_value(value: Any) -> None:
+    assert filled({"a": ["{{ inputs }}"]}, {"inputs": value}) == {"a": [value]}
+
+
+@given(documents, texts, texts)
+def test_within_a_text_a_value_is_its_json_and_a_text_is_itself(value: Any, before: str, after: str) -> None:
+    whole = filled(f"{before}x{{{{inputs}}}}{after}", {"inputs": value})
+    inner = whole.removeprefix(f"{before}x").removesuffix(after) if after else whole.removeprefix(f"{before}x")
+    assert inner == value if isinstance(value, str) else json.loads(inner) == value
+
+
+@given(st.text())
+def test_values_are_not_taken_for_templates(value: str) -> None:
+    assert filled("{{ prompt }} and {{ prompt }}", {"prompt": value}) == f"{value} and {value}"

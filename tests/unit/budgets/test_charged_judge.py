@@ -1,0 +1,58 @@
+"""A judge that costs money."""
+
+import pytest
+
+from passgate.tasks.budgets.charged_judge import ChargedJudge
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.model.judge import JudgeMessage, JudgeReply, JudgeRequest
+from passgate.tasks.model.price import Price
+from passgate.tasks.model.transcript import Usage
+
+REQUEST = JudgeRequest(messages=(JudgeMessage(role="user", content="?"),), fingerprint="f")
+CENT = Price(input=100, output=0)
+
+
+class Oracle:
+    name = "a model"
+    votes = 3
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        return JudgeReply(text="yes", usage=Usage(tokens_in=100, tokens_out=5))
+
+    async def close(self) -> None:
+        pass
+
+
+class Dead(Oracle):
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        raise MeasurementError("down")
+
+
+async def test_every_answer_is_paid_for() -> None:
+    purse = Purse(1.0)
+    judge = ChargedJudge(Oracle(), CENT, purse)
+    reply = await judge.reply(REQUEST)
+    assert (judge.name, judge.votes, reply.text) == ("a model", 3, "yes")
+    assert reply.usage == Usage(tokens_in=100, tokens_out=5, cost_usd=0.01)
+    assert purse.spent == pytest.approx(0.01)
+
+
+async def test_without_money_nobody_is_asked() -> None:
+    judge = ChargedJudge(Oracle(), CENT, Purse(0.01))
+    await judge.reply(REQUEST)
+    with pytest.raises(CostCapError, match=r"\$0\.01"):
+        await judge.reply(REQUEST)
+
+
+async def test_an_answer_that_did_not_come_costs_nothing() -> None:
+    purse = Purse(1.0)
+    with pytest.raises(MeasurementError, match="down"):
+        await ChargedJudge(Dead(), CENT, purse).reply(REQUEST)
+    assert purse.spent == 0.0
+    assert purse.reserve(1.0) is not None
+
+
+async def test_an_unknown_price_leaves_the_cost_unknown() -> None:
+    reply = await ChargedJudge(Oracle(), None, Purse()).reply(REQUEST)
+    assert reply.usage.cost_usd is None

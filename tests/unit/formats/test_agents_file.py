@@ -1,0 +1,172 @@
+"""agents.yaml, right and wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.formats.agents_file import looks_like_a_form, read_agents
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, HttpOptions, Upstreams
+
+KINDS = [str(kind) for kind in AgentKind]
+
+
+def parse(text: str) -> AgentSpec:
+    """As `--agent` is parsed, as far as this file needs it."""
+    kind, _, target = text.partition(":")
+    if kind not in KINDS:
+        raise UsageError(f"unknown agent {text!r}")
+    return AgentSpec(kind=AgentKind(kind), target=target)
+
+
+def read(tmp_path: Path, text: str) -> dict[str, AgentSpec] | list[str]:
+    file = tmp_path / "agents.yaml"
+    file.write_text(text, encoding="utf-8")
+    answer = read_agents(file, "agents.yaml", parse)
+    if isinstance(answer, dict):
+        return answer
+    return [str(problem).removeprefix("agents.yaml:") for problem in answer]
+
+
+def test_an_agent_is_what_its_text_says_with_its_settings_and_its_name(tmp_path: Path) -> None:
+    agents = read(
+        tmp_path,
+        """\
+version: 1
+agents:
+  claude:
+    agent: cli:my-agent {prompt}
+    model: claude-sonnet-5
+    upstreams:
+      openai: {base_url: "http://127.0.0.1:8080/v1"}
+      anthropic: {base_url: "https://proxy.example.com", api_key_variable: PROXY_KEY}
+    variables: {URL: "{anthropic_base_url}/v1", MODEL: "{model}", KEY: "{api_key}", BRACES: '{"a": 1}'}
+    timeout_seconds: 60
+    files_format: --file {path}
+  service:
+    agent: http:https://agent.example.com/ask
+    http: {request: {question: "{{ prompt }}"}, output: answer.text}
+  plain: {agent: "openai:gpt-5", completion: {system: Be brief., parameters: {temperature: 0.2}}}
+""",
+    )
+    assert isinstance(agents, dict)
+    assert list(agents) == ["claude", "service", "plain"]
+    claude = agents["claude"]
+    assert (str(claude), claude.kind, claude.target) == ("claude", AgentKind.CLI, "my-agent {prompt}")
+    assert claude.upstreams == Upstreams(
+        openai=Endpoint(base_url="http://127.0.0.1:8080/v1"),
+        anthropic=Endpoint(base_url="https://proxy.example.com", api_key_variable="PROXY_KEY"),
+    )
+    assert (claude.model, claude.timeout_seconds, claude.files_format) == ("claude-sonnet-5", 60, "--file {path}")
+    assert agents["service"].http == HttpOptions(request={"question": "{{ prompt }}"}, output="answer.text")
+    assert agents["plain"].completion.parameters == {"temperature": 0.2}
+
+
+def test_settings_that_are_not_given_are_those_of_the_form(tmp_path: Path) -> None:
+    agents = read(tmp_path, "agents: {mine: {agent: 'cli:x'}}")
+    assert agents == {"mine": AgentSpec(kind=AgentKind.CLI, target="x", name="mine")}
+
+
+def test_a_file_may_name_nobody(tmp_path: Path) -> None:
+    assert read(tmp_path, "agents: {}") == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["1:1: expected a mapping, not null"]),
+        ("version: 1", ["1:1: the key 'agents' is missing"]),
+        ("agents: {a: {}}", ["1:13: agents.a: the key 'agent' is missing"]),
+        (
+            "agents: {a: {agent: 'cli:x', modl: m}}",
+            ["1:30: agents.a.modl: unknown key; did you mean 'model'?"],
+        ),
+        ("agents: {a: 'cli:x'}", ['1:13: agents.a: expected a mapping, not "cli:x"']),
+        ("agents: {a: {agent: shell:x}}", ["1:21: agents.a.agent: unknown agent 'shell:x'"]),
+        (
+            "agents: {a: {agent: oracle:wrong}}",
+            ["1:21: agents.a.agent: oracle has no settings and needs no name: write `--agent oracle:wrong`"],
+        ),
+        (
+            "agents: {'cli:a': {agent: 'cli:x'}}",
+            ["1:10: agents.cli:a: not a name: `--agent` takes texts with a colon, and nop, oracle, replay, for agents"],
+        ),
+        ("agents: {oracle: {agent: 'cli:x'}}", ["1:10: agents.oracle: not a name: `--agent` takes texts with a colon"]),
+        ("agents: {' a': {agent: 'cli:x'}}", ["1:10: agents. a: a name is a text that can be seen, without spaces"]),
+        ('agents: {"a\\e[2J": {agent: "cli:x"}}', ["1:10: agents.a\x1b[2J: a name is a text that can be seen"]),
+        (f"agents: {{{'a' * 101}: {{agent: 'cli:x'}}}}", [f"1:10: agents.{'a' * 101}: a name has at most 100 chara"]),
+        (
+            "agents: {a: {agent: 'cli:x', http: {output: text}}}",
+            ["1:36: agents.a.http: means nothing to an agent of kind cli; it is for: http"],
+        ),
+        (
+            "agents: {a: {agent: 'openai:x', variables: {A: b}}}",
+            ["1:44: agents.a.variables: means nothing to an agent of kind openai; it is for: cli, python"],
+        ),
+        (
+            "agents: {a: {agent: 'replay:x', model: m, timeout_seconds: 5}}",
+            [
+                "1:40: agents.a.model: means nothing to an agent of kind replay; it is for: cli, http, openai, python",
+                "1:60: agents.a.timeout_seconds: means nothing to an agent of kind replay",
+            ],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', variables: {KEY: '{api_kei}'}}}",
+            ["1:47: agents.a.variables.KEY: unknown placeholder {api_kei}; did you mean 'api_key'?"],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', variables: {KEY: '{secret}'}}}",
+            ["1:47: agents.a.variables.KEY: unknown placeholder {secret}; known: anthropic_base_url, api_key, model, "],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', variables: {M: '{model}'}}}",
+            ["1:45: agents.a.variables.M: {model} needs a `model:` of this agent"],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', variables: {A-B: x}}}",
+            ["1:47: agents.a.variables.A-B: not a name of an environment variable"],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', upstreams: {openai: {base_url: 127.0.0.1:80}}}}",
+            ["1:61: agents.a.upstreams.openai.base_url: not an address as in https://host/v1"],
+        ),
+        (
+            "agents: {a: {agent: 'cli:x', upstreams: {openia: {}}}}",
+            ["1:42: agents.a.upstreams.openia: unknown key; did you mean 'openai'?"],
+        ),
+        ("agents: {a: {agent: 'cli:x', timeout_seconds: 0}}", ["1:47: agents.a.timeout_seconds: must be more than 0"]),
+    ],
+)
+def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
+    answer = read(tmp_path, text)
+    assert isinstance(answer, list)
+    for problem, beginning in zip(answer, expected, strict=True):
+        assert problem.startswith(beginning)
+
+
+def test_the_problems_of_all_agents_come_together(tmp_path: Path) -> None:
+    answer = read(tmp_path, "agents:\n  nop: {agent: 'cli:x'}\n  b: {agent: y}\n  c: {agent: 'nop:', model: m}\n")
+    assert isinstance(answer, list)
+    assert [problem.split(":")[0] for problem in answer] == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize("address", ["https://user:sk-123456@host/v1", "ftp://host", "https://", "http://[::1", "host"])
+def test_an_address_that_is_none_is_not_repeated(tmp_path: Path, address: str) -> None:
+    text = f"agents: {{a: {{agent: 'cli:x', upstreams: {{anthropic: {{base_url: '{address}'}}}}}}}}"
+    (problem,) = read(tmp_path, text)
+    assert "not an address as in https://host/v1" in problem
+    assert "sk-123456" not in problem
+
+
+def test_a_key_in_place_of_its_variable_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    text = "agents: {a: {agent: 'cli:x', upstreams: {openai: {api_key_variable: sk-123456}}}}"
+    (problem,) = read(tmp_path, text)
+    assert "api_key_variable: not the name of an environment variable" in problem
+    assert "sk-123456" not in problem
+
+
+@pytest.mark.parametrize(
+    ("text", "is_form"), [("oracle", True), ("nop", True), ("replay", True), ("cli:x", True), ("claude", False)]
+)
+def test_names_and_forms_cannot_be_mistaken_for_each_other(text: str, is_form: bool) -> None:
+    assert looks_like_a_form(text) is is_form

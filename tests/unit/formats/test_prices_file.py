@@ -1,0 +1,157 @@
+"""prices.yaml, right and wrong, and the prices that are shipped."""
+
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.formats.prices_file import read_prices
+from passgate.tasks.model.price import LongPrompt, Price, PriceTable
+
+
+def read(tmp_path: Path, text: str) -> PriceTable | list[str]:
+    file = tmp_path / "prices.yaml"
+    file.write_text(text, encoding="utf-8")
+    answer = read_prices(file, "prices.yaml")
+    if isinstance(answer, PriceTable):
+        return answer
+    return [str(problem).removeprefix("prices.yaml:") for problem in answer]
+
+
+@pytest.fixture(scope="module")
+def shipped() -> PriceTable:
+    with as_file(files("passgate").joinpath("tasks", "budgets", "prices.yaml")) as file:
+        answer = read_prices(file, "prices.yaml")
+    assert isinstance(answer, PriceTable), answer
+    return answer
+
+
+def test_prices_are_read_in_their_order(tmp_path: Path) -> None:
+    table = read(
+        tmp_path,
+        """\
+version: 1
+models:
+  my-model: &mine {input: 0.5, output: 1, cached_input: 0.1, cache_write: 0.6}
+  my-model-20*: *mine
+  "*": {input: 0, output: 0, long_prompt: {above: 10, input: 1, output: 2}}
+""",
+    )
+    assert isinstance(table, PriceTable)
+    mine = Price(input=0.5, output=1, cached_input=0.1, cache_write=0.6)
+    assert list(table.models) == ["my-model", "my-model-20*", "*"]
+    assert table.models["my-model-20*"] == mine
+    assert table.models["*"].long_prompt == LongPrompt(above=10, input=1, output=2)
+
+
+def test_a_file_may_name_no_model(tmp_path: Path) -> None:
+    assert read(tmp_path, "version: 1\n") == PriceTable()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["1:1: expected a mapping, not null"]),
+        ("models: {a: {input: 1}}", ["1:13: models.a: the key 'output' is missing"]),
+        ("models: {a: {input: -1, output: 1}}", ["1:21: models.a.input: must be at least 0, not -1"]),
+        ("models: {a: {input: .inf, output: 1}}", ["1:21: models.a.input: not a finite number"]),
+        (
+            "models: {a: {input: 1, output: 1, cached_imput: 1}}",
+            ["1:35: models.a.cached_imput: unknown key; did you mean 'cached_input'?"],
+        ),
+        ("models: {a: 1}", ["1:13: models.a: expected a mapping, not 1"]),
+        ("model: {}", ["1:1: model: unknown key; did you mean 'models'?"]),
+        (
+            "models: {a: {input: 1, output: 1, long_prompt: {above: 0, input: 1, output: 1}}}",
+            ["1:56: models.a.long_prompt.above: must be at least 1, not 0"],
+        ),
+        (
+            "models: {' ': {input: 1, output: 1}}",
+            ["1:10: models. : a price needs the name of a model, or a pattern"],
+        ),
+        (
+            "models:\n  gpt-*: {input: 1, output: 1}\n  o3: {input: 1, output: 1}\n  gpt-5-*: {input: 1, output: 1}\n",
+            ["4:3: models.gpt-5-*: never used: 'gpt-*' stands before it and matches the same names"],
+        ),
+        ("models: {a: {input: 1, output: 1}, a: {input: 2, output: 1}}", ["1:36: models.a: the key stands here a se"]),
+        ("version: 2", ["1:10: version: must be at most 1, not 2"]),
+    ],
+)
+def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
+    answer = read(tmp_path, text)
+    assert isinstance(answer, list)
+    assert len(answer) == len(expected)
+    for problem, beginning in zip(answer, expected, strict=True):
+        assert problem.startswith(beginning)
+
+
+def test_a_pattern_that_others_may_only_resemble_is_no_problem(tmp_path: Path) -> None:
+    """`gpt-?` matches the text `gpt-*`, and not every name that the text stands for."""
+    text = (
+        "models: {'gpt-?': {input: 1, output: 1}, 'gpt-[45]*': {input: 1, output: 1}, 'gpt-*': {input: 1, output: 1}}"
+    )
+    assert isinstance(read(tmp_path, text), PriceTable)
+
+
+def an_example_of(pattern: str) -> str:
+    """A name that the pattern is there for."""
+    return pattern.replace("[0-9]", "7").replace("-20*", "-2026-01-31").replace("*", "")
+
+
+def test_every_shipped_pattern_can_be_reached(shipped: PriceTable) -> None:
+    for pattern, price in shipped.models.items():
+        assert shipped.price_of(an_example_of(pattern)) is price, pattern
+
+
+def test_shipped_prices_are_plausible(shipped: PriceTable) -> None:
+    assert len(shipped.models) > 100
+    for pattern, price in shipped.models.items():
+        assert 0 < price.input <= price.output <= 1000, pattern
+        assert price.cached_input is None or 0 < price.cached_input <= price.input, pattern
+        assert price.cache_write is None or price.input <= price.cache_write <= 2 * price.input, pattern
+        if price.long_prompt is not None:
+            assert price.long_prompt.input > price.input, pattern
+            assert price.long_prompt.above >= 100_000, pattern
+            assert (price.long_prompt.cached_input is None) == (price.cached_input is None), pattern
+
+
+@pytest.mark.parametrize(
+    ("model", "like"),
+    [
+        ("gpt-5-2025-08-07", "gpt-5"),
+        ("gpt-5-mini-2025-08-07", "gpt-5-mini"),
+        ("gpt-5-chat-latest", "gpt-5"),
+        ("gpt-5.1-2025-11-13", "gpt-5.1"),
+        ("gpt-4o-2024-08-06", "gpt-4o"),
+        ("claude-opus-5-5-20260901", "claude-opus-5-5"),
+        ("claude-opus-5-20260601", "claude-opus-5"),
+        ("gemini-3.5-flash-001", "gemini-3.5-flash"),
+    ],
+)
+def test_a_dated_release_costs_what_its_model_costs(shipped: PriceTable, model: str, like: str) -> None:
+    assert shipped.price_of(model) is not None
+    assert shipped.price_of(model) == shipped.models[like]
+
+
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        ("gpt-5-mini-2025-08-07", "gpt-5"),
+        ("gpt-5-nano", "gpt-5-mini"),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o"),
+        ("gemini-2.5-flash-lite", "gemini-2.5-flash"),
+        ("claude-haiku-5-5", "claude-haiku-4-5"),
+    ],
+)
+def test_a_small_model_never_gets_the_price_of_a_large_one(shipped: PriceTable, small: str, large: str) -> None:
+    cheap, dear = shipped.price_of(small), shipped.price_of(large)
+    assert cheap is not None
+    assert dear is not None
+    assert cheap.input < dear.input
+
+
+@pytest.mark.parametrize(
+    "model", ["", "gpt-5-ultra", "gpt-55", "claude", "claude-opus-6", "my-model", "gpt-5-mini-ft:x"]
+)
+def test_a_model_that_is_not_listed_has_no_price(shipped: PriceTable, model: str) -> None:
+    assert shipped.price_of(model) is None

@@ -1,0 +1,42 @@
+"""A scripted provider and calls of it that are patient for milliseconds only."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+from tests.upstream import ScriptedUpstream
+
+from passgate.tasks.providers.client import Upstream
+from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.patience import Patience
+
+QUICK = Patience(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
+"""The breaker never opens by it: a row of failures would have to last a minute."""
+OpenUpstream = Callable[..., Upstream]
+
+
+@pytest.fixture(autouse=True)
+def _no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedUpstream]:
+    with ScriptedUpstream() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[OpenUpstream]:
+    """Makes clients of an address, which are closed when the test is over."""
+    made: list[Upstream] = []
+
+    def _connect(url: str, *, key: str = "", silence: float = 5, patience: Patience = QUICK) -> Upstream:
+        upstream = Upstream(Target(url, key, "THE_KEY"), timeout_seconds=silence, patience=patience)
+        made.append(upstream)
+        return upstream
+
+    yield _connect
+    for upstream in made:
+        await upstream.close()

@@ -1,0 +1,111 @@
+import asyncio
+import re
+from dataclasses import dataclass
+
+import pytest
+
+from passgate.tasks.providers.breaker import Breaker
+from passgate.tasks.providers.patience import Patience
+
+PATIENCE = Patience(failures_until_open=3, failing_seconds=2, probe_every=5)
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> Breaker:
+    return Breaker(PATIENCE, clock)
+
+
+def opened(breaker: Breaker, clock: Clock) -> Breaker:
+    breaker.failed("it answered 500")
+    clock.now += 2
+    breaker.failed("it answered 500")
+    assert breaker.failed("it answered 502")
+    return breaker
+
+
+def test_it_opens_once_with_enough_failures_that_last_long_enough(breaker: Breaker, clock: Clock) -> None:
+    assert not any(breaker.failed("down") for _ in range(10))
+    clock.now += 1.9
+    assert not breaker.failed("down")
+    clock.now += 0.1
+    assert breaker.failed("down")
+    assert breaker.is_open
+    assert not breaker.failed("down")
+
+
+def test_two_failures_are_too_few_however_far_apart(breaker: Breaker, clock: Clock) -> None:
+    breaker.failed("down")
+    clock.now += 3600
+    assert not breaker.failed("down")
+    assert breaker.admits()
+
+
+def test_a_success_begins_the_count_again(breaker: Breaker, clock: Clock) -> None:
+    breaker.failed("down")
+    breaker.failed("down")
+    breaker.succeeded()
+    clock.now += 10
+    assert not breaker.failed("down")
+    assert not breaker.failed("down")
+    assert not breaker.failed("down")
+    clock.now += 2
+    assert breaker.failed("down")
+
+
+def test_silence_counts_as_failing(breaker: Breaker) -> None:
+    assert not breaker.failed("silent", silence=300)
+    assert not breaker.failed("silent", silence=300)
+    assert breaker.failed("silent", silence=300)
+
+
+def test_while_it_is_open_one_call_goes_through_now_and_then(breaker: Breaker, clock: Clock) -> None:
+    opened(breaker, clock)
+    assert not breaker.admits()
+    clock.now += 4.9
+    assert not breaker.admits()
+    clock.now += 0.1
+    assert [breaker.admits() for _ in range(3)] == [True, False, False]
+    assert not breaker.failed("still down")
+    clock.now += 5
+    assert [breaker.admits() for _ in range(3)] == [True, False, False]
+
+
+def test_the_first_success_closes_it(breaker: Breaker, clock: Clock) -> None:
+    opened(breaker, clock)
+    breaker.succeeded()
+    assert not breaker.is_open
+    assert all(breaker.admits() for _ in range(100))
+    assert not breaker.failed("down")
+
+
+def test_it_says_since_when_and_why_it_is_open(breaker: Breaker, clock: Clock) -> None:
+    assert re.fullmatch(
+        r"the circuit breaker is open: 3 failures in a row since \d\d:\d\d:\d\d UTC, "
+        r"the last one: it answered 502; one call tries again every 5 s",
+        opened(breaker, clock).reason,
+    )
+
+
+async def test_nobody_waits_on_when_it_opens(breaker: Breaker, clock: Clock) -> None:
+    waiting = [asyncio.create_task(breaker.opens_within(600)) for _ in range(3)]
+    await asyncio.sleep(0)
+    opened(breaker, clock)
+    assert await asyncio.wait_for(asyncio.gather(*waiting), 1) == [True] * 3
+    assert await asyncio.wait_for(breaker.opens_within(600), 1)
+
+
+async def test_a_wait_ends_by_itself_while_it_is_closed(breaker: Breaker) -> None:
+    assert not await breaker.opens_within(0.01)

@@ -1,0 +1,141 @@
+import asyncio
+import time
+
+import pytest
+
+from passgate.tasks.providers.concurrency import LEAST, MOST, START, Turns, Window
+
+
+def full(size: float) -> Turns:
+    """As many calls under way as the window holds."""
+    return Turns(Window(size), in_flight=int(size))
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def test_a_round_trip_of_successes_makes_a_used_window_larger_by_one() -> None:
+    window = Window(10)
+    for _ in range(10):
+        window.grow(in_flight=10)
+    assert window.size == pytest.approx(11, abs=0.1)
+
+
+def test_an_unused_window_stays_as_it_is() -> None:
+    window = Window(10)
+    window.grow(in_flight=4)
+    assert window.size == 10
+
+
+def test_a_window_has_its_bounds() -> None:
+    window = Window(MOST)
+    window.grow(in_flight=MOST)
+    assert window.size == MOST
+    window = Window(1.5)
+    window.shrink(1, window.epoch)
+    assert window.size == LEAST
+    assert Window().size == START
+
+
+def test_an_overload_halves_what_is_under_way() -> None:
+    window = Window(64)
+    window.shrink(in_flight=64, epoch=0)
+    assert window.size == 32
+    window.shrink(in_flight=8, epoch=1)
+    assert window.size == 4
+
+
+def test_calls_that_began_before_a_decrease_do_not_bring_another() -> None:
+    window = Window(64)
+    for _ in range(64):
+        window.shrink(in_flight=64, epoch=0)
+    assert (window.size, window.epoch) == (32, 1)
+
+
+async def test_turns_go_to_the_oldest_call_first() -> None:
+    turns, got = full(1), []
+
+    async def take(age: int) -> None:
+        assert await turns.enter(age)
+        got.append(age)
+
+    tasks = [asyncio.create_task(take(age)) for age in (5, 3, 9, 1)]
+    await settled()
+    assert got == []
+    for _ in tasks:
+        turns.leave()
+        await settled()
+    assert got == [1, 3, 5, 9]
+    assert turns.in_flight == 1
+
+
+async def test_a_newcomer_does_not_overtake_those_who_wait() -> None:
+    turns = full(1)
+    waiting = asyncio.create_task(turns.enter(1))
+    await settled()
+    turns.leave()
+    newcomer = asyncio.create_task(turns.enter(2))
+    await settled()
+    assert waiting.done()
+    assert not newcomer.done()
+    turns.leave()
+    assert await newcomer
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_a_cancelled_call_takes_no_turn_and_loses_none(at_once: bool) -> None:
+    turns = full(1)
+    waiting = asyncio.create_task(turns.enter(1))
+    await settled()
+    if at_once:  # The turn is given and the call is cancelled before it hears of it.
+        turns.leave()
+        waiting.cancel()
+    else:
+        waiting.cancel()
+        await settled()
+        turns.leave()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert turns.in_flight == 0
+    assert await asyncio.wait_for(turns.enter(2), 1)
+
+
+async def test_a_smaller_window_lets_nobody_in_until_enough_have_left() -> None:
+    turns = full(4)
+    turns.window.shrink(turns.in_flight, 0)
+    waiting = asyncio.create_task(turns.enter(1))
+    for left in (3, 2):
+        turns.leave()
+        await settled()
+        assert (turns.in_flight, waiting.done()) == (left, False)
+    turns.leave()
+    assert await waiting
+
+
+async def test_nobody_is_let_in_while_turns_are_held() -> None:
+    turns = Turns()
+    begun = time.monotonic()
+    turns.hold(0.1)
+    turns.hold(0.05)
+    assert await turns.enter(1)
+    assert time.monotonic() - begun >= 0.1
+    assert await asyncio.wait_for(turns.enter(2), 1)
+    turns.hold(0.05)
+    turns.hold(0.15)
+    begun = time.monotonic()
+    assert await turns.enter(3)
+    assert time.monotonic() - begun >= 0.15
+
+
+async def test_everyone_who_waits_can_be_sent_away() -> None:
+    turns = full(2)
+    turns.hold(600)
+    waiting = [asyncio.create_task(turns.enter(age)) for age in range(50)]
+    await settled()
+    turns.send_away()
+    assert await asyncio.gather(*waiting) == [False] * 50
+    turns.leave()
+    assert await asyncio.wait_for(turns.enter(51), 1)
+    assert turns.in_flight == 2

@@ -1,0 +1,45 @@
+import pytest
+
+from passgate.tasks.providers.headers import headers_back, headers_out, without_secrets
+
+FIXED = [(b"host", b"models.example")]
+
+
+def out(**passed: str) -> dict[bytes, bytes]:
+    named = {name.replace("_", "-"): value for name, value in passed.items()}
+    return dict(headers_out(FIXED, named, length=2, has_key=False))
+
+
+def test_a_body_has_its_length_and_is_json_unless_said_otherwise() -> None:
+    assert out() == {b"host": b"models.example", b"content-length": b"2", b"content-type": b"application/json"}
+    assert out(Content_Type="application/vnd.x+json")[b"content-type"] == b"application/vnd.x+json"
+    assert dict(headers_out(FIXED, {}, length=None, has_key=False)) == dict(FIXED)
+
+
+@pytest.mark.parametrize("value", ["a\r\nx-evil: 1", "a\x00b", "a\nb", "\N{SNOWMAN}"])
+def test_a_header_that_cannot_be_sent_is_left_out(value: str) -> None:
+    assert b"x-note" not in out(X_Note=value)
+
+
+def test_a_header_without_a_proper_name_is_left_out() -> None:
+    assert set(headers_out(FIXED, {"bad name": "1", "": "2", "naïve": "3"}, length=None, has_key=False)) == set(FIXED)
+
+
+def test_headers_of_an_answer_have_lower_case_names() -> None:
+    raw = [
+        (b"Content-Type", b"application/json"),
+        (b"X-Request-Id", b"r\xe9"),
+        (b"Vary", b"a"),
+        (b"vary", b"b"),
+        (b"Connection", b"close"),
+        (b"Content-Length", b"2"),
+        (b"Transfer-Encoding", b"chunked"),
+        (b"Set-Cookie", b"a=b"),
+    ]
+    assert headers_back(raw) == {"content-type": "application/json", "x-request-id": "ré", "vary": "a, b"}
+
+
+def test_every_key_that_was_sent_is_masked() -> None:
+    sent = [(b"authorization", b"Bearer sk-12345678"), (b"x-goog-api-key", b"AIza1234"), (b"accept", b"anything")]
+    text = "sk-12345678 and AIza1234 want anything"
+    assert without_secrets(text, sent) == "*** and *** want anything"

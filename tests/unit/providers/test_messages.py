@@ -1,0 +1,482 @@
+import copy
+import json
+from typing import Any
+
+import anthropic
+import pytest
+from tests.provider_streams import Canned, Json, canned, documents, event, named, passed, refusing
+
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.apis import ANTHROPIC_APIS
+from passgate.tasks.providers.exchange import Api, AskedCall, Said, ToolAnswer, UnreadableError
+
+API: Api = ANTHROPIC_APIS[0]
+MODEL = "claude-test-1"
+"""No real one: the client library warns of those that end."""
+CACHE = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
+READ = AskedCall("toolu_a", "read", {"path": "a"})
+DELETE = AskedCall("toolu_b", "delete", {"path": "b"})
+SEARCH = AskedCall("srvtoolu_c", "web_search", {"query": "weather NYC today"})
+
+
+def request(*messages: Json, **fields: Any) -> Json:
+    said = list(messages) or [{"role": "user", "content": "Hello"}]
+    return {"model": MODEL, "max_tokens": 1024, "messages": said, **fields}
+
+
+def tool_use(call_id: str, name: str, **given: Any) -> Json:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
+
+
+def server_tool_use(**given: Any) -> Json:
+    return {"type": "server_tool_use", "id": "srvtoolu_c", "name": "web_search", "input": given}
+
+
+def message(*blocks: Json, reason: str | None = "end_turn", **fields: Any) -> Json:
+    return {
+        "id": "msg_014p7gG3wDgGV9EUtLvnow3U",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": list(blocks),
+        "stop_reason": reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 472, **CACHE, "output_tokens": 89, "service_tier": "standard"},
+        **fields,
+    }
+
+
+SEARCH_RESULT = {
+    "type": "web_search_tool_result",
+    "tool_use_id": "srvtoolu_c",
+    "content": [{"type": "web_search_result", "title": "Weather", "url": "https://example.com", "page_age": None}],
+}
+START = {
+    "type": "message_start",
+    "message": message(reason=None, usage={"input_tokens": 472, **CACHE, "output_tokens": 2}),
+}
+PING = {"type": "ping"}
+STOP = {"type": "message_stop"}
+
+
+def block(index: int, content: Json, *deltas: Json) -> list[Json]:
+    """The events of one content block."""
+    return [
+        {"type": "content_block_start", "index": index, "content_block": content},
+        *[{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas],
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def text(index: int, *pieces: str) -> list[Json]:
+    return block(index, {"type": "text", "text": ""}, *[{"type": "text_delta", "text": piece} for piece in pieces])
+
+
+def call(index: int, content: Json, *pieces: str) -> list[Json]:
+    deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    return block(index, {**content, "input": {}}, *deltas)
+
+
+def end(reason: str, **usage: int | None) -> list[Json]:
+    delta = {"stop_reason": reason, "stop_sequence": None}
+    return [{"type": "message_delta", "delta": delta, "usage": {"output_tokens": 89, **usage}}, STOP]
+
+
+TEXT = [START, PING, *text(0, "Hello", " there"), *end("end_turn")]
+CALLS = [
+    START,
+    *text(0, "Okay."),
+    *call(1, tool_use("toolu_a", "read"), "", '{"path":', ' "a"}'),
+    *call(2, tool_use("toolu_b", "delete"), '{"path": "b"}'),
+    *text(3, "Then?"),
+    *end("tool_use"),
+]
+SEARCHED = [
+    START,
+    *text(0, "I search."),
+    *call(1, server_tool_use(), '{"query": "weather', ' NYC today"}'),
+    *block(2, SEARCH_RESULT),
+    *text(3, "Sunny."),
+    *end("end_turn"),
+]
+
+
+def client(server: Canned) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=server.url, api_key="any")
+
+
+def accumulated(stream: bytes) -> Any:
+    """The message that Anthropic's own client makes of a stream."""
+    messages: Any = [{"role": "user", "content": "Hello"}]
+    with (
+        canned(stream) as server,
+        client(server) as sdk,
+        sdk.messages.stream(model=MODEL, max_tokens=9, messages=messages) as events,
+    ):
+        return events.get_final_message()
+
+
+class TestRequest:
+    def test_the_whole_context_is_read(self) -> None:
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+        read = API.read_request(
+            request(
+                {"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
+                {"role": "assistant", "content": [{"type": "text", "text": "I look."}, tool_use("toolu_a", "read")]},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "toolu_a", "content": "nothing"},
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_b",
+                            "content": [{"type": "text", "text": "No."}, image],
+                            "is_error": True,
+                        },
+                        {"type": "tool_result", "tool_use_id": "toolu_c"},
+                    ],
+                },
+                {"role": "system", "content": "Hurry."},
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "d"}, {"type": "text", "text": "?"}],
+                },
+                system=[{"type": "text", "text": "Be"}, {"type": "text", "text": "short."}],
+                stream=True,
+            )
+        )
+        assert (read.model, read.stream, read.max_tokens_out, read.continues) == (MODEL, True, 1024, False)
+        assert read.said == (
+            Said("system", "Be\nshort."),
+            Said("user", "What is this?\n[image]"),
+            Said("system", "Hurry."),
+            Said("user", "?"),
+        )
+        assert read.answers == (
+            ToolAnswer("toolu_a", "nothing", False),
+            ToolAnswer("toolu_b", "No.\n[image]", True),
+            ToolAnswer("toolu_c", "", False),
+            ToolAnswer("d", "", False),
+        )
+
+    def test_results_of_the_providers_own_tools_are_read(self) -> None:
+        failed = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+        blocks = [SEARCH_RESULT, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_d", "content": failed}]
+        read = API.read_request(request({"role": "assistant", "content": blocks}))
+        assert read.answers == (
+            ToolAnswer("srvtoolu_c", SEARCH_RESULT["content"], False),
+            ToolAnswer("srvtoolu_d", failed, True),
+        )
+        assert read.said == ()
+
+    def test_what_is_counted_is_text_and_neither_files_nor_signatures(self) -> None:
+        thought = {"type": "thinking", "thinking": "Hm", "signature": "B" * 1000}
+        document = {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "A" * 1000},
+        }
+        bare = API.read_request(request()).characters
+        assert API.read_request(request({"role": "assistant", "content": [thought, document]})).characters < 100
+        tools = [{"name": "read", "description": "Reads.", "input_schema": {"type": ["object", "null"]}}]
+        assert API.read_request(request(tools=tools, system="Be short.")).characters >= bare + len(
+            "readReads.Be short."
+        )
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ({}, "messages: is null, not a list"),
+            (request({"role": "user", "content": {}}), r"messages\[0\].content: is an object, not a list"),
+            (request({"role": "user", "content": ["Hello", 7]}), r"messages\[0\].content\[1\]: is a number"),
+            (request({"role": "robot", "content": ""}), r"messages\[0\].role: 'robot' is none of the roles"),
+            (request({"role": ["user"]}), r"messages\[0\].role: is a list, not a text"),
+            (request({"role": "user", "content": [{"type": "tool_result"}]}), r"content\[0\].tool_use_id: is null"),
+            (
+                request({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}]}),
+                r"content\[0\].is_error: is a text",
+            ),
+            (request(system=7), "system: is a number"),
+            (request(max_tokens="9"), "max_tokens: is a text"),
+            (request(model=None, stream=1), "stream: is a number"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
+        with pytest.raises(UnreadableError, match=expected):
+            API.read_request(body)
+
+
+class TestPreparedRequest:
+    def test_nothing_to_change_changes_nothing(self) -> None:
+        body = request(stream=True)
+        assert API.prepared(body, model=None, max_tokens_out=None) is body
+        assert API.prepared(body, model=MODEL, max_tokens_out=1024) is body
+
+    def test_model_and_limit_are_set_in_a_copy(self) -> None:
+        body = request()
+        original = copy.deepcopy(body)
+        assert API.prepared(body, model="other", max_tokens_out=10) == {**original, "model": "other", "max_tokens": 10}
+        assert body == original
+
+    @pytest.mark.parametrize(
+        ("most", "thinking"),
+        [
+            (5000, {"type": "enabled", "budget_tokens": 4000, "display": "omitted"}),
+            (4000, {"type": "enabled", "budget_tokens": 3999, "display": "omitted"}),
+            (1025, {"type": "enabled", "budget_tokens": 1024, "display": "omitted"}),
+            (1024, {"type": "disabled"}),
+        ],
+    )
+    def test_thinking_keeps_within_a_lowered_limit(self, most: int, thinking: Json) -> None:
+        given = {"type": "enabled", "budget_tokens": 4000, "display": "omitted"}
+        sent = API.prepared(request(max_tokens=8000, thinking=given), model=None, max_tokens_out=most)
+        assert (sent["max_tokens"], sent["thinking"]) == (most, thinking)
+
+
+class TestReply:
+    def test_text_calls_usage_and_model_are_read(self) -> None:
+        blocks = [
+            {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+            {"type": "text", "text": "It is "},
+            server_tool_use(query="weather NYC today"),
+            SEARCH_RESULT,
+            {"type": "text", "text": "sunny.", "citations": []},
+            tool_use("toolu_a", "read", path="a"),
+        ]
+        reply = API.read_reply(message(*blocks, reason="tool_use"))
+        assert reply.text == "It is sunny."
+        assert reply.calls == (SEARCH, READ)
+        assert reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100, tokens_out=89)
+        assert reply.model == MODEL
+
+    def test_usage_that_is_not_said_is_not_known(self) -> None:
+        assert API.read_reply(message(usage=None)).usage == Usage()
+        assert API.read_reply(message(usage={"input_tokens": 3})).usage == Usage(tokens_in=3)
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ({}, "content: is null, not a list"),
+            (message("Hello"), r"content\[0\]: is a text, not an object"),  # type: ignore[arg-type]
+            (message({"type": "text", "text": 7}), r"content\[0\].text: is a number"),
+            (message({"type": "tool_use", "name": "a"}), r"content\[0\].id: is null"),
+            (message({"type": "tool_use", "id": "a"}), r"content\[0\].name: is null"),
+            (message(usage={"input_tokens": -3}), "usage.input_tokens: is a number"),
+            (message(model=[]), "model: is a list"),
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "says: Overloaded"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
+        with pytest.raises(UnreadableError, match=expected):
+            API.read_reply(body)
+
+
+class TestReplyWithoutCalls:
+    body = message(
+        {"type": "text", "text": "Well."},
+        server_tool_use(query="weather NYC today"),
+        SEARCH_RESULT,
+        tool_use("toolu_a", "read", path="a"),
+        tool_use("toolu_b", "delete", path="b"),
+        reason="tool_use",
+    )
+
+    def test_the_others_stay(self) -> None:
+        original = copy.deepcopy(self.body)
+        left = API.without_calls(self.body, {"toolu_b"})
+        assert self.body == original
+        assert left == {**original, "content": original["content"][:4]}
+
+    def test_a_call_that_was_run_goes_with_its_result(self) -> None:
+        left = API.without_calls(self.body, {"srvtoolu_c"})
+        assert [block["type"] for block in left["content"]] == ["text", "tool_use", "tool_use"]
+        assert left["stop_reason"] == "tool_use"
+
+    def test_without_any_left_for_the_agent_the_turn_is_over(self) -> None:
+        left = API.without_calls(self.body, {"toolu_a", "toolu_b"})
+        assert [block["type"] for block in left["content"]] == ["text", "server_tool_use", "web_search_tool_result"]
+        assert left["stop_reason"] == "end_turn"
+
+    def test_without_any_left_there_is_nothing_to_go_on_from(self) -> None:
+        paused = message(server_tool_use(query="?"), reason="pause_turn")
+        left = API.without_calls(paused, {"srvtoolu_c"})
+        assert (left["content"], left["stop_reason"]) == ([], "end_turn")
+
+    def test_it_is_the_same_object_when_no_call_is_meant(self) -> None:
+        assert API.without_calls(self.body, {"toolu_z", "msg"}) is self.body
+
+
+class TestStream:
+    def test_text_goes_on_at_once_byte_for_byte(self) -> None:
+        stream = API.stream({}, refusing())
+        begun, ended = [], []
+        for document in TEXT:
+            sent = event(document, document["type"])
+            assert stream.feed(sent) == sent
+            begun.append(stream.started)
+            ended.append(stream.ended)
+        assert begun == [False, False, True, True, True, True, True, True]
+        assert ended == [False] * 7 + [True]
+        assert (stream.reply.text, stream.reply.model) == ("Hello there", MODEL)
+        assert stream.reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100, tokens_out=89)
+        assert stream.characters == len("Hello there")
+
+    def test_what_was_written_is_not_known_before_the_end(self) -> None:
+        stream = API.stream({}, refusing())
+        stream.feed(named(TEXT[:4]))
+        assert stream.reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100)
+
+    def test_usage_at_the_end_is_of_the_whole_message(self) -> None:
+        ending = end("end_turn", input_tokens=500, cache_read_input_tokens=0, cache_creation_input_tokens=None)
+        _, stream = passed(API, named([*TEXT[:-2], *ending]), refusing())
+        assert stream.reply.usage == Usage(tokens_in=600, tokens_cached=0, tokens_cache_write=100, tokens_out=89)
+
+    def test_calls_are_held_back_until_their_block_stops_and_asked_about_once(self) -> None:
+        withheld = refusing()
+        stream = API.stream({}, withheld)
+        sent = [event(document, document["type"]) for document in CALLS]
+        got = [stream.feed(one) for one in sent]
+        assert b"".join(got) == b"".join(sent)
+        assert got[:4] == sent[:4]
+        assert got[4:8] == [b""] * 4
+        assert got[8] == b"".join(sent[4:9])
+        assert withheld.asked == [READ, DELETE]
+        assert stream.reply.calls == (READ, DELETE)
+        assert stream.reply.text == "Okay.Then?"
+
+    def test_reasoning_counts_as_written(self) -> None:
+        thinking = {"type": "thinking", "thinking": "", "signature": ""}
+        deltas = [
+            {"type": "thinking_delta", "thinking": "Hm"},
+            {"type": "signature_delta", "signature": "EqQBCgIYAhIM"},
+        ]
+        stream = API.stream({}, refusing())
+        assert stream.feed(named([START, *block(0, thinking, *deltas)]))
+        assert (stream.started, stream.reply.text, stream.characters) == (True, "", 2)
+
+    @pytest.mark.parametrize(("refused", "left"), [("delete", READ), ("read", DELETE)])
+    def test_the_blocks_that_are_left_are_counted_from_0(self, refused: str, left: AskedCall) -> None:
+        output, stream = passed(API, named(CALLS), refusing(refused))
+        final = accumulated(output)
+        assert [one.type for one in final.content] == ["text", "tool_use", "text"]
+        assert (final.content[1].id, final.content[1].input) == (left.call_id, left.arguments)
+        assert final.stop_reason == "tool_use"
+        assert stream.reply.calls == (READ, DELETE)
+
+    def test_without_any_call_left_the_turn_is_over(self) -> None:
+        output, _ = passed(API, named(CALLS), refusing("read", "delete"))
+        final = accumulated(output)
+        assert [one.text for one in final.content] == ["Okay.", "Then?"]
+        assert final.stop_reason == "end_turn"
+        assert final.usage.output_tokens == 89
+
+    def test_a_call_that_was_run_goes_with_its_result(self) -> None:
+        withheld = refusing("web_search")
+        output, _ = passed(API, named(SEARCHED), withheld)
+        assert withheld.asked == [SEARCH]
+        assert [one.text for one in accumulated(output).content] == ["I search.", "Sunny."]
+        assert passed(API, named(SEARCHED), refusing())[0] == named(SEARCHED)
+
+    def test_a_call_that_is_cut_short_by_the_limit_is_asked_about(self) -> None:
+        events = [START, *call(0, tool_use("toolu_b", "delete"), '{"pa')[:-1], *end("max_tokens")]
+        withheld = refusing("delete")
+        output, _ = passed(API, named(events), withheld)
+        assert withheld.asked == [AskedCall("toolu_b", "delete", {"unparsed": '{"pa'})]
+        assert documents(output) == [START, *end("max_tokens")]
+
+    def test_input_may_come_with_the_start_of_the_block(self) -> None:
+        withheld = refusing()
+        passed(API, named([START, *block(0, tool_use("toolu_a", "read", path="a")), *end("tool_use")]), withheld)
+        assert withheld.asked == [READ]
+
+    def test_a_name_that_is_only_that_of_the_event_is_understood(self) -> None:
+        bare = [{key: value for key, value in one.items() if key != "type"} for one in CALLS]
+        stream = b"".join(event(one, full["type"]) for one, full in zip(bare, CALLS, strict=True))
+        withheld = refusing("delete")
+        output, _ = passed(API, stream, withheld)
+        assert withheld.asked == [READ, DELETE]
+        assert b"delete" not in output
+
+    @pytest.mark.parametrize(
+        ("sent", "expected"),
+        [
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "says: Overloaded"),
+            ({"type": "error"}, "says: an error without a message"),
+            ({"type": "message_start"}, "message: is null"),
+            ({"type": "message_start", "message": {"usage": {"input_tokens": "3"}}}, "usage.input_tokens: is a text"),
+            ({"type": "content_block_start", "index": "0"}, "index: is a text"),
+            ({"type": "content_block_start", "index": 0}, "content_block: is null"),
+            ({"type": "content_block_delta", "index": 0, "delta": []}, "delta: is a list"),
+            ({"type": "content_block_delta", "index": 0, "delta": {"text": 7}}, "delta.text: is a number"),
+            ({"type": "message_delta", "delta": 7}, "delta: is a number"),
+            ({"type": "message_delta", "usage": {"output_tokens": 1.5}}, "usage.output_tokens: is a number"),
+        ],
+    )
+    def test_what_is_no_stream_of_this_api_is_unreadable(self, sent: Json, expected: str) -> None:
+        with pytest.raises(UnreadableError, match=expected):
+            API.stream({}, refusing()).feed(event(sent, sent["type"]))
+
+    def test_a_call_without_a_name_is_unreadable(self) -> None:
+        with pytest.raises(UnreadableError, match=r"content\[0\].name: is null"):
+            passed(API, named(block(0, {"type": "tool_use", "id": "a"})), refusing())
+
+
+class TestCut:
+    def test_a_text_ends_as_one_that_reached_its_limit(self) -> None:
+        stream = API.stream({}, refusing())
+        final = accumulated(stream.feed(named(TEXT[:4])) + stream.cut())
+        assert (final.content[0].text, final.stop_reason, final.usage.output_tokens) == ("Hello", "max_tokens", 2)
+
+    def test_a_call_that_is_not_whole_is_left_out(self) -> None:
+        withheld = refusing("read")
+        stream = API.stream({}, withheld)
+        output = stream.feed(named(CALLS[:10])) + stream.cut()
+        assert withheld.asked == [READ]
+        final = accumulated(output)
+        assert [one.type for one in final.content] == ["text"]
+        assert final.stop_reason == "max_tokens"
+        assert stream.reply.calls == (READ,)
+
+    def test_the_block_that_is_stopped_has_the_index_that_the_agent_knows(self) -> None:
+        stream = API.stream({}, refusing("read", "delete"))
+        output = stream.feed(named(CALLS[:-3])) + stream.cut()
+        assert [one["index"] for one in documents(output) if one["type"] == "content_block_stop"] == [0, 1]
+
+    def test_before_anything_has_come_it_is_an_empty_message(self) -> None:
+        final = accumulated(API.stream({"model": MODEL}, refusing()).cut())
+        assert (final.model, final.content, final.stop_reason) == (MODEL, [], "max_tokens")
+
+    def test_after_the_reason_to_stop_only_the_last_event_is_missing(self) -> None:
+        stream = API.stream({}, refusing())
+        stream.feed(named(TEXT[:-1]))
+        assert documents(stream.cut()) == [STOP]
+        stream.feed(named(TEXT[-1:]))
+        assert stream.cut() == b""
+
+
+class TestErrors:
+    @pytest.mark.parametrize(("status", "headers"), [(400, []), (403, []), (503, [("x-should-retry", "false")])])
+    def test_the_client_library_raises_them_at_once(self, status: int, headers: list[tuple[str, str]]) -> None:
+        body = json.dumps(API.error_body(status, "budget_exceeded", "max_steps is used up")).encode()
+        with canned(body, status=status, headers=headers) as server, client(server) as sdk:
+            with pytest.raises(anthropic.APIStatusError, match="max_steps is used up") as raised:
+                sdk.messages.create(model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "Hello"}])
+            assert raised.value.status_code == status
+            assert raised.value.body == API.error_body(status, "budget_exceeded", "max_steps is used up")
+            assert server.count == 1
+
+    @pytest.mark.parametrize(
+        ("status", "kind"),
+        [(400, "invalid_request_error"), (403, "permission_error"), (418, "invalid_request_error"), (503, "api_error")],
+    )
+    def test_their_type_is_that_of_the_status(self, status: int, kind: str) -> None:
+        error = API.error_body(status, "a_code", "why")["error"]
+        assert error == {"type": kind, "message": "why", "code": "a_code"}
+
+    def test_the_client_library_raises_them_in_a_stream(self) -> None:
+        body = named(TEXT[:3]) + API.error_event("provider_unavailable", "It broke off.")
+        with canned(body) as server, client(server) as sdk:
+            stream = sdk.messages.create(
+                model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "Hello"}], stream=True
+            )
+            with pytest.raises(anthropic.APIStatusError, match=r"It broke off\."):
+                list(stream)

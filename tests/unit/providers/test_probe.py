@@ -1,0 +1,76 @@
+"""Whether an endpoint is there, asked of real ones."""
+
+import socket
+import time
+
+import pytest
+from tests.answering import answering
+
+from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.probe import Probe, probe
+
+
+async def asked(url: str, key: str = "sk-123456", seconds: float = 5) -> Probe:
+    return await probe("openai", Target(f"{url}/v1", key, "KEY"), seconds=seconds)
+
+
+async def test_an_endpoint_that_answers() -> None:
+    with answering(200) as server:
+        answer = await asked(server.url)
+    assert (answer.status, answer.trouble, answer.asked) == (200, "", f"{server.url}/v1/models")
+    assert (answer.is_refused, answer.is_not_found) == (False, False)
+    ((path, headers),) = server.asked
+    assert path == "/v1/models"
+    assert headers["authorization"] == "Bearer sk-123456"
+
+
+async def test_anthropics_list_is_asked_for_as_anthropic_wants_it() -> None:
+    with answering(200) as server:
+        answer = await probe("anthropic", Target(server.url, "sk-123456", "KEY", "x-api-key"), seconds=5)
+    assert answer.status == 200
+    ((path, headers),) = server.asked
+    assert path == "/v1/models"
+    assert headers["x-api-key"] == "sk-123456"
+    assert headers["anthropic-version"] == "2023-06-01"
+
+
+@pytest.mark.parametrize(
+    ("status", "refused", "not_found"), [(401, True, False), (403, True, False), (404, False, True)]
+)
+async def test_an_endpoint_that_does_not_let_us_in(status: int, refused: bool, not_found: bool) -> None:
+    with answering(status) as server:
+        answer = await asked(server.url)
+    assert (answer.status, answer.is_refused, answer.is_not_found) == (status, refused, not_found)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "content_type"),
+    [(500, b"{}", "application/json"), (200, b"<html>", "text/html"), (302, b"", "")],
+)
+async def test_an_endpoint_that_is_of_no_use_is_asked_once(status: int, body: bytes, content_type: str) -> None:
+    with answering(status, body, content_type) as server:
+        answer = await asked(server.url)
+    assert (answer.status, len(server.asked)) == (None, 1)
+    assert answer.asked in answer.trouble
+
+
+async def test_nobody_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        answer = await asked(f"http://127.0.0.1:{taken.getsockname()[1]}")
+    assert answer.status is None
+    assert "cannot be reached" in answer.trouble
+
+
+async def test_silence_is_not_waited_for() -> None:
+    begin = time.monotonic()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        answer = await asked(f"http://127.0.0.1:{silent.getsockname()[1]}", seconds=0.3)
+    assert answer.status is None
+    assert time.monotonic() - begin < 3
+
+
+async def test_a_key_is_not_in_what_is_told() -> None:
+    with answering(500, b'{"error": "bad key sk-123456"}') as server:
+        answer = await asked(server.url)
+    assert "sk-123456" not in repr(answer)

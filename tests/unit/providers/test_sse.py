@@ -1,0 +1,70 @@
+import pytest
+
+from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.sse import Event, EventParser, event_bytes
+
+
+def read(*pieces: bytes) -> list[Event]:
+    parser = EventParser()
+    return [event for piece in pieces for event in parser.feed(piece)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_every_kind_of_line_end_ends_lines_and_events(end: bytes) -> None:
+    lines = [b"event: greeting", b"data: a", b"data: b", b"", b"data: c", b"", b": last"]
+    first, second = read(end.join(lines))
+    assert first == Event(end.join(lines[:4]) + end, "greeting", b"a\nb")
+    assert second == Event(b"data: c" + end + end, None, b"c")
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_an_event_is_whole_with_the_last_byte_of_its_blank_line(end: bytes) -> None:
+    parser = EventParser()
+    stream = b"data: a" + end + end
+    assert [parser.feed(bytes([byte])) for byte in stream[:-1]] == [[]] * (len(stream) - 1)
+    assert parser.feed(stream[-1:]) == [Event(stream, None, b"a")]
+
+
+def test_a_line_end_that_is_cut_in_two_is_one() -> None:
+    assert [event.data for event in read(b"data: a\r", b"\ndata: b\r\n\r", b"\n")] == [b"a\nb"]
+
+
+def test_comments_and_empty_events_have_no_data() -> None:
+    events = read(b": keep-alive\n\n\n\nretry: 10\nid: 7\n\ndata\n\n")
+    assert [(event.name, event.data) for event in events] == [(None, None), (None, None), (None, None), (None, b"")]
+
+
+def test_only_one_space_after_the_colon_is_taken_off() -> None:
+    assert [event.data for event in read(b"data:  a \ndata:b\n\n")] == [b" a \nb"]
+
+
+def test_a_byte_order_mark_at_the_beginning_is_no_part_of_a_field() -> None:
+    assert read(b"\xef\xbb\xbfdata: a\n\ndata: b\n\n")[0].data == b"a"
+
+
+def test_what_is_read_is_all_that_came() -> None:
+    stream = b"\n: hello\r\n\r\ndata: a\r\rdata: b\n\n\n"
+    assert b"".join(event.raw for event in read(stream)) == b"\n: hello\r\n\r\ndata: a\r\rdata: b\n\n"
+
+
+def test_an_event_that_the_end_cuts_short_can_be_ended() -> None:
+    parser = EventParser()
+    assert parser.feed(b"data: a") == []
+    assert [event.data for event in parser.feed(b"\n\n")] == [b"a"]
+    assert parser.feed(b"\n\n") == [Event(b"\n\n", None, None)]
+
+
+def test_an_event_that_never_ends_is_not_collected_for_ever() -> None:
+    parser = EventParser(max_event_bytes=100)
+    for _ in range(10):
+        parser.feed(b"data: 678\n")
+    with pytest.raises(UnreadableError, match="larger than 100 bytes"):
+        parser.feed(b"d")
+
+
+def test_what_is_written_can_be_read() -> None:
+    document = {"text": "line\nline\r\u2028 half \ud83d"}
+    (event,) = read(event_bytes(document, "greeting"))
+    assert event.name == "greeting"
+    assert b"\\ud83d" in (event.data or b"")
+    assert read(event_bytes({}))[0] == Event(b"data: {}\n\n", None, b"{}")

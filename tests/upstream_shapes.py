@@ -1,0 +1,296 @@
+"""What the scripted provider says, in the shapes of the three model APIs, whole or as events."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+CREATED = 1_769_860_800
+
+
+@dataclass(frozen=True)
+class Says:
+    """One reply of the model, for every API. `calls` are tools with their arguments."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    tokens_in: int = 100
+    """All of them, those from and to the cache included."""
+    tokens_out: int = 20
+    cached: int = 0
+    """Of `tokens_in`, read from the cache."""
+    cache_write: int = 0
+    """Of `tokens_in`, written to the cache: said by the messages API only."""
+    says_usage: bool = True
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is said in answer to one request."""
+
+    says: Says
+    number: int
+    """Of the request, from 0: every id is made from it."""
+    request: Json
+
+    @property
+    def model(self) -> str:
+        return str(self.request.get("model", "scripted-model"))
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether a streamed chat completion is to end with what it used."""
+        return bool((self.request.get("stream_options") or {}).get("include_usage"))
+
+    @property
+    def calls(self) -> list[tuple[str, str, Mapping[str, Any]]]:
+        """Id, tool and arguments."""
+        return [(f"call_{self.number}_{position}", *call) for position, call in enumerate(self.says.calls)]
+
+
+def pieces_of(text: str) -> list[str]:
+    """A text as a model streams it, about a word at a time."""
+    return re.findall(r"\s*\S+|\s+$", text)
+
+
+def event(data: Json | str, name: str = "") -> bytes:
+    text = data if isinstance(data, str) else json.dumps(data)
+    return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
+
+
+def named_event(data: Json) -> bytes:
+    return event(data, data["type"])
+
+
+# Chat completions
+
+
+def chat_usage(says: Says) -> Json:
+    return {
+        "prompt_tokens": says.tokens_in,
+        "completion_tokens": says.tokens_out,
+        "total_tokens": says.tokens_in + says.tokens_out,
+        "prompt_tokens_details": {"cached_tokens": says.cached},
+    }
+
+
+def chat_calls(answer: Answer) -> list[Json]:
+    return [
+        {"id": call_id, "type": "function", "function": {"name": tool, "arguments": json.dumps(arguments)}}
+        for call_id, tool, arguments in answer.calls
+    ]
+
+
+def chat_body(answer: Answer) -> Json:
+    calls = chat_calls(answer)
+    message = {"role": "assistant", "content": answer.says.text or None, "refusal": None}
+    choice = {
+        "index": 0,
+        "message": message | ({"tool_calls": calls} if calls else {}),
+        "finish_reason": "tool_calls" if calls else "stop",
+        "logprobs": None,
+    }
+    body = {**_chat_head(answer, "chat.completion"), "choices": [choice]}
+    return body | ({"usage": chat_usage(answer.says)} if answer.says.says_usage else {})
+
+
+def chat_events(answer: Answer) -> Iterator[bytes]:
+    yield _chat_chunk(answer, {"role": "assistant", "content": ""})
+    for piece in pieces_of(answer.says.text):
+        yield _chat_chunk(answer, {"content": piece})
+    for position, call in enumerate(chat_calls(answer)):
+        function = call["function"]
+        begin = {"index": position, **call, "function": {**function, "arguments": ""}}
+        yield _chat_chunk(answer, {"tool_calls": [begin]})
+        for piece in pieces_of(function["arguments"]):
+            yield _chat_chunk(answer, {"tool_calls": [{"index": position, "function": {"arguments": piece}}]})
+    yield _chat_chunk(answer, {}, "tool_calls" if answer.calls else "stop")
+    if answer.wants_usage and answer.says.says_usage:
+        head = _chat_head(answer, "chat.completion.chunk")
+        yield event({**head, "choices": [], "usage": chat_usage(answer.says)})
+    yield event("[DONE]")
+
+
+def _chat_head(answer: Answer, kind: str) -> Json:
+    return {"id": f"chatcmpl-{answer.number}", "object": kind, "created": CREATED, "model": answer.model}
+
+
+def _chat_chunk(answer: Answer, delta: Json, finish_reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+    usage = {"usage": None} if answer.wants_usage else {}
+    return event({**_chat_head(answer, "chat.completion.chunk"), "choices": [choice], **usage})
+
+
+# Responses
+
+
+def response_items(answer: Answer) -> list[Json]:
+    text = {"type": "output_text", "text": answer.says.text, "annotations": []}
+    message = {
+        "type": "message",
+        "id": f"msg_{answer.number}",
+        "status": "completed",
+        "role": "assistant",
+        "content": [text],
+    }
+    calls = [
+        {
+            "type": "function_call",
+            "id": f"fc_{call_id}",
+            "call_id": call_id,
+            "name": tool,
+            "arguments": json.dumps(arguments),
+            "status": "completed",
+        }
+        for call_id, tool, arguments in answer.calls
+    ]
+    return [message, *calls] if answer.says.text or not calls else calls
+
+
+def response_body(answer: Answer, status: str = "completed") -> Json:
+    says = answer.says
+    usage = {
+        "input_tokens": says.tokens_in,
+        "input_tokens_details": {"cached_tokens": says.cached},
+        "output_tokens": says.tokens_out,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": says.tokens_in + says.tokens_out,
+    }
+    done = status == "completed"
+    return {
+        "id": f"resp_{answer.number}",
+        "object": "response",
+        "created_at": CREATED,
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": answer.request.get("instructions"),
+        "metadata": {},
+        "model": answer.model,
+        "output": response_items(answer) if done else [],
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": "auto",
+        "tools": answer.request.get("tools") or [],
+        "top_p": 1.0,
+        "usage": usage if done and says.says_usage else None,
+    }
+
+
+def response_events(answer: Answer) -> Iterator[bytes]:
+    begun = response_body(answer, "in_progress")
+    data: list[Json] = [{"type": f"response.{name}", "response": begun} for name in ("created", "in_progress")]
+    for index, item in enumerate(response_items(answer)):
+        is_call = item["type"] == "function_call"
+        data += _call_events(index, item) if is_call else _message_events(index, item)
+    data.append({"type": "response.completed", "response": response_body(answer)})
+    for number, one in enumerate(data):
+        yield named_event({**one, "sequence_number": number})
+
+
+def _message_events(index: int, item: Json) -> list[Json]:
+    where = {"item_id": item["id"], "output_index": index, "content_index": 0}
+    part = item["content"][0]
+    begun = {**item, "status": "in_progress", "content": []}
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": begun},
+        {"type": "response.content_part.added", **where, "part": {**part, "text": ""}},
+        *(
+            {"type": "response.output_text.delta", **where, "delta": piece, "logprobs": []}
+            for piece in pieces_of(part["text"])
+        ),
+        {"type": "response.output_text.done", **where, "text": part["text"], "logprobs": []},
+        {"type": "response.content_part.done", **where, "part": part},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def _call_events(index: int, item: Json) -> list[Json]:
+    where = {"item_id": item["id"], "output_index": index}
+    begun = {**item, "status": "in_progress", "arguments": ""}
+    kind = "response.function_call_arguments"
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": begun},
+        *({"type": f"{kind}.delta", **where, "delta": piece} for piece in pieces_of(item["arguments"])),
+        {"type": f"{kind}.done", **where, "name": item["name"], "arguments": item["arguments"]},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+# Anthropic's messages
+
+
+def message_usage(says: Says, tokens_out: int) -> Json:
+    return {
+        "input_tokens": says.tokens_in - says.cached - says.cache_write,
+        "cache_creation_input_tokens": says.cache_write,
+        "cache_read_input_tokens": says.cached,
+        "output_tokens": tokens_out,
+    }
+
+
+def message_blocks(answer: Answer) -> list[Json]:
+    text = [{"type": "text", "text": answer.says.text}] if answer.says.text else []
+    calls = [
+        {"type": "tool_use", "id": call_id, "name": tool, "input": dict(arguments)}
+        for call_id, tool, arguments in answer.calls
+    ]
+    return [*text, *calls]
+
+
+def message_body(answer: Answer) -> Json:
+    body = {
+        "id": f"msg_{answer.number}",
+        "type": "message",
+        "role": "assistant",
+        "model": answer.model,
+        "content": message_blocks(answer),
+        "stop_reason": "tool_use" if answer.calls else "end_turn",
+        "stop_sequence": None,
+    }
+    return body | ({"usage": message_usage(answer.says, answer.says.tokens_out)} if answer.says.says_usage else {})
+
+
+def message_events(answer: Answer) -> Iterator[bytes]:
+    says, whole = answer.says, message_body(answer)
+    begun = {**whole, "content": [], "stop_reason": None}
+    begun |= {"usage": message_usage(says, 1)} if says.says_usage else {}
+    yield named_event({"type": "message_start", "message": begun})
+    yield named_event({"type": "ping"})
+    for index, block in enumerate(whole["content"]):
+        yield from _block_events(index, block)
+    end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    usage = {"usage": {"output_tokens": says.tokens_out}} if says.says_usage else {}
+    yield named_event({"type": "message_delta", "delta": end, **usage})
+    yield named_event({"type": "message_stop"})
+
+
+def _block_events(index: int, block: Json) -> Iterator[bytes]:
+    is_text = block["type"] == "text"
+    begun = {**block, "text": ""} if is_text else {**block, "input": {}}
+    kind, key = ("text_delta", "text") if is_text else ("input_json_delta", "partial_json")
+    yield named_event({"type": "content_block_start", "index": index, "content_block": begun})
+    for piece in pieces_of(block["text"] if is_text else json.dumps(block["input"])):
+        yield named_event({"type": "content_block_delta", "index": index, "delta": {"type": kind, key: piece}})
+    yield named_event({"type": "content_block_stop", "index": index})
+
+
+MODELS: Json = {
+    "object": "list",
+    "data": [
+        {
+            "id": "scripted-model",
+            "object": "model",
+            "type": "model",
+            "display_name": "Scripted",
+            "created": CREATED,
+            "created_at": "2026-01-31T12:00:00Z",
+            "owned_by": "tests",
+        }
+    ],
+    "has_more": False,
+    "first_id": "scripted-model",
+    "last_id": "scripted-model",
+}
