@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from passgate.tasks.agents import make_agent
-from passgate.tasks.agents.conversation import converse
+from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.judge import judge_model, make_judge
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
@@ -221,6 +221,7 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
         "status": status,
         "reason": reason,
         "grades": grades,
+        "player_cost": _player_cost(transcript),
         "metrics": metrics,
         "model": ", ".join(sorted({step.model for step in transcript.steps if step.model})),
         "isolation": sandbox.isolation,
@@ -232,6 +233,12 @@ def _access(task: EvalTask, meter: Meter | None, seconds: float) -> AbstractCont
     if meter is None:
         return nullcontext(Unmetered())
     return meter.trial(task.budgets, forbidden_by(task), seconds=seconds)
+
+
+def _player_cost(transcript: Transcript) -> float | None:
+    costs = [said.usage.cost_usd for said in transcript.messages if said.role == "user"]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
 
 
 def _transient(status: TrialStatus, grades: Sequence[Grade]) -> bool:

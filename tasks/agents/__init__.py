@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.http import HttpAgent
+from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.agents.http.agent import HttpAgent
 from passgate.tasks.agents.interface import Agent
-from passgate.tasks.agents.openai import OpenAiAgent
+from passgate.tasks.agents.openai.agent import OpenAiAgent
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.agents.replay import ReplayAgent

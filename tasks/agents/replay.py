@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
-from passgate.tasks.agents.recorded_tools import RecordedTools, recording_of
+from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError

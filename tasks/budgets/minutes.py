@@ -141,6 +141,7 @@ def completed(seen: Transcript, reported: Transcript) -> Transcript:
         "detail": reported.detail,
         "printed": reported.printed,
     }
+    update["messages"] = _with_players_usage(seen.messages, reported.messages)
     made = [call for call in seen.tool_calls if not call.refused]
     if [_identity(call) for call in made] == [_identity(call) for call in reported.tool_calls]:
         calls = iter(reported.tool_calls)
@@ -148,9 +149,24 @@ def completed(seen: Transcript, reported: Transcript) -> Transcript:
             message.model_copy(
                 update={"tool_calls": tuple(call if call.refused else next(calls) for call in message.tool_calls)}
             )
-            for message in seen.messages
+            for message in update["messages"]
         )
     return seen.model_copy(update=update)
+
+
+def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages with what it took a model to play the user: the meter, which only stands before the agent's models,
+    does not know it.
+    """
+    played = [message for message in reported if message.role == "user" and message.usage != Usage()]
+    messages = []
+    for message in seen:
+        if played and message.role == "user" and message.content == played[0].content:
+            player = played.pop(0)
+            messages.append(message.model_copy(update={"usage": player.usage, "model": player.model}))
+        else:
+            messages.append(message)
+    return tuple(messages)
 
 
 def _sum(values: list[Any]) -> Any:

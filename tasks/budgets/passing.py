@@ -46,7 +46,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
     try:
         call = trial.begin(request, asked, is_step=False)
     except RefusalError as refusal:
-        return _error(403, refusal.code, str(refusal))
+        return _error(400, refusal.code, str(refusal))
     try:
         answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=trial.seconds_left)
     except UpstreamError as error:

@@ -50,7 +50,7 @@ async def relay(request: Request, route: Route) -> Response:
     try:
         call = route.trial.begin(asked, route.model or asked.model)
     except RefusalError as refusal:
-        return error_response(route.api, 403, refusal.code, str(refusal))
+        return error_response(route.api, 400, refusal.code, str(refusal))
     sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
     if sent is not body:
         content = as_json(sent)

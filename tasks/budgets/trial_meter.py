@@ -137,7 +137,7 @@ class Call:
         return refused
 
     def answered(self, reply: ModelReply) -> None:
-        """The model has answered, wholly or as far as it was let."""
+        """The model has answered."""
         if not self._trial.end(self):
             return
         usage = self._trial.ledger.settle(self.admission, reply.usage)
@@ -147,14 +147,17 @@ class Call:
             self._trial.minutes.use(usage)
 
     def cut(self, reply: ModelReply) -> None:
-        """A budget's limit was reached in the middle of a reply: at least so much was used."""
+        """A budget's limit was reached in the middle of a reply. What it used is known only from below, so that is what
+        counts and not what is written down.
+        """
+        if not self._trial.end(self):
+            return
         self._trial.ledger.cut_off(self.admission)
         known = reply.usage.tokens_in
-        least = Usage(
-            tokens_in=self.admission.least_tokens_in if known is None else known,
-            tokens_out=self.admission.max_tokens_out,
-        )
-        self.answered(_with_usage(reply, least))
+        least_in = self.admission.least_tokens_in if known is None else known
+        least = Usage(tokens_in=least_in, tokens_out=self.admission.max_tokens_out)
+        self._trial.ledger.settle(self.admission, least)
+        self._write_down(reply, reply.usage)
 
     def failed(self, error: MeasurementError | None) -> None:
         """There was no answer; with an error through no fault of the agent."""
@@ -181,10 +184,6 @@ class Call:
             first_token_at=self.first_token_at,
             refused=refused,
         )
-
-
-def _with_usage(reply: ModelReply, usage: Usage) -> ModelReply:
-    return ModelReply(text=reply.text, calls=reply.calls, usage=usage, model=reply.model)
 
 
 def new_token() -> str:

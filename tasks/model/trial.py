@@ -36,6 +36,8 @@ class Trial(Frozen):
     reason: str = ""
     """Why the trial is not `passed`, in a line."""
     grades: tuple[Grade, ...] = ()
+    player_cost: float | None = None
+    """US dollars that the judge's model cost as the user of the conversation; `None` where it was not asked."""
     metrics: TrialMetrics = TrialMetrics()
     model: str = ""
     """The models that answered, as their provider names them, with commas; empty when not known."""
@@ -55,9 +57,10 @@ class Trial(Frozen):
 
     @property
     def judge_cost(self) -> float | None:
-        """US dollars; `None` where no judge was asked or its price is not known."""
-        costs = [grade.usage.cost_usd for grade in self.grades if grade.usage.cost_usd is not None]
-        return sum(costs) if costs else None
+        """US dollars, for grades and for playing the user; `None` where nobody was asked or the price is not known."""
+        costs = [self.player_cost, *(grade.usage.cost_usd for grade in self.grades)]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if known else None
 
     @property
     def cost(self) -> float:

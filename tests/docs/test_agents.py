@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.agents import headers, http, openai, templates
-from passgate.tasks.agents.agentv_output import transcript_of_agentv
-from passgate.tasks.agents.cli import _ANNOUNCED
-from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
-from passgate.tasks.agents.conversation import _ALONE
+from passgate.tasks.agents.cli.agent import _ANNOUNCED
+from passgate.tasks.agents.cli.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.cli.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
+from passgate.tasks.agents.conversation.driver import _ALONE
+from passgate.tasks.agents.http import agent as http
+from passgate.tasks.agents.http import headers, templates
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.recorded_tools import RecordedTools
+from passgate.tasks.agents.openai import agent as openai
 from passgate.tasks.agents.replay import _places
+from passgate.tasks.agents.tools.recorded_tools import RecordedTools
 from passgate.tasks.diagnose import diagnose
 from passgate.tasks.load import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams

@@ -2,8 +2,11 @@
 
 import pytest
 
-from passgate.tasks.agents import endpoint, sandbox_tools, transcripts, users
+from passgate.tasks.agents import transcripts
+from passgate.tasks.agents.conversation import users
+from passgate.tasks.agents.http import endpoint
 from passgate.tasks.agents.scoped import PRINTED_BYTES
+from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.budgets import relay
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.graders.conversation import LONGEST_CONVERSATION

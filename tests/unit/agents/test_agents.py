@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.http import HttpAgent
-from passgate.tasks.agents.openai import OpenAiAgent
+from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.agents.http.agent import HttpAgent
+from passgate.tasks.agents.openai.agent import OpenAiAgent
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.agents.replay import ReplayAgent

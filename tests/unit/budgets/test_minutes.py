@@ -138,6 +138,14 @@ def test_results_are_the_agents_where_it_reports_the_same_calls() -> None:
     assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=others),))) == seen
 
 
+def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:
+    said = (Message(role="user", content="Hi."), Message(role="assistant"), Message(role="user", content="Bye."))
+    cost = Usage(tokens_in=9, tokens_out=1, cost_usd=0.5)
+    played = Message(role="user", content="Bye.", usage=cost, model="player")
+    whole = completed(Transcript(messages=said), Transcript(messages=(said[0], played)))
+    assert whole.messages == (*said[:2], played)
+
+
 @given(st.lists(st.tuples(st.sampled_from(["hello", "go on", "why?"]), st.integers(0, 3)), max_size=12))
 def test_however_long_a_conversation_each_thing_is_written_down_once(turns: list[tuple[str, int]]) -> None:
     minutes, said, answers, number = Minutes(), (), (), 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from passgate.tasks.agents.templates import check_name
+from passgate.tasks.agents.http.templates import check_name
 from passgate.tasks.errors import UsageError
 
 PLACEHOLDERS: Final = ("session", "trial", "turn", "openai_base_url", "anthropic_base_url", "api_key")

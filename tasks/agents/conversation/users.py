@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import indent
 from typing import Final, Protocol
 
-from passgate.tasks.agents.turns import Turn
+from passgate.tasks.agents.conversation.turns import Turn
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest

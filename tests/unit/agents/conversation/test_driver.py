@@ -13,10 +13,10 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.conversation import converse
+from passgate.tasks.agents.conversation.driver import converse
+from passgate.tasks.agents.conversation.users import END, LONGEST_CONVERSATION, LONGEST_PART, LONGEST_REPLY
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.agents.python import PythonAgent
-from passgate.tasks.agents.users import END, LONGEST_CONVERSATION, LONGEST_PART, LONGEST_REPLY
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse

@@ -9,8 +9,8 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.conftest import one_turn
 
-from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS
+from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.agents.cli.commands import AGENTV_PLACEHOLDERS
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason, ToolCall, Usage
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from passgate.tasks.agents.interface import AgentSandbox
-from passgate.tasks.agents.outcome import ToolOutcome
-from passgate.tasks.agents.recorded_tools import RecordedTools, recording_of
-from passgate.tasks.agents.sandbox_tools import SandboxTools
+from passgate.tasks.agents.tools.outcome import ToolOutcome
+from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
+from passgate.tasks.agents.tools.sandbox_tools import SandboxTools
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message
 

@@ -13,9 +13,9 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.agents.foreign import excerpt, read_json
-from passgate.tasks.agents.function_runner import RUNNER
 from passgate.tasks.agents.interface import AgentSandbox
-from passgate.tasks.agents.outcome import ToolOutcome
+from passgate.tasks.agents.tools.function_runner import RUNNER
+from passgate.tasks.agents.tools.outcome import ToolOutcome
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Tool

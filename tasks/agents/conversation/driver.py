@@ -7,11 +7,11 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from passgate.tasks.agents.conversation.turns import Turn, merged, messages_of
+from passgate.tasks.agents.conversation.users import SilentUser, User, user_of
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent
-from passgate.tasks.agents.turns import Turn, merged, messages_of
-from passgate.tasks.agents.users import SilentUser, User, user_of
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.judge import Judge

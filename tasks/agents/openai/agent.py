@@ -11,10 +11,10 @@ from typing import Any, Final, Self
 
 import httpx
 
-from passgate.tasks.agents.chat import chat_messages, request_of, returned_message, tool_message
 from passgate.tasks.agents.foreign import excerpt, read_json
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
-from passgate.tasks.agents.toolbox import Toolbox, toolbox_of
+from passgate.tasks.agents.openai.chat import chat_messages, request_of, returned_message, tool_message
+from passgate.tasks.agents.tools.toolbox import Toolbox, toolbox_of
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError

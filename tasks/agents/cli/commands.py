@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from passgate.tasks.agents.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.cli.agentv_output import transcript_of_agentv
 from passgate.tasks.agents.transcripts import read_left_file, transcript_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.transcript import EndReason, Transcript

@@ -14,7 +14,7 @@ from tests.upstream_replies import Down, Silent, Slow, Status
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent
+from passgate.tasks.agents.openai.agent import OWN_KEYS, OpenAiAgent
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse
@@ -248,9 +248,9 @@ async def test_an_endpoint_that_hangs_up_cannot_be_measured(turn, upstream: Scri
 @pytest.mark.parametrize(
     ("status", "code", "end"),
     [
-        (403, "budget_exceeded", EndReason.OVER_BUDGET),
-        (403, "over_budget", EndReason.OVER_BUDGET),
-        (403, "forbidden_call", EndReason.FORBIDDEN_CALL),
+        (400, "budget_exceeded", EndReason.OVER_BUDGET),
+        (400, "over_budget", EndReason.OVER_BUDGET),
+        (400, "forbidden_call", EndReason.FORBIDDEN_CALL),
         (503, "provider_unavailable", EndReason.CRASHED),
         (400, None, EndReason.CRASHED),
         (403, ["odd"], EndReason.CRASHED),

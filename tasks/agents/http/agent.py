@@ -1,16 +1,16 @@
-"""A JSON endpoint as an agent: `http:URL`, one request per turn."""  # noqa: A005 - always imported absolutely
+"""A JSON endpoint as an agent: `http:URL`, one request per turn."""
 
 import json
 from typing import Final, Self
 
 import httpx
 
-from passgate.tasks.agents.endpoint import Endpoint, TooLargeError
 from passgate.tasks.agents.foreign import excerpt
-from passgate.tasks.agents.headers import HeaderTemplates
-from passgate.tasks.agents.http_reply import read_reply
+from passgate.tasks.agents.http.endpoint import Endpoint, TooLargeError
+from passgate.tasks.agents.http.headers import HeaderTemplates
+from passgate.tasks.agents.http.reply import read_reply
+from passgate.tasks.agents.http.templates import check_template, filled, values_of
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
-from passgate.tasks.agents.templates import check_template, filled, values_of
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError

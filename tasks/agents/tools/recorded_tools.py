@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from passgate.tasks.agents.outcome import ToolOutcome
-from passgate.tasks.agents.side_by_side import Row, side_by_side
+from passgate.tasks.agents.tools.outcome import ToolOutcome
+from passgate.tasks.agents.tools.side_by_side import Row, side_by_side
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import strictly_equal

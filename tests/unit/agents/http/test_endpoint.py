@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.unit.agents.agent_server import YES, AgentServer, Says, running_agent
 
-from passgate.tasks.agents.endpoint import Endpoint
+from passgate.tasks.agents.http.endpoint import Endpoint
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.patience import Patience
 

@@ -12,8 +12,8 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 
-from passgate.tasks.agents.endpoint import MAX_REPLY_BYTES
-from passgate.tasks.agents.http import HttpAgent
+from passgate.tasks.agents.http.agent import HttpAgent
+from passgate.tasks.agents.http.endpoint import MAX_REPLY_BYTES
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.errors import MeasurementError, UsageError

@@ -15,8 +15,8 @@ from tests.unit.sandboxes.conftest import marked, until
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
-from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.agents.commands import PLACEHOLDERS, Words
+from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.agents.cli.commands import PLACEHOLDERS, Words
 from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse

@@ -1,0 +1,1 @@
+"""passgate's own tool loop over a chat endpoint."""
