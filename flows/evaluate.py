@@ -4,7 +4,7 @@ The verbs of `passgate.tasks` become Prefect tasks here, and only here and in th
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from prefect.states import Completed, Crashed, Failed
 
 from passgate.tasks.agents.judge import make_judge
 from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.budgets.slots import Slots, TrialKey
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.journal import Journal, read_journal
@@ -46,7 +47,8 @@ async def run_trials(plan: Plan) -> list[FinishedTrial]:
         journal.drop_torn_line()
         before = [finished.trial for finished in read_journal(journal_file)[0]]
         done = {(trial.task_id, trial.trial) for trial in before if trial.status in MEASURED}
-        limit = asyncio.Semaphore(plan.request.jobs or plan.policy.concurrency.trials)
+        tasks = _in_order(plan)
+        slots = Slots(plan.request.jobs or plan.policy.concurrency.trials, _order(plan, tasks, done))
         async with (
             open_bench(
                 plan.agent,
@@ -59,9 +61,9 @@ async def run_trials(plan: Plan) -> list[FinishedTrial]:
             ) as bench,
             asyncio.TaskGroup() as group,
         ):
-            for batch in batches(_in_order(plan)):
+            for batch in batches(tasks):
                 step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
-                group.create_task(step(batch, bench, journal, limit, done))
+                group.create_task(step(batch, bench, journal, slots, done))
     return read_journal(journal_file)[0]
 
 
@@ -70,6 +72,13 @@ def _in_order(plan: Plan) -> Sequence[EvalTask]:
     if plan.request.max_cost is None:
         return plan.tasks
     return urgent_first(plan.tasks, read_baseline(plan, History(history_location(plan))))
+
+
+def _order(plan: Plan, tasks: Sequence[EvalTask], done: Collection[TrialKey]) -> list[TrialKey]:
+    """The order in which trials have to begin; none where it does not matter."""
+    if plan.request.max_cost is None:
+        return []
+    return [key for task in tasks for trial in range(task.k) if (key := (task.task_id, trial)) not in done]
 
 
 def judge_run(plan: Plan, finished: Sequence[FinishedTrial]) -> Verdict:

@@ -15,6 +15,7 @@ from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.budgets.charged_judge import ChargedJudge
 from passgate.tasks.budgets.meter import Meter, open_meter
 from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.budgets.slots import Slots, TrialKey
 from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.grade import grade_trial, status_of
@@ -133,13 +134,11 @@ def _batch_name(suite: str, tasks: Sequence[EvalTask]) -> str:
     return f"{suite}/{tasks[0].task_id}{others}"
 
 
-async def run_batch(
-    batch: Batch, bench: Bench, journal: Journal, limit: asyncio.Semaphore, done: Collection[tuple[str, int]]
-) -> int:
-    """Run every trial of a batch that is not done yet, as many at once as the limit allows; how many were run."""
+async def run_batch(batch: Batch, bench: Bench, journal: Journal, slots: Slots, done: Collection[TrialKey]) -> int:
+    """Run every trial of a batch that is not done yet, each when a slot is free for it; how many were run."""
 
     async def run_one(task: EvalTask, trial: int) -> None:
-        async with limit:
+        async with slots.slot((task.task_id, trial)):
             await journal.append(await run_trial(task, trial, bench))
 
     missing = [(task, trial) for task in batch.tasks for trial in range(task.k) if (task.task_id, trial) not in done]

@@ -1,5 +1,7 @@
 """`passgate init`: a gate of one's own, in a folder that has a life of its own."""
 
+import pytest
+
 from tests.conftest import Project
 
 AUTHORS = {
@@ -28,6 +30,7 @@ def test_files_that_are_there_are_kept(bare_project: Project) -> None:
     assert (bare_project.path / "gates.yaml").read_text() == "mine: true\n"
 
 
+@pytest.mark.slow
 def test_it_runs_beside_modules_named_like_its_own(project: Project) -> None:
     project.write("tasks.py", "raise RuntimeError('the wrong tasks')\n")
     project.write("flows.py", "raise RuntimeError('the wrong flows')\n")

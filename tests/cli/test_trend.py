@@ -2,12 +2,15 @@
 
 import xml.etree.ElementTree as ElementTree
 
+import pytest
+
 from tests.cli.test_run import WRITES_OK, agent_file, gate_of
 from tests.conftest import Project
 
 BAD_RUN = 6
 
 
+@pytest.mark.slow
 def test_of_ten_runs_the_worse_one_shows_in_the_table_and_in_the_plot(project: Project) -> None:
     gate_of(project, k=2)
     for name in ("a", "b", "c"):

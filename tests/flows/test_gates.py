@@ -45,6 +45,7 @@ def test_the_reference_solutions_pass_every_gate(shipped: Project, gate: str) ->
     assert newest_flow_run(shipped, gate)["state"]["name"] == "GatePassed"
 
 
+@pytest.mark.slow
 def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(shipped: Project) -> None:
     result = shipped.passgate("run", "ci_merge", "--agent", "nop", timeout=280)
     assert result.returncode == 1, result.stderr

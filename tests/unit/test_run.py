@@ -14,6 +14,7 @@ from passgate.tasks import run as run_module
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.budgets.slots import Slots
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
@@ -255,7 +256,7 @@ async def test_secrets_are_masked_and_the_digest_is_of_what_is_kept(bench) -> No
 
 async def run(batch: Batch, bench: Bench, file: Path, *, limit: int = 4, done: Any = ()) -> int:
     with Journal(file, bench.masker) as journal:
-        return await run_batch(batch, bench, journal, asyncio.Semaphore(limit), done)
+        return await run_batch(batch, bench, journal, Slots(limit), done)
 
 
 def batch(*tasks: EvalTask) -> Batch:

@@ -1,0 +1,87 @@
+"""Slots for trials."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.budgets.slots import Slots, TrialKey
+
+
+async def ask(slots: Slots, keys: list[TrialKey]) -> tuple[list[TrialKey], int]:
+    """The order in which trials began that asked in this order, and how many ran at once at most."""
+    began: list[TrialKey] = []
+    running = most = 0
+
+    async def trial(key: TrialKey) -> None:
+        nonlocal running, most
+        async with slots.slot(key):
+            began.append(key)
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0)
+            running -= 1
+
+    async with asyncio.TaskGroup() as group:
+        for key in keys:
+            group.create_task(trial(key))
+    return began, most
+
+
+KEYS: list[TrialKey] = [(task, trial) for task in "abc" for trial in range(3)]
+
+
+async def test_without_an_order_who_asks_first_begins_first() -> None:
+    assert await ask(Slots(2), KEYS[::-1]) == (KEYS[::-1], 2)
+
+
+@given(st.permutations(KEYS), st.integers(1, 12))
+def test_with_an_order_trials_begin_in_it_however_they_ask(asked: list[TrialKey], at_once: int) -> None:
+    began, most = asyncio.run(ask(Slots(at_once, KEYS), asked))
+    # Those that are let in together may pass each other at the door.
+    assert all(abs(began.index(key) - place) < at_once for place, key in enumerate(KEYS))
+    assert most <= at_once
+
+
+async def test_a_trial_that_fails_gives_its_slot_back() -> None:
+    slots = Slots(1)
+    with pytest.raises(ValueError, match="bad"):
+        async with slots.slot(("a", 0)):
+            raise ValueError("bad")
+    assert await ask(slots, KEYS) == (KEYS, 1)
+
+
+async def test_who_is_cancelled_is_waited_for_no_longer() -> None:
+    slots = Slots(1, KEYS)
+
+    async def wait(key: TrialKey) -> None:
+        async with slots.slot(key):
+            await asyncio.sleep(10)
+
+    first, second = asyncio.create_task(wait(KEYS[0])), asyncio.create_task(wait(KEYS[1]))
+    await asyncio.sleep(0)
+    second.cancel()
+    first.cancel()
+    await asyncio.wait({first, second})
+    assert await ask(slots, KEYS[2:]) == (KEYS[2:], 1)
+
+
+async def test_who_is_cancelled_when_its_turn_has_come_gives_it_back() -> None:
+    slots = Slots(1)
+    entered = asyncio.Event()
+
+    async def hold(key: TrialKey) -> None:
+        async with slots.slot(key):
+            entered.set()
+            await asyncio.sleep(10)
+
+    first = asyncio.create_task(hold(KEYS[0]))
+    await entered.wait()
+    second = asyncio.create_task(hold(KEYS[1]))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait({first}, timeout=0.001)
+    second.cancel()
+    await asyncio.wait({first, second})
+    assert await ask(slots, KEYS) == (KEYS, 1)
