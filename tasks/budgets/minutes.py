@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
 
 
@@ -126,8 +126,7 @@ class Minutes:
         """What all calls used, where the steps are not all."""
         if not self._beside:
             return Usage()
-        every = [*self._beside, *(entry.usage for entry in self._entries if isinstance(entry, _Step))]
-        return Usage(**{name: _sum([getattr(usage, name) for usage in every]) for name in Usage.model_fields})
+        return total_usage([*self._beside, *(entry.usage for entry in self._entries if isinstance(entry, _Step))])
 
 
 def completed(seen: Transcript, reported: Transcript) -> Transcript:
@@ -167,10 +166,6 @@ def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]
         else:
             messages.append(message)
     return tuple(messages)
-
-
-def _sum(values: list[Any]) -> Any:
-    return None if None in values else sum(values)
 
 
 def _identity(call: ToolCall) -> tuple[str, dict[str, Any]]:

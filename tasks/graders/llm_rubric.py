@@ -12,12 +12,12 @@ from passgate.tasks.graders.conversation import render
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judge_reply import Mark, UnusableReplyError, read_reply, reply_schema
 from passgate.tasks.graders.texts import shorten
-from passgate.tasks.graders.votes import combined, total
+from passgate.tasks.graders.votes import combined
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import LlmRubric
 from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
-from passgate.tasks.model.transcript import Transcript, Usage
+from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 
 NO_JUDGE: Final = (
     "no judge is configured: set judge.base_url and judge.model in gates.yaml, "
@@ -85,7 +85,7 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
         passed=passed,
         checks=mark.checks or (Check(passed=passed, message=f"{summary}: {mark.reason}"),),
         votes=tuple(vote.mark.score for vote in votes) if len(votes) > 1 else (),
-        usage=total([vote.usage for vote in votes]),
+        usage=total_usage([vote.usage for vote in votes]),
     )
 
 
@@ -121,7 +121,7 @@ async def _vote(judge: Judge, request: JudgeRequest, assertions: tuple[str, ...]
         return _Vote(read_reply(reply.text, assertions), reply.usage)
     except UnusableReplyError as error:
         repaired = await judge.reply(_repair(request, reply.text, error.problem, assertions))
-    return _Vote(read_reply(repaired.text, assertions), total([reply.usage, repaired.usage]))
+    return _Vote(read_reply(repaired.text, assertions), total_usage([reply.usage, repaired.usage]))
 
 
 def _repair(request: JudgeRequest, reply: str, problem: str, assertions: tuple[str, ...]) -> JudgeRequest:

@@ -5,7 +5,6 @@ from statistics import median
 
 from passgate.tasks.graders.judge_reply import Mark
 from passgate.tasks.model.grade import Check
-from passgate.tasks.model.transcript import Usage
 
 
 def combined(marks: Sequence[Mark]) -> Mark:
@@ -21,11 +20,6 @@ def combined(marks: Sequence[Mark]) -> Mark:
     return Mark(sum(check.passed for check in checks) / len(checks), "", checks)
 
 
-def total(usages: Sequence[Usage]) -> Usage:
-    """The sum of what was used; of what one does not say, the sum is not known."""
-    return Usage(**{name: _sum([getattr(usage, name) for usage in usages]) for name in Usage.model_fields})
-
-
 def _median(marks: Sequence[Mark]) -> Mark:
     scores = [mark.score for mark in marks]
     score = median(scores)
@@ -39,8 +33,3 @@ def _majority(votes: Sequence[Check]) -> Check:
     passed = 2 * true > len(votes)
     winner = next(vote for vote in votes if vote.passed is passed)
     return Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes say it is true)")
-
-
-def _sum(amounts: Sequence[float | None]) -> float | None:
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None

@@ -1,5 +1,6 @@
 """The full record of a trial's conversation, of one shape for every agent."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -35,6 +36,16 @@ class Usage(Frozen):
     """Of `tokens_in`, those that were written to the provider's cache."""
     tokens_out: Tokens | None = None
     cost_usd: Amount | None = None
+
+
+def total_usage(usages: Sequence[Usage]) -> Usage:
+    """The sum of what was used; of what one does not say, the sum is not known."""
+
+    def total(name: str) -> Any:
+        amounts = [getattr(usage, name) for usage in usages]
+        return None if None in amounts else sum(amounts)
+
+    return Usage(**{name: total(name) for name in Usage.model_fields})
 
 
 class Message(Frozen):

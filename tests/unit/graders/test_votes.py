@@ -2,9 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.graders.judge_reply import Mark
-from passgate.tasks.graders.votes import combined, total
+from passgate.tasks.graders.votes import combined
 from passgate.tasks.model.grade import Check
-from passgate.tasks.model.transcript import Usage
 
 SHARES = st.floats(0, 1)
 BALLOTS = st.integers(1, 6).flatmap(
@@ -48,10 +47,3 @@ def test_every_assertion_goes_with_its_majority_and_the_score_with_the_assertion
         assert check.passed is (true > len(ballots) - true)
         assert check.message.startswith(str(check.passed))
     assert result.score == sum(check.passed for check in result.checks) / len(result.checks)
-
-
-def test_what_one_vote_does_not_say_is_not_known_of_all() -> None:
-    known = Usage(tokens_in=5, tokens_out=2, tokens_cached=1, cost_usd=0.5)
-    assert total([known, known]) == Usage(tokens_in=10, tokens_out=4, tokens_cached=2, cost_usd=1)
-    assert total([known, Usage(tokens_in=1, tokens_out=1)]) == Usage(tokens_in=6, tokens_out=3)
-    assert total([known]) == known

@@ -8,7 +8,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import OutputCheck
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
 from passgate.tasks.model.verdict import Decision
 
 
@@ -83,3 +83,10 @@ def test_how_an_agent_is_written() -> None:
 @pytest.mark.parametrize(("decision", "code"), [(Decision.PASS, 0), (Decision.FAIL, 1), (Decision.INCONCLUSIVE, 3)])
 def test_the_exit_code_of_a_decision(decision: Decision, code: int) -> None:
     assert decision.exit_code == code
+
+
+def test_what_one_vote_does_not_say_is_not_known_of_all() -> None:
+    known = Usage(tokens_in=5, tokens_out=2, tokens_cached=1, cost_usd=0.5)
+    assert total_usage([known, known]) == Usage(tokens_in=10, tokens_out=4, tokens_cached=2, cost_usd=1)
+    assert total_usage([known, Usage(tokens_in=1, tokens_out=1)]) == Usage(tokens_in=6, tokens_out=3)
+    assert total_usage([known]) == known
