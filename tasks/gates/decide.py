@@ -151,8 +151,8 @@ def _notes(
     blind = sum(task.n > 0 and task.metrics.steps is None for task in measurement.tasks)
     if blind:
         yield (
-            f"in {blind} tasks the agent reports no transcript: its budgets of steps, tool calls and tokens "
-            "were not held"
+            f"in {blind} tasks the agent called no model through the meter and reports no transcript: its budgets of "
+            "steps, tool calls and tokens were not held"
         )
     if "process_group" in measurement.isolation:
         yield "no isolation: bubblewrap does not work on this machine, agents could read and write anything"

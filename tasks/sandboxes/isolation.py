@@ -8,8 +8,9 @@ first one. A process group has none of that.
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +23,12 @@ _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
 """What a trial's folder holds, and all that its commands may write to."""
 _MAX_KEPT = 256
+_RUNTIME = Path("/run")
+"""Where the machine's services have their sockets: who reaches Docker's has the machine, network or not."""
+_SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-system", "wrappers")
+"""Names are resolved by the first two; NixOS has its programs in the others."""
+_DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*", "passgate-meter-*")
+"""Folders of /tmp that hold sockets of programs which do more than an agent may."""
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
 _LIMITED = ("sh", "-c", 'ulimit -c 0; ulimit -f 2097152; exec "$@"', "sh")
@@ -67,6 +74,8 @@ class Bubblewrap:
     executable: str
     hidden: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
+    """What of hidden folders can be seen all the same."""
     name: str = "bubblewrap"
     contains_processes: bool = True
 
@@ -80,6 +89,7 @@ class Bubblewrap:
             *("--tmpfs", str(_TEMPORARY)),
             *(part for entry in self.kept for part in ("--ro-bind-try", str(entry), str(entry))),
             *(part for folder in self.hidden for part in ("--tmpfs", str(folder))),
+            *(part for entry in self.shown for part in ("--ro-bind-try", str(entry), str(entry))),
             # Each by itself: a mount point can neither be renamed nor replaced by a link to elsewhere.
             *(part for name in TRIAL_FOLDERS for part in ("--bind-try", *[str(trial_folder / name)] * 2)),
             *("--chdir", str(workspace)),
@@ -125,8 +135,12 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
     executable = shutil.which("bwrap")
     if executable is None:
         return ProcessGroup()
+    folders = [_RUNTIME, *(folder.resolve() for folder in hidden), run_folder]
     isolation = Bubblewrap(
-        executable, (*(folder.resolve() for folder in hidden if folder.is_dir()), run_folder), _kept_entries(run_folder)
+        executable,
+        hidden=tuple(folder for folder in folders if folder.is_dir() and not folder.is_symlink()),
+        kept=_kept_entries(run_folder),
+        shown=tuple(_shown_of_runtime()),
     )
     trouble = _trouble(isolation, run_folder, bridge)
     if trouble is None:
@@ -152,7 +166,20 @@ def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
         entries = sorted(_TEMPORARY.iterdir())
     except OSError:
         return ()
-    needed = [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix)]
     if len(entries) > _MAX_KEPT:
-        entries = [entry for entry in entries if any(path.is_relative_to(entry) for path in needed)]
-    return tuple(entry for entry in entries if entry != run_folder and not entry.is_symlink())
+        entries = [entry for entry in entries if any(path.is_relative_to(entry) for path in _needed())]
+    return tuple(entry for entry in entries if entry != run_folder and not entry.is_symlink() and not _is_door(entry))
+
+
+def _is_door(entry: Path) -> bool:
+    return entry.is_socket() or any(fnmatchcase(entry.name, pattern) for pattern in _DOORS)
+
+
+def _needed() -> list[Path]:
+    """Where passgate itself and its Python lie."""
+    return [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix)]
+
+
+def _shown_of_runtime() -> Iterator[Path]:
+    yield from (_RUNTIME / name for name in _SHOWN_OF_RUNTIME)
+    yield from (path for path in _needed() if path.is_relative_to(_RUNTIME))

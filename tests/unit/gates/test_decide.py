@@ -322,7 +322,10 @@ class TestNotes:
 
     def test_budgets_that_were_not_held_are_noted(self) -> None:
         notes = rule(of("ppp", steps=3), of("ppp", a_task(task_id="blind")), baseline=green_before()).notes
-        assert any(note.startswith("in 1 tasks the agent reports no transcript") for note in notes)
+        assert any(
+            note.startswith("in 1 tasks the agent called no model through the meter and reports no transcript")
+            for note in notes
+        )
 
     def test_no_isolation_is_noted(self) -> None:
         task, trials = of("ppp", steps=3)

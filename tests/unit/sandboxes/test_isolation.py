@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,8 @@ RUNS_A_COMMAND = """
 """
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=5).close()"
 
+REACH = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+
 
 async def tries(sandbox, command: str, **changes) -> bool:
     """Whether a command succeeds."""
@@ -55,6 +58,29 @@ class TestBubblewrap:
             async with workbench.sandbox(a_task()) as sandbox:
                 assert (await sandbox.run(command, seconds=20)).exit_code != 0
                 assert (await sandbox.run(command, seconds=20, network=True)).exit_code == 0
+
+    @pytest.mark.parametrize("place", ["/run", "/tmp", "/tmp/ssh-passgate-test"])
+    async def test_sockets_of_the_machines_services_cannot_be_reached(self, workbench_of, place: str) -> None:
+        if not os.access(Path(place).parent, os.W_OK) or not os.access("/run", os.W_OK):
+            pytest.skip("only who may write there can test it")
+        folder = Path(place)
+        made = not folder.is_dir()
+        folder.mkdir(exist_ok=True)
+        path = folder / f"passgate-test-{secrets.token_hex(4)}.sock"
+        command = [sys.executable, "-c", REACH, str(path)]
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            server.listen()
+            try:
+                with workbench_of() as workbench:
+                    async with workbench.sandbox(a_task()) as sandbox:
+                        assert (await sandbox.run(command, seconds=20)).exit_code != 0
+                        assert (await sandbox.run(command, seconds=20, network=True)).exit_code != 0
+                assert subprocess.run(command, check=False).returncode == 0, "who is not in a sandbox reaches it"
+            finally:
+                path.unlink()
+                if made:
+                    folder.rmdir()
 
     async def test_the_suites_are_hidden(self, workbench_of, describe, suites: Path) -> None:
         describe()
