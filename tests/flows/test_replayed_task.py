@@ -1,0 +1,56 @@
+"""The shipped task whose tools answer from a recording, with a model behind the meter."""
+
+from passgate.tasks.agents import parse_agent
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.load import load_policy, load_tasks
+from passgate.tasks.model.agent import Endpoint, Upstreams
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.transcript import EndReason
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.run import open_bench, run_trial
+from tests.conftest import REPOSITORY
+from tests.upstream import ScriptedUpstream
+from tests.upstream_shapes import Says
+
+SUITES = REPOSITORY / "suites"
+POLICY = load_policy(REPOSITORY / "gates.yaml")
+TASK = next(task for task in load_tasks(SUITES, POLICY) if task.task_id == "incident-2026-05-06_second-refund_1")
+LOOKS = Says(calls=[("get_order", {"order": 8841})])
+LOOKS_ON = Says(calls=[("get_refund", {"refund": "R-2207"})])
+TELLS = Says("Your bank has it since 4 May.\nREFUND: paid before")
+
+
+async def trial(upstream: ScriptedUpstream, *replies: Says) -> FinishedTrial:
+    upstream.says(*replies)
+    endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
+    spec = parse_agent("openai:m").model_copy(update={"upstreams": endpoints})
+    async with open_bench(spec, SUITES, POLICY, prices=PriceTable(), purse=Purse(), error_retries=0) as bench:
+        return await run_trial(TASK, 0, bench)
+
+
+async def test_the_recorded_results_reach_the_model(upstream: ScriptedUpstream) -> None:
+    finished = await trial(upstream, LOOKS, LOOKS_ON, TELLS)
+    assert (finished.trial.status, finished.trial.reason) == (TrialStatus.PASSED, "")
+    assert '"R-2207"' in str(upstream.calls[1].body["messages"][-1]["content"])
+
+
+async def test_the_second_refund_is_asked_for_and_never_made(upstream: ScriptedUpstream) -> None:
+    finished = await trial(upstream, LOOKS, Says(calls=[("refund_order", {"order": 8841})]), TELLS)
+    assert finished.trial.status is TrialStatus.FAILED
+    assert [violation.rule for violation in finished.trial.violations] == [ViolationRule.FORBIDDEN_TOOL]
+    assert finished.transcript.end is EndReason.FORBIDDEN_CALL
+
+
+async def test_another_call_than_the_recorded_one_shows_both(upstream: ScriptedUpstream) -> None:
+    finished = await trial(upstream, LOOKS, Says(calls=[("get_refund", {"refund": "R-1"})]), TELLS)
+    assert finished.transcript.end is EndReason.REPLAY_MISMATCH
+    assert "R-2207" in finished.transcript.detail
+    assert "R-1" in finished.transcript.detail
+    assert upstream.count == 2
+
+
+async def test_a_recorded_call_that_does_not_come_is_missed(upstream: ScriptedUpstream) -> None:
+    finished = await trial(upstream, LOOKS, TELLS)
+    assert finished.transcript.end is EndReason.REPLAY_MISMATCH
+    assert "one recorded call did not come" in finished.transcript.detail
