@@ -7,6 +7,9 @@ from typing import Any
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
 
+_MEASURED = {"usage", "latency_ms", "time_to_first_token", "model"}
+"""What the meter knows of a step better than the agent."""
+
 
 @dataclass(slots=True)
 class _Call:
@@ -132,8 +135,12 @@ class Minutes:
 def completed(seen: Transcript, reported: Transcript) -> Transcript:
     """What the meter saw, with the agent's own answer and end.
 
-    Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took.
+    Results of tools are the agent's where it reports the same calls: only it knows what failed and how long it took. An
+    agent that reports every call that was seen and others between them, such as one that finds its tools in the text of
+    the model, knows the conversation better than the meter does.
     """
+    if _knows_more(reported, seen):
+        return _with_what_was_used(reported, seen)
     update: dict[str, Any] = {
         "output": reported.output or seen.output,
         "end": reported.end,
@@ -151,6 +158,27 @@ def completed(seen: Transcript, reported: Transcript) -> Transcript:
             for message in update["messages"]
         )
     return seen.model_copy(update=update)
+
+
+def _knows_more(reported: Transcript, seen: Transcript) -> bool:
+    told = [_identity(call) for call in reported.tool_calls]
+    if not reported.complete or len(told) <= len(seen.tool_calls) or any(call.refused for call in seen.tool_calls):
+        return False
+    rest = iter(told)
+    return all(_identity(call) in rest for call in seen.tool_calls)
+
+
+def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
+    """The agent's conversation with the meter's figures: step by step where both have the same steps, else in sum."""
+    whole = total_usage([step.usage for step in seen.steps]) if seen.usage == Usage() else seen.usage
+    messages = reported.messages
+    if len(seen.steps) == len(reported.steps):
+        figures = iter([step.model_dump(include=_MEASURED) for step in seen.steps])
+        messages = tuple(
+            Message.model_validate(dict(message) | next(figures)) if message.role == "assistant" else message
+            for message in messages
+        )
+    return reported.model_copy(update={"messages": messages, "usage": whole})
 
 
 def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -138,6 +138,32 @@ def test_results_are_the_agents_where_it_reports_the_same_calls() -> None:
     assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=others),))) == seen
 
 
+def test_an_agent_that_finds_its_tools_in_the_text_knows_them_better() -> None:
+    steps = (Message(role="assistant", content="CALL find", usage=USED, latency_ms=5.0, model="m"),) * 2
+    seen = Transcript(messages=(Message(role="user", content="Go."), *steps), output="CALL find")
+    told = ToolCall(tool="find", result=1, is_error=True)
+    mine = (Message(role="user", content="Go."), Message(role="assistant", content="CALL find", tool_calls=(told,)))
+    reported = Transcript(messages=(*mine, Message(role="assistant", content="Found.")), output="Found.")
+    whole = completed(seen, reported)
+    assert whole.tool_calls == (told,)
+    assert whole.output == "Found."
+    assert whole.usage == Usage(tokens_in=10, tokens_out=4)
+    assert [(step.usage, step.latency_ms, step.model) for step in whole.steps] == [(USED, 5.0, "m")] * 2
+    one_step = completed(seen, reported.model_copy(update={"messages": mine}))
+    assert (one_step.usage, one_step.steps[0].usage) == (Usage(tokens_in=10, tokens_out=4), Usage())
+
+
+def test_a_report_that_leaves_a_call_out_or_is_not_whole_counts_for_less_than_what_was_seen() -> None:
+    seen = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop"),)),))
+    others = tuple(ToolCall(tool=tool) for tool in ("look", "read"))
+    hides = Transcript(messages=(Message(role="assistant", tool_calls=others),))
+    assert completed(seen, hides).tool_calls == seen.tool_calls
+    partial = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),), complete=False)
+    assert completed(seen, partial).tool_calls == seen.tool_calls
+    refused = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop", refused=True),)),))
+    assert completed(refused, hides).tool_calls == refused.tool_calls
+
+
 def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:
     said = (Message(role="user", content="Hi."), Message(role="assistant"), Message(role="user", content="Bye."))
     cost = Usage(tokens_in=9, tokens_out=1, cost_usd=0.5)
