@@ -101,7 +101,7 @@ async def _streamed(
         finally:
             call.abandon()
             first.cancel()
-            await outlet.put(None)
+            outlet.end()
 
     task = asyncio.create_task(fetch())
     route.trial.attach(call, task)
@@ -123,26 +123,32 @@ def _not_answered(route: Route, call: Call, error: UpstreamError | UnreadableErr
 
 
 class Outlet:
-    """Pieces of a reply on their way to the agent. When the agent has left they are dropped."""
+    """Pieces of a reply on their way to the agent, not too many at a time. When the agent has left they are dropped."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(_QUEUE)
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_QUEUE)
         self._left = False
 
-    async def put(self, piece: bytes | None) -> None:
-        """Send a piece on; `None` is the end."""
-        if not self._left and piece != b"":
-            await self._queue.put(piece)
+    async def put(self, piece: bytes) -> None:
+        """Send a piece on, once there is room for it."""
+        if piece and not self._left:
+            await self._room.acquire()
+            self._queue.put_nowait(piece)
+
+    def end(self) -> None:
+        """Nothing more comes. Never waits: whoever ends a reply may have been cancelled."""
+        self._queue.put_nowait(None)
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """What the agent gets."""
         try:
             while (piece := await self._queue.get()) is not None:
+                self._room.release()
                 yield piece
         finally:
             self._left = True
-            while not self._queue.empty():
-                self._queue.get_nowait()
+            self._room.release()
 
 
 async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Api, outlet: Outlet) -> None:

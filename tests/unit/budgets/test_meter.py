@@ -331,6 +331,18 @@ class TestTranscripts:
         assert transcript.steps[0].content == "one two three"
         assert transcript.steps[0].usage.tokens_out == 3
 
+    async def test_an_agent_that_leaves_a_long_stream_holds_nothing_up(
+        self, metered: OpenMeter, upstream: ScriptedUpstream
+    ) -> None:
+        upstream.script = [Says("word " * 5000, tokens_out=5000)]
+        async with metered() as agent:
+            body = {"model": "m", "messages": [{"role": "user", "content": "?"}], "stream": True}
+            url = f"{agent.trial.openai_base_url}/chat/completions"
+            async with agent.client.stream("POST", url, json=body) as answer:
+                await anext(answer.aiter_bytes())
+            transcript = await agent.transcript()
+        assert transcript.steps[0].usage.tokens_out == 5000
+
     async def test_a_call_under_way_when_the_time_is_up_is_a_step_of_unknown_use(
         self, metered: OpenMeter, upstream: ScriptedUpstream
     ) -> None:
