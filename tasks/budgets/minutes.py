@@ -170,7 +170,6 @@ def _knows_more(reported: Transcript, seen: Transcript) -> bool:
 
 def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
     """The agent's conversation with the meter's figures: step by step where both have the same steps, else in sum."""
-    whole = total_usage([step.usage for step in seen.steps]) if seen.usage == Usage() else seen.usage
     messages = reported.messages
     if len(seen.steps) == len(reported.steps):
         figures = iter([step.model_dump(include=_MEASURED) for step in seen.steps])
@@ -178,7 +177,7 @@ def _with_what_was_used(reported: Transcript, seen: Transcript) -> Transcript:
             Message.model_validate(dict(message) | next(figures)) if message.role == "assistant" else message
             for message in messages
         )
-    return reported.model_copy(update={"messages": messages, "usage": whole})
+    return reported.model_copy(update={"messages": messages, "usage": seen.whole_usage})
 
 
 def _with_players_usage(seen: tuple[Message, ...], reported: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -60,7 +60,8 @@ class TrialMeter:
         if self._ledger.end is None and self._ledger.problem is not None:
             raise self._ledger.problem
         seen = self._minutes.transcript()
-        transcript = completed(seen, reported) if seen.steps else reported
+        told = _as_made(reported)
+        transcript = completed(seen, told) if seen.steps else told
         if self._ledger.end is None:
             return transcript
         end, detail = self._ledger.end
@@ -184,6 +185,17 @@ class Call:
             first_token_at=self.first_token_at,
             refused=refused,
         )
+
+
+def _as_made(reported: Transcript) -> Transcript:
+    """What an agent reports, with every call as one that was made: which are refused only the meter knows."""
+    if not any(call.refused for call in reported.tool_calls):
+        return reported
+    messages = []
+    for message in reported.messages:
+        calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
+        messages.append(message.model_copy(update={"tool_calls": calls}))
+    return reported.model_copy(update={"messages": tuple(messages)})
 
 
 def new_token() -> str:

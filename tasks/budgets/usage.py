@@ -1,31 +1,26 @@
 """The metrics of a trial, from its transcript."""
 
 import json
-from collections.abc import Iterable
-from typing import TypeVar
 
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.stats.percentiles import percentile
-
-Number = TypeVar("Number", int, float)
 
 
 def trial_metrics(transcript: Transcript) -> TrialMetrics:
     """Every metric that the transcript allows; `None` for what an incomplete one does not show."""
     steps = transcript.steps
     calls = tuple(call for call in transcript.tool_calls if not call.refused)
-    tokens_in = _total((step.usage.tokens_in for step in steps), transcript.usage.tokens_in)
-    tokens_out = _total((step.usage.tokens_out for step in steps), transcript.usage.tokens_out)
+    used = transcript.whole_usage
     metrics = TrialMetrics(
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        tokens_cached=_total((step.usage.tokens_cached for step in steps), transcript.usage.tokens_cached),
-        total_tokens=None if tokens_in is None or tokens_out is None else tokens_in + tokens_out,
+        tokens_in=used.tokens_in,
+        tokens_out=used.tokens_out,
+        tokens_cached=used.tokens_cached,
+        total_tokens=None if used.tokens_in is None or used.tokens_out is None else used.tokens_in + used.tokens_out,
         wall_time_seconds=transcript.wall_time_seconds,
         p95_step_latency_ms=percentile([step.latency_ms for step in steps if step.latency_ms is not None], 95),
         time_to_first_token=steps[0].time_to_first_token if steps else None,
-        cost=_total((step.usage.cost_usd for step in steps), transcript.usage.cost_usd),
+        cost=used.cost_usd,
     )
     if not transcript.complete:
         return metrics
@@ -40,16 +35,6 @@ def trial_metrics(transcript: Transcript) -> TrialMetrics:
             "retry_rate": _share(_retried(calls), len(calls)) if judged else None,
         }
     )
-
-
-def _total(steps: Iterable[Number | None], whole: Number | None) -> Number | None:
-    """The trial's own figure, else the sum over the steps when every step has one."""
-    if whole is not None:
-        return whole
-    known = list(steps)
-    if not known or any(value is None for value in known):
-        return None
-    return sum(value for value in known if value is not None)
 
 
 def _share(part: int, whole: int) -> float:

@@ -100,5 +100,11 @@ class Transcript(Frozen):
         return tuple(message for message in self.messages if message.role == "assistant")
 
     @property
+    def whole_usage(self) -> Usage:
+        """What the trial used: its own figures, else the sums over the steps, where every step has one."""
+        of_steps = total_usage([step.usage for step in self.steps]) if self.steps else Usage()
+        return of_steps.model_copy(update=self.usage.model_dump(exclude_none=True))
+
+    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         return tuple(call for message in self.messages for call in message.tool_calls)

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
-from passgate.tasks.model.transcript import Message, Transcript, Usage
-
-_LONGEST_PRINTED: Final = 64 * 1024
+from passgate.tasks.agents.scoped import PRINTED_BYTES
+from passgate.tasks.model.transcript import Message, Transcript, Usage, total_usage
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ def merged(turns: Sequence[Turn]) -> Transcript:
             "messages": messages_of(turns),
             "usage": _usage(transcripts),
             "complete": all(transcript.complete for transcript in transcripts),
-            "printed": "".join(transcript.printed for transcript in transcripts)[-_LONGEST_PRINTED:],
+            "printed": "".join(transcript.printed for transcript in transcripts)[-PRINTED_BYTES:],
         }
     )
 
@@ -59,19 +57,6 @@ def _words(message: Message) -> tuple[str, str]:
 
 def _usage(transcripts: Sequence[Transcript]) -> Usage:
     """What all turns used, where any of them says so for itself: else the messages say it."""
-    return Usage(**{name: _total(transcripts, name) for name in Usage.model_fields})
-
-
-def _total(transcripts: Sequence[Transcript], name: str) -> Any:
-    if all(getattr(transcript.usage, name) is None for transcript in transcripts):
-        return None
-    totals = [_of_one(transcript, name) for transcript in transcripts]
-    return None if None in totals else sum(totals)
-
-
-def _of_one(transcript: Transcript, name: str) -> Any:
-    whole = getattr(transcript.usage, name)
-    steps = [getattr(step.usage, name) for step in transcript.steps]
-    if whole is not None or not steps or None in steps:
-        return whole
-    return sum(steps)
+    if all(transcript.usage == Usage() for transcript in transcripts):
+        return Usage()
+    return total_usage([transcript.whole_usage for transcript in transcripts])

@@ -24,7 +24,7 @@ from tests.upstream_shapes import Says
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 
 either_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 every_api = pytest.mark.parametrize("api", APIS)
@@ -317,6 +317,12 @@ class TestTranscripts:
         reported = Transcript(output="I know.", complete=False)
         async with metered() as agent:
             assert await agent.transcript(reported) == reported
+
+    async def test_no_agent_can_say_that_a_call_of_its_own_was_refused(self, metered: OpenMeter) -> None:
+        made = ToolCall(tool="drop_table", refused=True)
+        reported = Transcript(messages=(Message(role="assistant", tool_calls=(made,)),))
+        async with metered() as agent:
+            assert [call.refused for call in (await agent.transcript(reported)).tool_calls] == [False]
 
     async def test_an_agent_that_leaves_before_the_end_of_a_stream_has_made_the_call(
         self, metered: OpenMeter, upstream: ScriptedUpstream
