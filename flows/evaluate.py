@@ -14,7 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Crashed, Failed
 
-from passgate.tasks.agents.judge import make_judge
+from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots, TrialKey
 from passgate.tasks.errors import PassgateError
@@ -85,9 +85,8 @@ def judge_run(plan: Plan, finished: Sequence[FinishedTrial]) -> Verdict:
     """Store the trials and judge them by the plan's own policy."""
     history = _record(plan, finished)
     baseline = _baseline(plan, history)
-    judge_model = make_judge(plan.policy.judge, Path(plan.suites_folder))
     trials = [one.trial for one in finished]
-    return _judge(plan, plan.policy, trials, baseline, judge_model.name if judge_model else "")
+    return _judge(plan, plan.policy, trials, baseline, judge_name(plan.policy.judge))
 
 
 async def evaluate(gate: GateName, request: RunRequest) -> State[Any]:

@@ -65,6 +65,7 @@ APIS = {
     "/chat/completions": Answerer(shapes.chat_body, shapes.chat_events),
     "/responses": Answerer(shapes.response_body, shapes.response_events),
     "/messages": Answerer(shapes.message_body, shapes.message_events),
+    "/embeddings": Answerer(shapes.embedding_body, lambda answer: ()),
 }
 
 

@@ -83,6 +83,17 @@ def chat_calls(answer: Answer) -> list[Json]:
     ]
 
 
+def embedding_body(answer: Answer) -> Json:
+    """POST /v1/embeddings."""
+    tokens = answer.says.tokens_in
+    return {
+        "object": "list",
+        "data": [{"object": "embedding", "index": 0, "embedding": [0.0, 1.0]}],
+        "model": answer.model,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
 def chat_body(answer: Answer) -> Json:
     calls = chat_calls(answer)
     message = {"role": "assistant", "content": answer.says.text or None, "refusal": None}

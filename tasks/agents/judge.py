@@ -37,6 +37,11 @@ def judge_model(policy: JudgePolicy) -> str:
     return os.environ.get("PASSGATE_JUDGE_MODEL") or policy.model or ""
 
 
+def judge_name(policy: JudgePolicy) -> str:
+    """What reports call the judge that is configured; empty without one."""
+    return judge_model(policy) or (RecordedJudge.name if policy.recorded else "")
+
+
 def make_judge(policy: JudgePolicy, suites_folder: Path) -> Judge | None:
     """The judge that is configured; `None` when there is none. Nothing is asked or connected yet.
 

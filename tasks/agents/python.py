@@ -11,10 +11,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
-from passgate.tasks.agents.cli.variables import leading_to_models
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.scoped import Scope, ScopedThreads, prepare_process
 from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.agents.variables import leading_to_models
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.task import EvalTask

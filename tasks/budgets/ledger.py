@@ -14,6 +14,8 @@ from passgate.tasks.providers.exchange import ModelRequest
 BUDGET = "budget_exceeded"
 FORBIDDEN = "forbidden_call"
 """The codes of refusals that are the agent's doing."""
+_ROUNDING = 1e-9
+"""Costs are sums of fractions of cents."""
 PRICE_REMEDY = "name its price in prices.yaml, beside gates.yaml"
 
 
@@ -167,11 +169,10 @@ class Ledger:
         if most is None or price is None:
             return None
         each = _cost_of_one_token_out(price, least_in)
-        left = most - self._cost - _cost_in(price, least_in)
-        free = price.cost(Usage(tokens_in=1, tokens_out=1)) == 0
-        if not free and (left <= 0 or left < each):
+        left = most - self._cost - _cost_in(price, max(1, least_in))
+        if left < each - most * _ROUNDING:
             self._over_budget(f"max_cost_usd is {most:g} and ${self._cost:g} were used")
-        return int(left / each) if each else None
+        return max(1, int(left / each)) if each else None
 
     def _tightest(self) -> str:
         named = {"max_tokens": self._budgets.max_tokens, "max_cost_usd": self._budgets.max_cost_usd}

@@ -6,7 +6,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from passgate.tasks.budgets.ledger import RefusalError
-from passgate.tasks.budgets.relay import read_body, sent_headers
+from passgate.tasks.budgets.relay import fault_of
+from passgate.tasks.budgets.requests import document_of, read_body, sent_headers
 from passgate.tasks.budgets.trial_meter import TrialMeter
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
@@ -38,10 +39,9 @@ async def pass_on(request: Request, trial: TrialMeter, upstream: Upstream, path:
 
 async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
     try:
-        body = json.loads(content)
-        asked = str(body["model"])
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return _error(400, "invalid_request_error", "the request names no model")
+        asked = str(document_of(content)["model"])
+    except KeyError:
+        raise UnreadableError("the request names no model") from None
     request = ModelRequest(asked, False, None, (), (), False, len(content))
     try:
         call = trial.begin(request, asked, is_step=False)
@@ -53,7 +53,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         call.failed(error)
         raise
     if answer.status >= 400:
-        call.failed(None)
+        call.failed(fault_of(upstream, answer.status, answer.body))
     else:
         call.answered(ModelReply(usage=_usage(answer.document)))
     return _returned(answer)

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import zlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from passgate.tasks.budgets.ledger import RefusalError
+from passgate.tasks.budgets.requests import document_of, read_body, sent_headers
 from passgate.tasks.budgets.trial_meter import Call, TrialMeter
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.client import StreamedAnswer, Upstream, UpstreamError
 from passgate.tasks.providers.exchange import Api, ReplyStream, UnreadableError
 
-_MAX_BODY_BYTES = 64 * 1024 * 1024
 _QUEUE = 256
-_TOO_LARGE = f"the request is larger than {_MAX_BODY_BYTES // 1024 // 1024} MiB"
 _CHARACTERS_PER_TOKEN = 6
 """More than models write in prose, so that a limit that is taken for reached is reached."""
 _NOT_THE_AGENTS_FAULT = frozenset({401, 402, 403, 404})
@@ -43,7 +41,7 @@ async def relay(request: Request, route: Route) -> Response:
     """Answer one model call of an agent: from the provider, or with the error that says why not."""
     try:
         content = await read_body(request)
-        body = _document(content)
+        body = document_of(content)
         asked = route.api.read_request(body)
     except UnreadableError as error:
         return error_response(route.api, 400, "invalid_request_error", str(error))
@@ -200,18 +198,16 @@ def _limit_reached(call: Call, stream: ReplyStream) -> bool:
 
 
 def _refused_by_provider(route: Route, call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Response:
-    """The provider's own error. Whether the agent asked for something wrong or has no access is told by the status."""
-    error = None
-    if status in _NOT_THE_AGENTS_FAULT:
-        excerpt = body[:_EXCERPT].decode("utf-8", "replace")
-        error = MeasurementError(f"{route.upstream.name} answered {status}: {excerpt}")
-    call.failed(error)
+    """The provider's own error, passed on."""
+    call.failed(fault_of(route.upstream, status, body))
     return Response(body, status, _passed(headers))
 
 
-def sent_headers(request: Request) -> dict[str, str]:
-    """The agent's headers for the provider, which gets the body unpacked."""
-    return {name: value for name, value in request.headers.items() if name != "content-encoding"}
+def fault_of(upstream: Upstream, status: int, body: bytes) -> MeasurementError | None:
+    """What keeps a trial from being measured when a provider refuses a call; `None` where the agent asked for it."""
+    if status not in _NOT_THE_AGENTS_FAULT:
+        return None
+    return MeasurementError(f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}")
 
 
 def as_json(document: dict[str, Any]) -> bytes:
@@ -223,41 +219,6 @@ def error_response(api: Api, status: int, code: str, message: str) -> Response:
     """An error of the meter's own, which no client library tries again."""
     content = as_json(api.error_body(status, code, message))
     return Response(content, status, {"content-type": "application/json", "x-should-retry": "false"})
-
-
-async def read_body(request: Request) -> bytes:
-    """The body of a request as it was before it was packed. Raises `UnreadableError`."""
-    parts = bytearray()
-    async for part in request.stream():
-        parts += part
-        if len(parts) > _MAX_BODY_BYTES:
-            raise UnreadableError(_TOO_LARGE)
-    return _unpacked(bytes(parts), request.headers.get("content-encoding", "identity"))
-
-
-def _unpacked(content: bytes, encoding: str) -> bytes:
-    if encoding == "identity":
-        return content
-    if encoding != "gzip":
-        raise UnreadableError(f"the request is packed as {encoding!r}, and passgate reads only gzip")
-    unpacking = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacking.decompress(content, _MAX_BODY_BYTES)
-    except zlib.error as error:
-        raise UnreadableError(f"the request is not gzip: {error}") from None
-    if unpacking.unconsumed_tail:
-        raise UnreadableError(_TOO_LARGE)
-    return unpacked
-
-
-def _document(content: bytes) -> dict[str, Any]:
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"the request is not JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise UnreadableError("the request is not a JSON object")
-    return body
 
 
 def _passed(headers: Mapping[str, str]) -> dict[str, str]:

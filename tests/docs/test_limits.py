@@ -7,7 +7,7 @@ from passgate.tasks.agents.conversation import users
 from passgate.tasks.agents.http import endpoint
 from passgate.tasks.agents.scoped import PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
-from passgate.tasks.budgets import relay
+from passgate.tasks.budgets import requests
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.graders.conversation import LONGEST_CONVERSATION
 from passgate.tasks.providers import wire
@@ -26,7 +26,7 @@ KIB, MIB = 1024, 1024 * 1024
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"the last {PRINTED_BYTES // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
-        ("docs/meter.md", "Beside model calls", f"more than {relay._MAX_BODY_BYTES // MIB} MiB"),
+        ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
         ("docs/security.md", "What is done about it", f"at most {endpoint.MAX_REPLY_BYTES // MIB} MiB of a service"),
         ("docs/tasks.md", "Budgets", f"it is {DEFAULT_SECONDS:g} seconds"),

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from passgate.tasks.agents.cli.commands import PLACEHOLDERS, Command, Given, read_command
-from passgate.tasks.agents.cli.variables import leading_to_models
+from passgate.tasks.agents.cli.commands import Command, Given, read_command
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
+from passgate.tasks.agents.variables import leading_to_models
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
-
-__all__ = ["PLACEHOLDERS", "CliAgent"]
 
 _OURS: Final = frozenset({"PATH", "HOME", "TMPDIR", "LANG", "PYTHONDONTWRITEBYTECODE"})
 _OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"

@@ -107,6 +107,23 @@ def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
     assert "max_cost_usd is 0.12 and $0.12 were used" in str(refusal(ledger, characters=1))
 
 
+@pytest.mark.parametrize("calls", range(1, 30))
+def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls: int) -> None:
+    prices = PriceTable(models={"known": Price(input=1000, output=0)})
+    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices, Purse(), needs_price=None)
+    for _ in range(calls):
+        spend(ledger, tokens_in=10, tokens_out=5)
+    refusal(ledger)
+
+
+def test_what_costs_nothing_is_never_too_dear() -> None:
+    prices = PriceTable(models={"known": Price(input=0, output=0)})
+    ledger = Ledger(Budgets(max_cost_usd=0), prices, Purse(), needs_price=None)
+    for _ in range(3):
+        assert spend(ledger).cost_usd == 0
+    assert ledger.admit(request(), "known").max_tokens_out is None
+
+
 def test_the_money_that_is_left_limits_the_reply() -> None:
     ledger = a_ledger(max_cost_usd=0.05)
     spend(ledger, characters=100)
