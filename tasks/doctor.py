@@ -65,7 +65,8 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
     *agents, judge, machine = await asyncio.gather(
         *(_agent(subject, case) for subject in subjects), _judge(case), asyncio.to_thread(lambda: list(_machine()))
     )
-    if not subjects:
+    files_are_right = all(symptom.what != "agents" or symptom.state is State.OK for symptom in files)
+    if not subjects and files_are_right:
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         agents.append([Symptom(subject="agents", what="names", state=State.OK, found="there are none", remedy=remedy)])
     masker = _masker(case, [subject for subject in subjects if isinstance(subject, AgentSpec)])

@@ -1,5 +1,6 @@
 """Prepare: what the user asked for in, the plan of a run in its folder out."""
 
+import os
 from pathlib import Path
 
 from passgate import __version__
@@ -15,6 +16,7 @@ from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.load import load_prices, make_plan
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.providers.endpoints import targets_of
 from passgate.tasks.record import history_location
 
 
@@ -31,6 +33,8 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
         return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
     make_agent(agent, Path(request.suites))
+    if agent.calls_models:
+        targets_of(agent.upstreams, os.environ)
     plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
     plan = plan.model_copy(update={"prices": load_prices(Path(request.gates))})
     make_judge(plan.policy.judge, Path(plan.suites_folder))

@@ -28,10 +28,12 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import Target, anthropic_target, openai_target
+from passgate.tasks.providers.endpoints import Target, targets_of
 from passgate.tasks.providers.patience import Patience
 
 PATIENCE = Patience()
+_LONGEST_FOLDER = 64
+"""Bytes: of the 107 that the path of a Unix socket may have, with room for the rest of it."""
 _PLACEHOLDER_KEY = "passgate"
 _APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
@@ -139,10 +141,7 @@ async def open_meter(
     `needs_price` says what makes an unknown price an error for every task. Raises `UsageError` for an endpoint that
     cannot be used.
     """
-    targets = {
-        "openai": openai_target(spec.upstreams.openai, environment),
-        "anthropic": anthropic_target(spec.upstreams.anthropic, environment),
-    }
+    targets = targets_of(spec.upstreams, environment)
     async with AsyncExitStack() as stack:
         upstreams = {
             name: await stack.enter_async_context(
@@ -150,7 +149,7 @@ async def open_meter(
             )
             for name, target in targets.items()
         }
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="passgate-meter-")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="passgate-meter-", dir=_short_folder())))
         sockets = [_listening_on_loopback(), _listening_at(folder / "socket")]
         bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
         meter = Meter(spec, upstreams, targets, prices, purse, needs_price, bridge)
@@ -204,6 +203,12 @@ def _listening_on_loopback() -> socket.socket:
     listening.listen(2048)
     listening.setblocking(False)
     return listening
+
+
+def _short_folder() -> str:
+    """Where temporary folders are; where that is too long a path for a socket to lie in, `/tmp`."""
+    usual = tempfile.gettempdir()
+    return usual if len(os.fsencode(usual)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108 - the folder in it is private
 
 
 def _listening_at(path: Path) -> socket.socket:

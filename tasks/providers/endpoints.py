@@ -8,7 +8,7 @@ from typing import Final, Literal
 import httpx
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.agent import Endpoint
+from passgate.tasks.model.agent import Endpoint, Upstreams
 
 KeyHeader = Literal["authorization", "x-api-key"]
 OPENAI_URL: Final = "https://api.openai.com/v1"
@@ -66,6 +66,14 @@ def openai_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
 def anthropic_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
     """Where Anthropic's API is: as the endpoint says, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else Anthropic."""
     return _target(endpoint, environment, "ANTHROPIC", ANTHROPIC_URL, "x-api-key")
+
+
+def targets_of(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, Target]:
+    """Where the calls of each provider's API go, by its name. Raises `UsageError`."""
+    return {
+        "openai": openai_target(upstreams.openai, environment),
+        "anthropic": anthropic_target(upstreams.anthropic, environment),
+    }
 
 
 def _target(

@@ -215,3 +215,10 @@ async def test_no_key_is_ever_told(project: Path, monkeypatch: pytest.MonkeyPatc
         told = repr([await doctor(), await doctor("openai:sk-123456-OPENAI_API_KEY")])
     assert "answers 401" in told
     assert "sk-123456" not in told
+
+
+async def test_agents_that_cannot_be_read_are_not_said_to_be_none(project: Path) -> None:
+    (project / "agents.yaml").write_text("agents: {bot: {agent: 'cli:sh', modle: x}}\n")
+    symptoms = await doctor()
+    assert [symptom.state for symptom in symptoms if symptom.what == "agents"] == [State.FAILED]
+    assert "there are none" not in {symptom.found for symptom in symptoms}

@@ -39,6 +39,14 @@ def test_a_plan_is_made_and_written() -> None:
     assert RunFolder(plan.run_id).read_plan() == plan
 
 
+def test_an_address_of_models_that_is_none_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "ftp://models")
+    with pytest.raises(UsageError, match=r"'ftp://models' is not of the form"):
+        prepared(agent="cli:sh")
+    assert run_folders() == []
+    assert prepared(agent="nop").agent.kind == "nop"
+
+
 def test_a_run_that_was_begun_is_carried_on_as_it_was_planned(project: Path) -> None:
     plan = prepared(agent="nop")
     write_task(project / "suites/golden/b.yaml", task_id="later")

@@ -162,6 +162,17 @@ def test_a_provider_that_does_not_say_what_was_used_cannot_be_held_to_a_budget(b
     assert free.problem is None
 
 
+def test_what_was_put_aside_for_a_call_goes_back_or_is_spent() -> None:
+    purse = Purse(1.0)
+    ledger = a_ledger(purse=purse)
+    spend(ledger, tokens_in=100, tokens_out=0)
+    ledger.release(ledger.admit(request(), "known"))
+    assert purse.spent == pytest.approx(0.1)
+    ledger.abandon(ledger.admit(request(), "known"))
+    assert purse.spent == pytest.approx(0.2), "an answer that nobody waited for counts as the mean of the others"
+    assert purse.reserve(0.8) is not None
+
+
 def test_trouble_of_the_provider_is_forgotten_when_a_call_succeeds() -> None:
     ledger = a_ledger()
     ledger.trouble(MeasurementError("down"))

@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import tempfile
+from pathlib import Path
 
 import httpx
 import pytest
@@ -356,6 +358,15 @@ class TestTranscripts:
 
 
 class TestAddresses:
+    async def test_temporary_folders_with_long_paths_are_no_matter(
+        self, metered: OpenMeter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / ("long" * 30)
+        folder.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(folder))
+        async with metered() as agent:
+            assert (await agent.chat()).status_code == 200
+
     async def test_a_trials_addresses_are_gone_with_it(self, metered: OpenMeter, upstream: ScriptedUpstream) -> None:
         async with metered() as first, metered() as second:
             root, token = first.trial.openai_base_url.split("/openai")[0].rsplit("/", 1)

@@ -94,6 +94,14 @@ def test_whether_a_tool_failed_is_not_known_where_the_api_does_not_say() -> None
     assert [found.is_error for found in minutes.transcript().tool_calls] == [None, None]
 
 
+def test_of_calls_side_by_side_nobody_knows_how_long_each_took() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1), call(2))))
+    answers = tuple(ToolAnswer(f"call-{number}", "x", is_error=False) for number in (1, 2))
+    minutes.ask(asked(user("a"), answers=answers), 9.0)
+    assert [found.duration_ms for found in minutes.transcript().tool_calls] == [None, None]
+
+
 def test_a_refused_call_is_recorded_and_has_no_result() -> None:
     minutes = Minutes()
     minutes.ask(asked(user("a")), 0.0)
@@ -161,7 +169,8 @@ def test_a_report_that_leaves_a_call_out_or_is_not_whole_counts_for_less_than_wh
     partial = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),), complete=False)
     assert completed(seen, partial).tool_calls == seen.tool_calls
     refused = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop", refused=True),)),))
-    assert completed(refused, hides).tool_calls == refused.tool_calls
+    denies = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),))
+    assert completed(refused, denies).tool_calls == refused.tool_calls
 
 
 def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:

@@ -51,6 +51,14 @@ def test_a_call_of_unknown_cost_is_taken_for_what_was_put_aside() -> None:
     assert purse.spent == 0.25
 
 
+def test_what_a_call_did_not_cost_is_there_for_the_next_one() -> None:
+    purse = Purse(1.0)
+    reservation = purse.reserve(0.5)
+    assert reservation is not None
+    purse.settle(reservation, 0.1)
+    assert purse.reserve(0.85) is not None
+
+
 def test_money_that_was_spent_before_counts() -> None:
     assert Purse(1.0, spent=1.0).exhausted
     assert Purse(0.0).exhausted
