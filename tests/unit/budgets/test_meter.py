@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -319,6 +320,28 @@ class TestTranscripts:
             transcript = await agent.transcript()
         assert transcript.steps[0].content == "one two three"
         assert transcript.steps[0].usage.tokens_out == 3
+
+    async def test_an_agent_that_goes_on_at_the_end_of_a_reply_is_not_too_quick_for_the_meter(
+        self, metered: OpenMeter, upstream: ScriptedUpstream
+    ) -> None:
+        upstream.says(Slow(0.05, Says(calls=[("look", {})])), Says("Seen."))
+        asked = {"role": "user", "content": "Look."}
+        async with metered() as agent:
+            url = f"{agent.trial.openai_base_url}/chat/completions"
+            body = {"model": "m", "messages": [asked], "stream": True}
+            async with agent.client.stream("POST", url, json=body) as answer:
+                read = b""
+                async for piece in answer.aiter_bytes():
+                    read += piece
+                    if b'"finish_reason": "tool_calls"' in read or b'"finish_reason":"tool_calls"' in read:
+                        break
+            call_id = re.search(r'"id": ?"(call[^"]*)"', read.decode())
+            assert call_id is not None
+            calls = [{"id": call_id[1], "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+            result = {"role": "tool", "tool_call_id": call_id[1], "content": "a cat"}
+            await agent.chat(messages=[asked, {"role": "assistant", "tool_calls": calls}, result])
+            transcript = await agent.transcript()
+        assert [call.result for call in transcript.tool_calls] == ["a cat"]
 
     async def test_an_agent_that_leaves_a_long_stream_holds_nothing_up(
         self, metered: OpenMeter, upstream: ScriptedUpstream
