@@ -1,0 +1,134 @@
+"""Requests and replies of responses, made from as little as a test wants to say."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import openai
+from tests.provider_streams import Canned, Json, canned, documents
+
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.apis import OPENAI_APIS
+from passgate.tasks.providers.exchange import Api, AskedCall
+
+API: Api = OPENAI_APIS[1]
+USAGE = {
+    "input_tokens": 328,
+    "input_tokens_details": {"cached_tokens": 256, "cache_write_tokens": 8},
+    "output_tokens": 52,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 380,
+}
+USED = Usage(tokens_in=328, tokens_cached=256, tokens_cache_write=8, tokens_out=52)
+READ = AskedCall("call_a", "read", {"path": "a"})
+DELETE = AskedCall("call_b", "delete", {"path": "b"})
+
+
+def request(given: Any = "Hello", **fields: Any) -> Json:
+    return {"model": "gpt-4.1", "input": given, **fields}
+
+
+def response(*output: Json, **fields: Any) -> Json:
+    return {
+        "id": "resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b",
+        "object": "response",
+        "created_at": 1741476542,
+        "status": "completed",
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "model": "gpt-4.1-2025-04-14",
+        "output": list(output),
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "tool_choice": "auto",
+        "tools": [],
+        "usage": USAGE,
+        **fields,
+    }
+
+
+def says(text: str, number: int = 0) -> Json:
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "message", "id": f"msg_{number}", "status": "completed", "role": "assistant", "content": [part]}
+
+
+def function_call(call: AskedCall) -> Json:
+    return {
+        "type": "function_call",
+        "id": f"fc_{call.call_id}",
+        "call_id": call.call_id,
+        "name": call.tool,
+        "arguments": json.dumps(dict(call.arguments)),
+        "status": "completed",
+    }
+
+
+def message_events(index: int, item: Json, *pieces: str) -> list[Json]:
+    place = {"item_id": item["id"], "output_index": index, "content_index": 0}
+    (part,) = item["content"]
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": {**item, "content": []}},
+        {"type": "response.content_part.added", **place, "part": {**part, "text": ""}},
+        *[{"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []} for piece in pieces],
+        {"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []},
+        {"type": "response.content_part.done", **place, "part": part},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+def call_events(index: int, item: Json, *pieces: str) -> list[Json]:
+    place = {"item_id": item["id"], "output_index": index}
+    begun = {**item, "arguments": "", "status": "in_progress"}
+    return [
+        {"type": "response.output_item.added", "output_index": index, "item": begun},
+        *[{"type": "response.function_call_arguments.delta", **place, "delta": piece} for piece in pieces],
+        {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]},
+        {"type": "response.output_item.done", "output_index": index, "item": item},
+    ]
+
+
+BEGUN = response(status="in_progress", usage=None)
+
+
+def stream_of(items: Iterable[Json], *output: Json, last: str = "response.completed") -> list[Json]:
+    """A whole stream, its events numbered."""
+    events = [
+        {"type": "response.created", "response": BEGUN},
+        {"type": "response.in_progress", "response": BEGUN},
+        *items,
+        {"type": last, "response": response(*output, status=last.removeprefix("response."))},
+    ]
+    return [{**one, "sequence_number": number} for number, one in enumerate(events)]
+
+
+HELLO = says("Hello there")
+TEXT = stream_of(message_events(0, HELLO, "Hello", " there"), HELLO)
+OUTPUT = [says("Okay."), function_call(READ), function_call(DELETE), says("Then?", 3)]
+CALLS = stream_of(
+    [
+        *message_events(0, OUTPUT[0], "Okay."),
+        *call_events(1, OUTPUT[1], '{"path": ', '"a"}'),
+        *call_events(2, OUTPUT[2], '{"path": "b"}'),
+        *message_events(3, OUTPUT[3], "Then?"),
+    ],
+    *OUTPUT,
+)
+
+
+def client(server: Canned) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key="any")
+
+
+def accumulated(stream: bytes) -> Any:
+    """The response that OpenAI's own client makes of a stream."""
+    with (
+        canned(stream) as server,
+        client(server) as sdk,
+        sdk.responses.stream(model="gpt-4.1", input="Hello") as events,
+    ):
+        return next(one.response for one in events if one.type in {"response.completed", "response.incomplete"})
+
+
+def numbers(output: bytes) -> list[int]:
+    return [one["sequence_number"] for one in documents(output)]

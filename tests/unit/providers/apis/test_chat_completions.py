@@ -1,0 +1,249 @@
+import copy
+import json
+from typing import Any
+
+import openai
+import pytest
+from tests.provider_streams import (
+    Json,
+    canned,
+    event,
+)
+from tests.unit.providers.apis.chat_shapes import (
+    API,
+    BOTH,
+    READ,
+    TEXT,
+    USED,
+    client,
+    completion,
+    request,
+    tool_call,
+)
+
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.exchange import AskedCall, Said, ToolAnswer, UnreadableError
+
+
+class TestRequest:
+    def test_the_whole_context_is_read(self) -> None:
+        read = API.read_request(
+            request(
+                {"role": "system", "content": "Be short."},
+                {"role": "developer", "content": [{"type": "text", "text": "In"}, {"type": "text", "text": "French."}]},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "text", "text": "What is this?"},
+                        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+                    ],
+                },
+                {"role": "assistant", "content": None, "tool_calls": [tool_call("call_a", "read")]},
+                {"role": "tool", "tool_call_id": "call_a", "content": "nothing"},
+                {"role": "tool", "tool_call_id": "call_b", "content": [{"type": "text", "text": "more"}]},
+                {"role": "function", "name": "look", "content": "seen"},
+                stream=True,
+                max_completion_tokens=100,
+                seed=7,
+            )
+        )
+        assert (read.model, read.stream, read.max_tokens_out, read.continues) == ("gpt-4.1", True, 100, False)
+        assert read.said == (
+            Said("system", "Be short."),
+            Said("system", "In\nFrench."),
+            Said("user", "What is this?\n[image]"),
+        )
+        assert read.answers == (
+            ToolAnswer("call_a", "nothing", None),
+            ToolAnswer("call_b", "more", None),
+            ToolAnswer("look", "seen", None),
+        )
+
+    @pytest.mark.parametrize(
+        ("fields", "limit"),
+        [
+            ({}, None),
+            ({"max_tokens": 5}, 5),
+            ({"max_tokens": None, "max_completion_tokens": 7}, 7),
+            ({"max_tokens": 9, "max_completion_tokens": 7}, 9),
+        ],
+    )
+    def test_the_limit_is_read_by_either_name(self, fields: Json, limit: int | None) -> None:
+        assert API.read_request(request(**fields)).max_tokens_out == limit
+
+    def test_what_is_counted_is_text_and_not_images(self) -> None:
+        tool = {"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": {}}}
+        image = {"type": "image_url", "image_url": {"url": "A" * 1000}}
+        text = {"type": "text", "text": "Hello"}
+        bare = API.read_request(request({"role": "user", "content": [text]}))
+        with_image = API.read_request(request({"role": "user", "content": [text, image]}))
+        with_tool = API.read_request(request({"role": "user", "content": [text]}, tools=[tool]))
+        assert bare.characters == with_image.characters
+        assert 20 < bare.characters < 60
+        assert with_tool.characters >= bare.characters + len("functionreadReads.")
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ({}, "messages: is null, not a list"),
+            (request("Hello"), r"messages\[0\]: is a text, not an object"),  # type: ignore[arg-type]
+            (request({"content": "Hello"}), r"messages\[0\].role: is null, not a text"),
+            (request({"role": "robot", "content": "Hello"}), r"messages\[0\].role: 'robot' is none of the roles"),
+            (request({"role": "user", "content": 7}), r"messages\[0\].content: is a number, not a list"),
+            (request({"role": "user", "content": [7]}), r"messages\[0\].content\[0\]: is a number, not an object"),
+            (request({"role": "user", "content": [{"type": "text", "text": []}]}), r"content\[0\].text: is a list"),
+            (request({"role": "tool", "tool_call_id": 7}), r"messages\[0\].tool_call_id: is a number, not a text"),
+            (request(model=7), "model: is a number, not a text"),
+            (request(stream="yes"), "stream: is a text, not true or false"),
+            (request(max_tokens=-1), "max_tokens: is a number, not a whole number from 0"),
+            (request(max_tokens=True), "max_tokens: is a truth value, not a whole number from 0"),
+            (request(max_tokens=1.5), "max_tokens: is a number, not a whole number from 0"),
+            (request(n=2), "n: more than one choice of a reply cannot be metered"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
+        with pytest.raises(UnreadableError, match=message):
+            API.read_request(body)
+
+
+class TestPreparedRequest:
+    def test_nothing_to_change_changes_nothing(self) -> None:
+        for body in (request(), request(max_tokens=5), request(stream=True, **BOTH)):
+            assert API.prepared(body, model=None, max_tokens_out=None) is body
+            assert API.prepared(body, model="gpt-4.1", max_tokens_out=5) is body
+
+    def test_a_limit_is_lowered_and_never_added(self) -> None:
+        body = request(max_tokens=9, max_completion_tokens=7, temperature=0.5)
+        original = copy.deepcopy(body)
+        sent = API.prepared(body, model="other", max_tokens_out=8)
+        assert sent == {**original, "model": "other", "max_tokens": 8}
+        assert body == original
+        assert API.prepared(request(), model=None, max_tokens_out=8) == request()
+
+    @pytest.mark.parametrize("options", [None, {}, {"include_usage": False, "include_obfuscation": False}])
+    def test_a_stream_is_made_to_say_what_it_used(self, options: Json | None) -> None:
+        body = request(stream=True) if options is None else request(stream=True, stream_options=options)
+        sent = API.prepared(body, model=None, max_tokens_out=None)
+        assert sent["stream_options"] == {**(options or {}), "include_usage": True}
+        assert body.get("stream_options") == options
+
+
+class TestReply:
+    def test_text_calls_usage_and_model_are_read(self) -> None:
+        custom = {"id": "call_c", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}}
+        message = {"content": "I look.", "tool_calls": [tool_call("call_a", "read", '{"path": "a"}'), custom]}
+        reply = API.read_reply(completion(message, "tool_calls"))
+        assert reply.text == "I look."
+        assert reply.calls == (READ, AskedCall("call_c", "patch", {"input": "*** Begin"}))
+        assert reply.usage == USED
+        assert reply.model == "gpt-4.1-2025-04-14"
+
+    def test_a_refusal_and_parts_are_text(self) -> None:
+        parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "Well"}, {"type": "text", "text": "."}]
+        assert API.read_reply(completion({"content": parts})).text == "Well."
+        assert API.read_reply(completion({"refusal": "No."})).text == "No."
+
+    def test_the_legacy_call_goes_by_the_name_of_its_function(self) -> None:
+        message = {"function_call": {"name": "read", "arguments": '{"path": "a"}'}}
+        assert API.read_reply(completion(message, "function_call")).calls == (AskedCall("read", "read", {"path": "a"}),)
+
+    @pytest.mark.parametrize(
+        ("given", "arguments"),
+        [
+            ("", {}),
+            ("{}", {}),
+            ("[1]", {"unparsed": "[1]"}),
+            ('{"a": ', {"unparsed": '{"a": '}),
+            ("[" * 100_000, {"unparsed": "[" * 100_000}),
+            ('{"a": "\\ud83d\\ude00 \\ud83d"}', {"a": "\U0001f600 \ufffd"}),
+            ({"a": 1}, {"a": 1}),
+        ],
+    )
+    def test_arguments_are_an_object_or_kept_as_text(self, given: Any, arguments: Json) -> None:
+        reply = API.read_reply(completion({"tool_calls": [tool_call("call_a", "read", given)]}))
+        assert reply.calls[0].arguments == arguments
+
+    def test_calls_without_an_id_are_told_apart(self) -> None:
+        calls = [{"function": {"name": "read", "arguments": "{}"}}] * 2
+        reply = API.read_reply(completion({"tool_calls": calls}))
+        assert len({call.call_id for call in reply.calls}) == 2
+
+    def test_usage_that_is_not_said_is_not_known(self) -> None:
+        assert API.read_reply(completion({"content": "Hi"}, usage=None)).usage == Usage()
+        assert API.read_reply(completion({"content": "Hi"}, usage={"prompt_tokens": 3})).usage == Usage(tokens_in=3)
+
+    @pytest.mark.parametrize(
+        ("body", "message"),
+        [
+            ({}, "choices: is null, not a list"),
+            ({"choices": []}, "choices: there are 0 where one is asked for"),
+            ({"choices": completion({})["choices"] * 2}, "choices: there are 2 where one is asked for"),
+            ({"choices": [7]}, r"choices\[0\]: is a number"),
+            ({"choices": [{}]}, r"choices\[0\].message: is null, not an object"),
+            (completion({"content": 7}), r"choices\[0\].message.content: is a number"),
+            (completion({"tool_calls": {}}), "tool_calls: is an object, not a list"),
+            (completion({"tool_calls": [{}]}), r"tool_calls\[0\].function: is null, not an object"),
+            (completion({"tool_calls": [{"function": {"name": None}}]}), r"tool_calls\[0\].function.name: is null"),
+            (completion({"tool_calls": [{"id": 7, "function": {"name": "a"}}]}), r"tool_calls\[0\].id: is a number"),
+            (completion({"function_call": {}}), "function_call.name: is null"),
+            (completion({}, usage=[]), "usage: is a list, not an object"),
+            (completion({}, usage={"prompt_tokens": "3"}), "usage.prompt_tokens: is a text, not a whole number"),
+            (completion({}, model=7), "model: is a number"),
+            ({"error": {"message": "The server is on fire.", "code": 500}}, "the provider says: The server is on fire"),
+            ({"error": "Nope"}, "the provider says: Nope"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
+        with pytest.raises(UnreadableError, match=message):
+            API.read_reply(body)
+
+
+class TestReplyWithoutCalls:
+    body = completion(
+        {"tool_calls": [tool_call("call_a", "read"), tool_call("call_b", "delete")]}, "tool_calls", extra=[1]
+    )
+
+    def test_the_others_stay(self) -> None:
+        original = copy.deepcopy(self.body)
+        left = API.without_calls(self.body, {"call_b"})
+        assert self.body == original
+        original["choices"][0]["message"]["tool_calls"].pop()
+        assert left == original
+
+    def test_without_any_left_it_is_a_reply_of_text(self) -> None:
+        (choice,) = API.without_calls(self.body, ["call_a", "call_b"])["choices"]
+        assert choice["finish_reason"] == "stop"
+        assert choice["message"] == {"role": "assistant", "content": "", "refusal": None, "annotations": []}
+
+    def test_a_legacy_call_can_be_taken_out(self) -> None:
+        body = completion({"content": "Hm", "function_call": {"name": "read", "arguments": "{}"}}, "function_call")
+        (choice,) = API.without_calls(body, {"read"})["choices"]
+        assert (choice["finish_reason"], choice["message"]["content"]) == ("stop", "Hm")
+        assert "function_call" not in choice["message"]
+
+    def test_it_is_the_same_object_when_no_call_is_meant(self) -> None:
+        assert API.without_calls(self.body, {"call_z"}) is self.body
+
+
+class TestErrors:
+    @pytest.mark.parametrize(("status", "headers"), [(400, []), (403, []), (503, [("x-should-retry", "false")])])
+    def test_the_client_library_raises_them_at_once(self, status: int, headers: list[tuple[str, str]]) -> None:
+        body = json.dumps(API.error_body(status, "budget_exceeded", "max_steps is used up")).encode()
+        with canned(body, status=status, headers=headers) as server, client(server) as sdk:
+            with pytest.raises(openai.APIStatusError, match="max_steps is used up") as raised:
+                sdk.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hello"}])
+            assert (raised.value.status_code, raised.value.code) == (status, "budget_exceeded")
+            assert server.count == 1
+
+    @pytest.mark.parametrize(("status", "kind"), [(403, "invalid_request_error"), (503, "server_error")])
+    def test_their_type_says_whose_fault_it_is(self, status: int, kind: str) -> None:
+        error = {"message": "why", "type": kind, "param": None, "code": "a_code"}
+        assert API.error_body(status, "a_code", "why") == {"error": error}
+
+    def test_the_client_library_raises_them_in_a_stream(self) -> None:
+        body = event(TEXT[1]) + API.error_event("provider_unavailable", "It broke off.")
+        with canned(body) as server, client(server) as sdk:
+            stream = sdk.chat.completions.create(model="m", messages=[], stream=True)
+            with pytest.raises(openai.APIError, match=r"It broke off\.") as raised:
+                list(stream)
+            assert raised.value.code == "provider_unavailable"

@@ -1,0 +1,240 @@
+import copy
+import json
+
+import anthropic
+import pytest
+from tests.provider_streams import Json, canned, named
+from tests.unit.providers.apis.message_shapes import (
+    API,
+    MODEL,
+    READ,
+    SEARCH,
+    SEARCH_RESULT,
+    TEXT,
+    client,
+    message,
+    request,
+    server_tool_use,
+    tool_use,
+)
+
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.exchange import Said, ToolAnswer, UnreadableError
+
+
+class TestRequest:
+    def test_the_whole_context_is_read(self) -> None:
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+        read = API.read_request(
+            request(
+                {"role": "user", "content": [{"type": "text", "text": "What is this?"}, image]},
+                {"role": "assistant", "content": [{"type": "text", "text": "I look."}, tool_use("toolu_a", "read")]},
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "toolu_a", "content": "nothing"},
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_b",
+                            "content": [{"type": "text", "text": "No."}, image],
+                            "is_error": True,
+                        },
+                        {"type": "tool_result", "tool_use_id": "toolu_c"},
+                    ],
+                },
+                {"role": "system", "content": "Hurry."},
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "d"}, {"type": "text", "text": "?"}],
+                },
+                system=[{"type": "text", "text": "Be"}, {"type": "text", "text": "short."}],
+                stream=True,
+            )
+        )
+        assert (read.model, read.stream, read.max_tokens_out, read.continues) == (MODEL, True, 1024, False)
+        assert read.said == (
+            Said("system", "Be\nshort."),
+            Said("user", "What is this?\n[image]"),
+            Said("system", "Hurry."),
+            Said("user", "?"),
+        )
+        assert read.answers == (
+            ToolAnswer("toolu_a", "nothing", False),
+            ToolAnswer("toolu_b", "No.\n[image]", True),
+            ToolAnswer("toolu_c", "", False),
+            ToolAnswer("d", "", False),
+        )
+
+    def test_results_of_the_providers_own_tools_are_read(self) -> None:
+        failed = {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"}
+        blocks = [SEARCH_RESULT, {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_d", "content": failed}]
+        read = API.read_request(request({"role": "assistant", "content": blocks}))
+        assert read.answers == (
+            ToolAnswer("srvtoolu_c", SEARCH_RESULT["content"], False),
+            ToolAnswer("srvtoolu_d", failed, True),
+        )
+        assert read.said == ()
+
+    def test_what_is_counted_is_text_and_neither_files_nor_signatures(self) -> None:
+        thought = {"type": "thinking", "thinking": "Hm", "signature": "B" * 1000}
+        document = {
+            "type": "document",
+            "source": {"type": "base64", "media_type": "application/pdf", "data": "A" * 1000},
+        }
+        bare = API.read_request(request()).characters
+        assert API.read_request(request({"role": "assistant", "content": [thought, document]})).characters < 100
+        tools = [{"name": "read", "description": "Reads.", "input_schema": {"type": ["object", "null"]}}]
+        assert API.read_request(request(tools=tools, system="Be short.")).characters >= bare + len(
+            "readReads.Be short."
+        )
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ({}, "messages: is null, not a list"),
+            (request({"role": "user", "content": {}}), r"messages\[0\].content: is an object, not a list"),
+            (request({"role": "user", "content": ["Hello", 7]}), r"messages\[0\].content\[1\]: is a number"),
+            (request({"role": "robot", "content": ""}), r"messages\[0\].role: 'robot' is none of the roles"),
+            (request({"role": ["user"]}), r"messages\[0\].role: is a list, not a text"),
+            (request({"role": "user", "content": [{"type": "tool_result"}]}), r"content\[0\].tool_use_id: is null"),
+            (
+                request({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}]}),
+                r"content\[0\].is_error: is a text",
+            ),
+            (request(system=7), "system: is a number"),
+            (request(max_tokens="9"), "max_tokens: is a text"),
+            (request(model=None, stream=1), "stream: is a number"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
+        with pytest.raises(UnreadableError, match=expected):
+            API.read_request(body)
+
+
+class TestPreparedRequest:
+    def test_nothing_to_change_changes_nothing(self) -> None:
+        body = request(stream=True)
+        assert API.prepared(body, model=None, max_tokens_out=None) is body
+        assert API.prepared(body, model=MODEL, max_tokens_out=1024) is body
+
+    def test_model_and_limit_are_set_in_a_copy(self) -> None:
+        body = request()
+        original = copy.deepcopy(body)
+        assert API.prepared(body, model="other", max_tokens_out=10) == {**original, "model": "other", "max_tokens": 10}
+        assert body == original
+
+    @pytest.mark.parametrize(
+        ("most", "thinking"),
+        [
+            (5000, {"type": "enabled", "budget_tokens": 4000, "display": "omitted"}),
+            (4000, {"type": "enabled", "budget_tokens": 3999, "display": "omitted"}),
+            (1025, {"type": "enabled", "budget_tokens": 1024, "display": "omitted"}),
+            (1024, {"type": "disabled"}),
+        ],
+    )
+    def test_thinking_keeps_within_a_lowered_limit(self, most: int, thinking: Json) -> None:
+        given = {"type": "enabled", "budget_tokens": 4000, "display": "omitted"}
+        sent = API.prepared(request(max_tokens=8000, thinking=given), model=None, max_tokens_out=most)
+        assert (sent["max_tokens"], sent["thinking"]) == (most, thinking)
+
+
+class TestReply:
+    def test_text_calls_usage_and_model_are_read(self) -> None:
+        blocks = [
+            {"type": "thinking", "thinking": "Hm.", "signature": "x"},
+            {"type": "text", "text": "It is "},
+            server_tool_use(query="weather NYC today"),
+            SEARCH_RESULT,
+            {"type": "text", "text": "sunny.", "citations": []},
+            tool_use("toolu_a", "read", path="a"),
+        ]
+        reply = API.read_reply(message(*blocks, reason="tool_use"))
+        assert reply.text == "It is sunny."
+        assert reply.calls == (SEARCH, READ)
+        assert reply.usage == Usage(tokens_in=1572, tokens_cached=1000, tokens_cache_write=100, tokens_out=89)
+        assert reply.model == MODEL
+
+    def test_usage_that_is_not_said_is_not_known(self) -> None:
+        assert API.read_reply(message(usage=None)).usage == Usage()
+        assert API.read_reply(message(usage={"input_tokens": 3})).usage == Usage(tokens_in=3)
+
+    @pytest.mark.parametrize(
+        ("body", "expected"),
+        [
+            ({}, "content: is null, not a list"),
+            (message("Hello"), r"content\[0\]: is a text, not an object"),  # type: ignore[arg-type]
+            (message({"type": "text", "text": 7}), r"content\[0\].text: is a number"),
+            (message({"type": "tool_use", "name": "a"}), r"content\[0\].id: is null"),
+            (message({"type": "tool_use", "id": "a"}), r"content\[0\].name: is null"),
+            (message(usage={"input_tokens": -3}), "usage.input_tokens: is a number"),
+            (message(model=[]), "model: is a list"),
+            ({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "says: Overloaded"),
+        ],
+    )
+    def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
+        with pytest.raises(UnreadableError, match=expected):
+            API.read_reply(body)
+
+
+class TestReplyWithoutCalls:
+    body = message(
+        {"type": "text", "text": "Well."},
+        server_tool_use(query="weather NYC today"),
+        SEARCH_RESULT,
+        tool_use("toolu_a", "read", path="a"),
+        tool_use("toolu_b", "delete", path="b"),
+        reason="tool_use",
+    )
+
+    def test_the_others_stay(self) -> None:
+        original = copy.deepcopy(self.body)
+        left = API.without_calls(self.body, {"toolu_b"})
+        assert self.body == original
+        assert left == {**original, "content": original["content"][:4]}
+
+    def test_a_call_that_was_run_goes_with_its_result(self) -> None:
+        left = API.without_calls(self.body, {"srvtoolu_c"})
+        assert [block["type"] for block in left["content"]] == ["text", "tool_use", "tool_use"]
+        assert left["stop_reason"] == "tool_use"
+
+    def test_without_any_left_for_the_agent_the_turn_is_over(self) -> None:
+        left = API.without_calls(self.body, {"toolu_a", "toolu_b"})
+        assert [block["type"] for block in left["content"]] == ["text", "server_tool_use", "web_search_tool_result"]
+        assert left["stop_reason"] == "end_turn"
+
+    def test_without_any_left_there_is_nothing_to_go_on_from(self) -> None:
+        paused = message(server_tool_use(query="?"), reason="pause_turn")
+        left = API.without_calls(paused, {"srvtoolu_c"})
+        assert (left["content"], left["stop_reason"]) == ([], "end_turn")
+
+    def test_it_is_the_same_object_when_no_call_is_meant(self) -> None:
+        assert API.without_calls(self.body, {"toolu_z", "msg"}) is self.body
+
+
+class TestErrors:
+    @pytest.mark.parametrize(("status", "headers"), [(400, []), (403, []), (503, [("x-should-retry", "false")])])
+    def test_the_client_library_raises_them_at_once(self, status: int, headers: list[tuple[str, str]]) -> None:
+        body = json.dumps(API.error_body(status, "budget_exceeded", "max_steps is used up")).encode()
+        with canned(body, status=status, headers=headers) as server, client(server) as sdk:
+            with pytest.raises(anthropic.APIStatusError, match="max_steps is used up") as raised:
+                sdk.messages.create(model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "Hello"}])
+            assert raised.value.status_code == status
+            assert raised.value.body == API.error_body(status, "budget_exceeded", "max_steps is used up")
+            assert server.count == 1
+
+    @pytest.mark.parametrize(
+        ("status", "kind"),
+        [(400, "invalid_request_error"), (403, "permission_error"), (418, "invalid_request_error"), (503, "api_error")],
+    )
+    def test_their_type_is_that_of_the_status(self, status: int, kind: str) -> None:
+        error = API.error_body(status, "a_code", "why")["error"]
+        assert error == {"type": kind, "message": "why", "code": "a_code"}
+
+    def test_the_client_library_raises_them_in_a_stream(self) -> None:
+        body = named(TEXT[:3]) + API.error_event("provider_unavailable", "It broke off.")
+        with canned(body) as server, client(server) as sdk:
+            stream = sdk.messages.create(
+                model=MODEL, max_tokens=9, messages=[{"role": "user", "content": "Hello"}], stream=True
+            )
+            with pytest.raises(anthropic.APIStatusError, match=r"It broke off\."):
+                list(stream)
