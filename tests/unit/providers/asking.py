@@ -1,0 +1,41 @@
+"""Asking an upstream in one line."""
+
+import json
+import socket
+
+import pytest
+
+from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
+
+CHAT = "chat/completions"
+
+
+BODY = json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hello."}]}).encode()
+
+
+STREAM = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hello."}]}).encode()
+
+
+SECONDS = 20.0
+
+
+async def send(upstream: Upstream, *, seconds: float = SECONDS, **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return await upstream.send(CHAT, BODY, named, seconds=seconds)
+
+
+async def failure(upstream: Upstream, *, seconds: float = SECONDS) -> UpstreamError:
+    with pytest.raises(UpstreamError) as caught:
+        await send(upstream, seconds=seconds)
+    return caught.value
+
+
+async def streamed(upstream: Upstream, *, seconds: float = SECONDS) -> bytes:
+    async with upstream.stream(CHAT, STREAM, seconds=seconds) as answer:
+        return b"".join([chunk async for chunk in answer.chunks()])
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

@@ -1,0 +1,181 @@
+"""Calls side by side, and a provider that is given up for all of them."""
+
+import asyncio
+import contextlib
+import time
+from dataclasses import replace
+
+import pytest
+from tests.unit.providers.asking import (
+    failure,
+    send,
+    streamed,
+)
+from tests.unit.providers.conftest import QUICK, OpenUpstream
+from tests.upstream import ScriptedUpstream
+from tests.upstream_replies import (
+    SOMETHING,
+    Down,
+    MalformedJson,
+    Reply,
+    ResetMidStream,
+    Silent,
+    Status,
+    WrongContentType,
+)
+
+from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
+
+
+async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    provider.says(Silent(30))
+    upstream = connect(provider.openai_base_url)
+    calls = [asyncio.create_task(send(upstream)) for _ in range(100)]
+    while provider.count < 64:
+        await asyncio.sleep(0.01)
+    for call in calls:
+        call.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert upstream._turns.in_flight == 0
+    provider.says(SOMETHING)
+    assert (await send(upstream)).status == 200
+
+
+async def test_no_more_than_64_calls_are_under_way_at_first(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    provider.says(Silent(0.3))
+    upstream = connect(provider.openai_base_url)
+    answers = await asyncio.gather(*(send(upstream) for _ in range(80)))
+    assert [answer.status for answer in answers] == [200] * 80
+    assert provider.most_at_once == 64
+
+
+async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    provider.script = lambda _, __: Status(429) if provider._at_once > 4 else Silent(0.01)
+    upstream = connect(provider.openai_base_url, patience=replace(QUICK, attempts=30))
+    answers = await asyncio.gather(*(send(upstream) for _ in range(300)))
+    assert [answer.status for answer in answers] == [200] * 300
+    assert upstream._turns.window.size < 12
+
+
+async def test_time_in_the_queue_counts(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    provider.says(Silent(30))
+    upstream = connect(provider.openai_base_url)
+    blocking = [asyncio.create_task(send(upstream)) for _ in range(64)]
+    while provider.count < 64:
+        await asyncio.sleep(0.01)
+    error = await failure(upstream, seconds=0.2)
+    assert "0.2 s were over while it was waited for its turn (0 attempts)" in str(error)
+    for call in blocking:
+        call.cancel()
+    await asyncio.gather(*blocking, return_exceptions=True)
+
+
+DEAD = replace(QUICK, failing_seconds=0.2, probe_every=0.2)
+
+
+async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    provider.says(Down())
+    patience = replace(QUICK, first_pause=30, longest_pause=30, failing_seconds=1.5, probe_every=600)
+    upstream = connect(provider.openai_base_url, patience=patience)
+    waiting = [asyncio.create_task(failure(upstream, seconds=600)) for _ in range(60)]
+    while provider.count < 60:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(1.8)
+    assert not any(call.done() for call in waiting)
+    begun = time.monotonic()
+    errors = [await failure(upstream), *await asyncio.gather(*waiting), await failure(upstream)]
+    assert time.monotonic() - begun < 2
+    assert not any(error.transient for error in errors)
+    assert "the circuit breaker is open: 61 failures in a row since " in str(errors[-1])
+    assert " UTC, the last one: the connection broke" in str(errors[-1])
+    assert "(0 attempts)" in str(errors[-1])
+    assert provider.count == 61
+
+
+async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    upstream = connect(provider.openai_base_url, silence=0.3, patience=replace(DEAD, first_pause=30, longest_pause=30))
+    provider.says(Silent(30))
+    begun = time.monotonic()
+    errors = await asyncio.gather(*(failure(upstream, seconds=600) for _ in range(200)))
+    assert time.monotonic() - begun < 3
+    assert provider.count < 80
+    assert not any(error.transient for error in errors)
+
+
+async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    provider.script = lambda number, _: Down() if number < 50 else SOMETHING
+    upstream = connect(provider.openai_base_url, patience=replace(QUICK, failing_seconds=3))
+    answers = await asyncio.gather(*(send(upstream) for _ in range(50)))
+    assert [answer.status for answer in answers] == [200] * 50
+
+
+async def dead(provider: ScriptedUpstream, upstream: Upstream, fault: Reply) -> None:
+    provider.says(fault)
+    deadline = time.monotonic() + 10
+    while (await failure(upstream)).transient:
+        assert time.monotonic() < deadline
+
+
+async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    upstream = connect(provider.openai_base_url, patience=DEAD)
+    await dead(provider, upstream, Down())
+    await asyncio.sleep(DEAD.probe_every + 0.05)
+    before = provider.count
+    errors = await asyncio.gather(*(failure(upstream) for _ in range(20)))
+    assert provider.count == before + 1
+    assert not any(error.transient for error in errors)
+    provider.says(SOMETHING)
+    assert not (await failure(upstream)).transient
+    await asyncio.sleep(DEAD.probe_every + 0.05)
+    answers = await asyncio.gather(*(send(upstream) for _ in range(3)), return_exceptions=True)
+    assert sum(isinstance(answer, Answer) for answer in answers) == 1
+    assert (await send(upstream)).status == 200
+
+
+@pytest.mark.parametrize("fault", [MalformedJson(), WrongContentType(), Status(500), Status(529)], ids=repr)
+async def test_a_provider_that_answers_nonsense_is_dead_too(
+    fault: Reply, provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    await dead(provider, connect(provider.openai_base_url, patience=DEAD), fault)
+
+
+async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    provider.says(ResetMidStream(2))
+    upstream = connect(provider.openai_base_url, patience=DEAD)
+    for _ in range(DEAD.failures_until_open):
+        with pytest.raises(UpstreamError, match="the connection broke"):
+            await streamed(upstream)
+    with pytest.raises(UpstreamError, match="the circuit breaker is open"):
+        await streamed(upstream)
+
+
+@pytest.mark.parametrize("refusal", [Status(429), Status(401), Status(404)], ids=repr)
+async def test_a_provider_that_refuses_is_alive(
+    refusal: Reply, provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    provider.says(refusal)
+    patience = replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2)
+    upstream = connect(provider.openai_base_url, patience=patience)
+    for _ in range(3):
+        with contextlib.suppress(UpstreamError):
+            await send(upstream)
+    provider.says(SOMETHING)
+    assert (await send(upstream)).status == 200
+
+
+async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    provider.says(Silent(30))
+    upstream = connect(provider.openai_base_url, patience=DEAD)
+    errors = [await failure(upstream, seconds=0.1) for _ in range(DEAD.failures_until_open + 1)]
+    assert all(error.transient for error in errors[:-1])
+    assert "the circuit breaker is open" in str(errors[-1])

@@ -1,0 +1,92 @@
+"""Connections: kept, taken again, and through a proxy."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from tests.unit.providers.asking import (
+    BODY,
+    closed_port,
+    failure,
+    send,
+)
+from tests.unit.providers.conftest import QUICK, OpenUpstream
+from tests.upstream import ScriptedUpstream
+from tests.upstream_replies import (
+    SOMETHING,
+    Silent,
+)
+
+
+@asynccontextmanager
+async def one_answer_per_connection() -> AsyncIterator[str]:
+    """A server that keeps a connection open, says nothing of closing it, and closes it at the second request."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError), contextlib.closing(writer):
+            await reader.readuntil(BODY)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}")
+            await reader.readuntil(BODY)
+        over.release()
+
+    over = asyncio.Semaphore(0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    server.close()
+    for _ in range(4):
+        await over.acquire()
+
+
+async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connect: OpenUpstream) -> None:
+    patience = replace(QUICK, attempts=1, failures_until_open=1, failing_seconds=0)
+    async with one_answer_per_connection() as url, connect(url, patience=patience) as upstream:
+        for _ in range(4):
+            assert (await send(upstream)).document == {}
+
+
+async def test_connections_are_kept_and_the_last_one_is_taken_first(
+    provider: ScriptedUpstream, connect: OpenUpstream
+) -> None:
+    upstream = connect(provider.openai_base_url)
+    provider.says(Silent(0.1))
+    await asyncio.gather(*(send(upstream) for _ in range(5)))
+    assert len(upstream._wire._idle) == 5
+    last = upstream._wire._idle[-1]
+    provider.says(SOMETHING)
+    for _ in range(3):
+        await send(upstream)
+    assert len(upstream._wire._idle) == 5
+    assert upstream._wire._idle[-1] is last
+    await upstream.close()
+    assert upstream._wire._idle == []
+
+
+async def test_a_server_without_tls_cannot_be_reached_by_https(port: int, connect: OpenUpstream) -> None:
+    error = await failure(connect(f"https://127.0.0.1:{port}/v1"))
+    assert "it cannot be reached" in str(error)
+    assert error.transient
+
+
+async def test_a_proxy_of_the_environment_is_used(
+    provider: ScriptedUpstream, connect: OpenUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", provider.url)
+    assert (await send(connect("http://models.invalid/v1"))).status == 200
+    assert provider.requests[0].path == "http://models.invalid/v1/chat/completions"
+
+
+async def test_no_proxy_stands_before_this_machine(
+    provider: ScriptedUpstream, connect: OpenUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{closed_port()}")
+    assert (await send(connect(provider.openai_base_url))).status == 200
+
+
+async def test_an_upstream_closes_itself_as_a_context(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
+    async with connect(provider.openai_base_url) as upstream:
+        assert upstream.name == f"127.0.0.1:{provider.port}"
+        await send(upstream)
+    assert upstream._wire._idle == []
