@@ -33,7 +33,7 @@ class FileDigests:
 
     def graders(self, task: TaskFile) -> str:
         """What the trial is graded by: the graders' options and the files they use."""
-        said = task.model_dump(mode="json", include={"graders"})
+        said = task.model_dump(mode="json", include={"graders", "scoring"}, exclude_defaults=True)
         return digest_of([said, {name: self.of(name) for name in grader_files(task)}])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import unmeasured
+from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.forbidden import forbidden_by
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.llm_rubric import grade_rubric, judge_request
@@ -17,11 +17,28 @@ from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
 from passgate.tasks.graders.trajectory_metrics import grade_trajectory
 from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 
-__all__ = ["GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
+__all__ = ["AGENTV_GRADERS", "GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
 
-GRADERS: dict[str, Callable[[Any, Evidence], Awaitable[Grade]]] = {
+GradeFunction = Callable[[Any, Evidence], Awaitable[Grade]]
+"""Computes the bare grade of one kind of grader."""
+
+
+async def grade(options: Grader, evidence: Evidence) -> Grade:
+    """One grader's answer for one trial. Whatever goes wrong in a grader is the grade's `error`."""
+    graders = AGENTV_GRADERS if evidence.task.scoring.compat == "agentv" else GRADERS
+    try:
+        bare = await graders[options.type](options, evidence)
+    except MeasurementError as error:
+        return unmeasured(options, str(error), transient=error.transient)
+    except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it
+        return unmeasured(options, f"the grader raised {type(error).__name__}: {shorten(str(error), 500)}")
+    return settled(options, bare) if isinstance(options, AssertionOptions) else bare
+
+
+GRADERS: dict[str, GradeFunction] = {
     "deterministic_tests": grade_tests,
     "static_analysis": grade_static_analysis,
     "state_check": grade_state,
@@ -32,12 +49,7 @@ GRADERS: dict[str, Callable[[Any, Evidence], Awaitable[Grade]]] = {
     "llm_rubric": grade_rubric,
 }
 
-
-async def grade(options: Grader, evidence: Evidence) -> Grade:
-    """One grader's answer for one trial. Whatever goes wrong in a grader is the grade's `error`."""
-    try:
-        return await GRADERS[options.type](options, evidence)
-    except MeasurementError as error:
-        return unmeasured(options, str(error), transient=error.transient)
-    except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it
-        return unmeasured(options, f"the grader raised {type(error).__name__}: {shorten(str(error), 500)}")
+AGENTV_GRADERS: dict[str, GradeFunction] = {
+    **GRADERS,
+}
+"""For tasks with `compat: agentv`: where AgentV computes a score differently."""

@@ -1,10 +1,17 @@
 """From checks to a grade."""
 
 from collections.abc import Awaitable, Iterable, Sequence
+from typing import Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.grade import Check, Grade, Violation
+from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
+
+PASS_FROM: Final = 0.8
+"""The least score that passes, where nothing else is said."""
+ROUNDING: Final = 1e-9
+"""0.1 + 0.2 is not to fall short of 0.3."""
 
 
 def graded(
@@ -26,6 +33,31 @@ def graded(
         checks=tuple(checks),
         violations=tuple(violations),
     )
+
+
+def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = (), *, fatal: str = "") -> Grade:
+    """The grade of a grader that gives a share. It passes from its `min_score` on, 0.8 when it says none, unless there is
+    something fatal.
+    """
+    least = PASS_FROM if options.min_score is None else options.min_score
+    passed = score >= least - ROUNDING and not fatal
+    return Grade(
+        name=options.label, type=options.type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal
+    )
+
+
+def settled(options: AssertionOptions, bare: Grade) -> Grade:
+    """A bare grade with what all graders of eval files have: negated, and fatal where it is required and not passed."""
+    if bare.score is None:
+        return bare
+    grade = bare
+    if options.negate:
+        score = 1 - bare.score
+        least = PASS_FROM if options.min_score is None else options.min_score
+        grade = bare.model_copy(update={"score": score, "passed": score >= least - ROUNDING, "fatal": ""})
+    if options.required and not grade.passed and not grade.fatal:
+        grade = grade.model_copy(update={"fatal": f"{grade.name} is required and has {grade.score:.3g}"})
+    return grade
 
 
 def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import graded
+from passgate.tasks.graders.checks import ROUNDING, graded
 from passgate.tasks.graders.conversation import render
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judge_reply import Mark, UnusableReplyError, read_reply, reply_schema
@@ -23,7 +23,6 @@ NO_JUDGE: Final = (
     "no judge is configured: set judge.base_url and judge.model in gates.yaml, "
     "or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
 )
-_ROUNDING: Final = 1e-9
 _LONGEST_REPEATED: Final = 4000
 """Characters of an unusable reply that the judge is shown again."""
 _INSTRUCTIONS: Final = """\
@@ -75,8 +74,7 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
         raise MeasurementError(NO_JUDGE)
     votes = await _votes(evidence.judge, judge_request(options, evidence), options.assertions)
     mark = combined([vote.mark for vote in votes])
-    # 0.1 + 0.2 is not to fall short of 0.3.
-    passed = mark.score >= options.threshold - _ROUNDING
+    passed = mark.score >= options.threshold - ROUNDING
     summary = f"score {mark.score:.3g}, expected at least {options.threshold:g}"
     return Grade(
         name=options.label,

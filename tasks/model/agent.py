@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.graders import Seconds, Text
+from passgate.tasks.model.grader_options import Seconds, Text
 
 
 class AgentKind(StrEnum):

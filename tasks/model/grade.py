@@ -38,6 +38,10 @@ class Grade(Frozen):
     passed: bool
     checks: tuple[Check, ...] = ()
     violations: tuple[Violation, ...] = ()
+    fatal: str = ""
+    """Why the trial fails whatever else is said of it: something required was not met."""
+    members: tuple["Grade", ...] = ()
+    """The grades that this one is made of."""
     votes: tuple[float, ...] = ()
     """The score of each vote, where a judge was asked several times."""
     usage: Usage = Usage()

@@ -6,25 +6,32 @@ Every path is relative to the suites folder.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
+from passgate.tasks.model.assertions import (
+    CodeGrader,
+    Cost,
+    Equals,
+    ExecutionMetrics,
+    FieldAccuracy,
+    IsJson,
+    Latency,
+    LlmGrader,
+    Regex,
+    Rubrics,
+    ScriptAssertion,
+    SkillTrigger,
+    StepCount,
+    TextAssertion,
+    TokenUsage,
+    ToolArguments,
+    ToolSequence,
+    ToolTrajectory,
+    ToolUsed,
+    Unavailable,
+)
 from passgate.tasks.model.base import Frozen
-
-Text = Annotated[str, StringConstraints(min_length=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
-Seconds = Annotated[float, Field(gt=0)]
-
-
-class GraderOptions(Frozen):
-    """What every grader has."""
-
-    name: Text | None = None
-    """What reports call this grader; its type when not given."""
-
-    @property
-    def label(self) -> str:
-        return self.name or str(getattr(self, "type", "grader"))
+from passgate.tasks.model.grader_options import Amount, AssertionOptions, Count, GraderOptions, Seconds, Share, Text
 
 
 class DeterministicTests(GraderOptions):
@@ -205,6 +212,60 @@ class LlmRubric(GraderOptions):
     """The least score that passes."""
 
 
+class Aggregator(Frozen):
+    """How the scores of a composite's members become one."""
+
+    type: Literal[
+        "weighted_average",
+        "minimum",
+        "maximum",
+        "safety_gate",
+        "all_or_nothing",
+        "threshold",
+        "code_grader",
+        "llm_grader",
+    ] = "weighted_average"
+    """`safety_gate`: the required members pass, else 0. `all_or_nothing`: all reach `threshold`, else 0. `threshold`: the
+    share of members that pass reaches it. `code_grader`, `llm_grader`: a program or the judge is given the results."""
+    weights: dict[str, Amount] = {}
+    """By the members' names; a member's own weight when not given."""
+    required: tuple[Text, ...] = ()
+    """Names of members, for `safety_gate`."""
+    threshold: Share | None = None
+    command: tuple[Text, ...] = ()
+    """For `code_grader`."""
+    cwd: Text = "."
+    prompt: str = ""
+    """For `llm_grader`."""
+
+
+class Composite(AssertionOptions):
+    """Several graders with one score."""
+
+    type: Literal["composite"]
+    assertions: Annotated[tuple["Grader", ...], Field(min_length=1)]
+    aggregator: Aggregator = Aggregator()
+    threshold: Share | None = None
+    """The least score that passes."""
+
+
+class TurnGraders(Frozen):
+    """What is asked of the answer to one message of the user."""
+
+    assertions: tuple["Grader", ...] = ()
+    expected_output: Any = None
+
+
+class Turns(AssertionOptions):
+    """Graders for each turn of a conversation; a turn without graders is not counted."""
+
+    type: Literal["turns"]
+    turns: Annotated[tuple[TurnGraders, ...], Field(min_length=1)]
+    aggregation: Literal["mean", "min", "max"] = "mean"
+    on_turn_failure: Literal["continue", "stop"] = "continue"
+    """`stop`: the turns after one that did not pass score 0."""
+
+
 Grader = Annotated[
     DeterministicTests
     | StaticAnalysis
@@ -213,6 +274,32 @@ Grader = Annotated[
     | TrajectoryMetrics
     | PolicyCheck
     | OutputCheck
-    | LlmRubric,
+    | LlmRubric
+    | TextAssertion
+    | Equals
+    | Regex
+    | IsJson
+    | CodeGrader
+    | ScriptAssertion
+    | LlmGrader
+    | Rubrics
+    | Composite
+    | ToolTrajectory
+    | ToolUsed
+    | ToolSequence
+    | ToolArguments
+    | StepCount
+    | FieldAccuracy
+    | ExecutionMetrics
+    | Latency
+    | Cost
+    | TokenUsage
+    | SkillTrigger
+    | Turns
+    | Unavailable,
     Field(discriminator="type"),
 ]
+
+Composite.model_rebuild()
+TurnGraders.model_rebuild()
+Turns.model_rebuild()

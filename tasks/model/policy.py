@@ -1,12 +1,12 @@
 """What gates.yaml says: the suites' defaults and what each gate blocks on."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.graders import Seconds, Share, Text
+from passgate.tasks.model.grader_options import Seconds, Share, Text
 from passgate.tasks.model.task import Budgets, GateName, Metric, Suite
 
 
@@ -93,6 +93,8 @@ class Policy(Frozen):
     suites: dict[Suite, SuitePolicy]
     gates: dict[GateName, GatePolicy]
     concurrency: Concurrency = Concurrency()
+    compat: Literal["agentv"] | None = None
+    """How eval files are scored: as AgentEvals says it, or as `agentv` computes it."""
     error_retries: Annotated[int, Field(ge=0, le=10)] = 1
     """How often a trial that could not be measured is tried again."""
     baseline: BaselinePolicy = BaselinePolicy()

@@ -1,12 +1,16 @@
 """A task: as its file says it (`TaskFile`) and as the pipeline uses it (`EvalTask`)."""
 
+import json
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.graders import Grader, Seconds, Text
+from passgate.tasks.model.grader_options import Seconds, Share, Text
+from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.workspace import Workspace
 
 
 class Suite(StrEnum):
@@ -17,10 +21,14 @@ class Suite(StrEnum):
 
 
 class Metric(StrEnum):
-    """How k trials decide a task: `pass@k` one success is enough, `pass^k` all must succeed."""
+    """How k trials decide a task: `pass@k` one success is enough, `pass^k` all must succeed; by `mean` their mean score
+    reaches the threshold, by `confidence_interval` the lower end of its 95 % interval does.
+    """
 
     PASS_AT_K = "pass@k"
     PASS_HAT_K = "pass^k"
+    MEAN = "mean"
+    CONFIDENCE_INTERVAL = "confidence_interval"
 
 
 class GateName(StrEnum):
@@ -114,6 +122,20 @@ class Environment(Frozen):
     """A recording that answers the calls of `tools`."""
     user: SimulatedUser | None = None
     """Who goes on with the conversation; without one the agent answers `prompt` and is done."""
+    workspace: Workspace | None = None
+    """Template, repositories and hooks of an eval file; instead of `sandbox`."""
+
+
+class Scoring(Frozen):
+    """How the grades of a trial become its score and its status."""
+
+    rule: Literal["all", "weighted_average"] = "all"
+    """`all`: every grader must pass. `weighted_average`: the graders' scores by their weights reach `threshold`, and
+    every required one passes."""
+    threshold: Share = 0.8
+    """The least score that passes. From 0.6 on a trial that fails is called borderline."""
+    compat: Literal["agentv"] | None = None
+    """`agentv`: scores as AgentV computes them, where it differs from AgentEvals."""
 
 
 class Trials(Frozen):
@@ -180,6 +202,20 @@ class TaskFile(Frozen):
     """Metrics shown for this task: names of groups (tokens, latency, tool_use, trajectory, cost) or of columns."""
     gates: GateSelection = GateSelection()
     reference: Reference | None = None
+    scoring: Scoring = Scoring()
+    criteria: str = ""
+    """What a good answer is, in words; judges are told."""
+    expected_output: Any = None
+    """The answer that is hoped for, as a text or as JSON; what `oracle` says where there is no reference solution."""
+    expected_messages: tuple[TaskMessage, ...] = ()
+    """The same as messages, with tool calls; the last one is the answer."""
+    note: str = ""
+    """Told to judges only."""
+    conversation_id: Text | None = None
+    """Tasks of one conversation have the same."""
+    metadata: dict[str, Any] = {}
+    target: Text | None = None
+    """The agent's name in the tool that the task was written for; passgate takes the one of --agent."""
 
 
 class EvalTask(Frozen):
@@ -203,6 +239,20 @@ class EvalTask(Frozen):
     tracked_metrics: tuple[str, ...]
     gates: frozenset[GateName]
     reference: Reference | None = None
+    scoring: Scoring = Scoring()
+    workspace: Workspace | None = None
+    messages: tuple[TaskMessage, ...] = ()
+    """What the agent is asked, where that is more than one text: the `messages` of the inputs."""
+    criteria: str = ""
+    expected_output: Any = None
+    expected_messages: tuple[TaskMessage, ...] = ()
+    note: str = ""
+    metadata: dict[str, Any] = {}
+    target: str | None = None
+    suite_assumed: bool = False
+    """Whether neither its file nor its folder names a suite."""
+    cannot_run: tuple[str, ...] = ()
+    """What the file asks for and is not to be had, each with its place: a run with such a task is refused."""
     file: str
     line: int = 1
     task_digest: str
@@ -212,5 +262,14 @@ class EvalTask(Frozen):
 
     @property
     def prompt(self) -> str:
-        """What the agent is asked: the `prompt` of the inputs; empty where they have none."""
-        return str(self.inputs.get("prompt", ""))
+        """What the agent is asked as one text: the `prompt` of the inputs, else their messages; empty without both."""
+        return str(self.inputs.get("prompt") or as_prompt(self.messages))
+
+    @property
+    def reference_answer(self) -> str:
+        """The answer that is hoped for as one text; empty where there is none."""
+        if self.expected_messages:
+            return self.expected_messages[-1].text
+        if self.expected_output is None or isinstance(self.expected_output, str):
+            return self.expected_output or ""
+        return json.dumps(self.expected_output, ensure_ascii=False, indent=2)

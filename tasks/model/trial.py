@@ -36,6 +36,8 @@ class Trial(Frozen):
     reason: str = ""
     """Why the trial is not `passed`, in a line."""
     grades: tuple[Grade, ...] = ()
+    score: float | None = None
+    """The weighted mean of the grades, from 0 to 1, where the task's `scoring` asks for one and each has a score."""
     player_cost: float | None = None
     """US dollars that the judge's model cost as the user of the conversation; `None` where it was not asked."""
     metrics: TrialMetrics = TrialMetrics()

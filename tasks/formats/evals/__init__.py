@@ -1,0 +1,1 @@
+"""Eval files of other tools, in all their dialects, read into tasks."""

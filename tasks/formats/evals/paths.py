@@ -1,0 +1,70 @@
+"""What the paths in an eval file lead to. No path leaves the repository."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from passgate.tasks.formats.evals.node import Complaints, Node
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The folders that the paths of an eval file are about, both absolute."""
+
+    suites_folder: Path
+    repository: Path
+    """What no path may leave, and what absolute paths are absolute in."""
+
+    def relative(self, path: Path) -> str:
+        """A path as tasks hold it: relative to the suites folder, with `..` where it lies outside of it."""
+        return Path(os.path.relpath(path, self.suites_folder)).as_posix()
+
+
+def ground_of(file: Path, suites_folder: Path) -> Ground:
+    """The ground of an eval file.
+
+    Its repository is the nearest folder above it with a `.git`. Without one it is the outermost of the suites folder, the
+    working folder where the file lies in it, and the folder above the file's own.
+    """
+    folder = file.absolute().parent
+    suites = suites_folder.absolute()
+    for parent in (folder, *folder.parents):
+        if (parent / ".git").exists():
+            return Ground(suites, parent)
+    candidates = [suites, Path.cwd(), folder.parent if folder.parent != Path(folder.anchor) else folder]
+    holding = [candidate for candidate in candidates if folder.is_relative_to(candidate)]
+    return Ground(suites, min(holding or [folder], key=lambda candidate: len(candidate.parts)))
+
+
+def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
+    """Where a path of a file leads, absolute; `None` without it, and then the complaints say why.
+
+    Relative paths are looked for in the file's folder and then in the folders above it, absolute ones from the repository
+    on. A path that leaves the repository is a problem, a missing file makes the test one that cannot be run.
+    """
+    try:
+        candidates = _candidates(node.folder, name, ground.repository)
+        found = next((candidate for candidate in candidates if candidate.exists()), None)
+        outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
+    except (OSError, ValueError, RuntimeError) as error:
+        complaints.problems.append(node.problem(f"{name[:100]!r} is not a path: {error}"))
+        return None
+    if outside:
+        complaints.problems.append(node.problem(f"{name!r} leaves the repository"))
+        return None
+    if found is None:
+        complaints.cannot_run.append(node.problem(f"no file {name!r}"))
+    return found
+
+
+def _candidates(folder: Path, name: str, repository: Path) -> list[Path]:
+    if name.startswith("/"):
+        inner = name.lstrip("/")
+        return [repository / inner, *(parent / inner for parent in _upwards(folder, repository))]
+    return [Path(os.path.normpath(parent / name)) for parent in _upwards(folder, repository)]
+
+
+def _upwards(folder: Path, repository: Path) -> list[Path]:
+    """A folder and those above it, up to the repository."""
+    above = [parent for parent in folder.parents if parent.is_relative_to(repository)]
+    return [folder, *above]
