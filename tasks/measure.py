@@ -16,8 +16,8 @@ from passgate.tasks.model.measurement import (
 )
 from passgate.tasks.model.metrics import MeanMetrics, TrialMetrics
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.model.trial import Trial, TrialStatus
-from passgate.tasks.stats.decision import decide
+from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
+from passgate.tasks.stats.decision import decide, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 from passgate.tasks.stats.intervals import suite_interval, wilson_interval
 from passgate.tasks.stats.percentiles import percentile
@@ -61,6 +61,7 @@ def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_o
     errors = [trial for trial in trials if trial.status in {TrialStatus.ERROR, TrialStatus.NOT_RUN}]
     passed = _count(trials, TrialStatus.PASSED)
     n = passed + len(failed)
+    scores = [trial.score for trial in trials if trial.status in MEASURED and trial.score is not None]
     return TaskMeasurement(
         suite=task.suite,
         task_id=task.task_id,
@@ -74,9 +75,17 @@ def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_o
         passed=passed,
         failed=len(failed),
         errors=len(errors),
-        state=decide(task.metric, passed=passed, failed=len(failed), planned=task.k),
+        state=decide(
+            task.metric,
+            passed=passed,
+            failed=len(failed),
+            planned=task.k,
+            scores=scores,
+            threshold=task.scoring.threshold,
+        ),
         pass_at_k=any_of_k,
         pass_hat_k=all_of_k,
+        score=score_of(task.metric, scores, task.k),
         pass_rate=passed / n if n else None,
         pass_rate_interval=_interval(wilson_interval(n, passed)),
         failed_trials=tuple(trial.trial for trial in failed),

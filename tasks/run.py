@@ -18,7 +18,7 @@ from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots, TrialKey
 from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.grade import grade_trial, status_of
+from passgate.tasks.grade import grade_trial, outcome_of
 from passgate.tasks.graders import forbidden_by
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.journal import Journal
@@ -215,17 +215,16 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
             judge=bench.judge,
         )
         grades = await grade_trial(evidence)
-    status, reason = status_of(task, transcript, metrics, grades)
+    outcome = outcome_of(task, transcript, metrics, grades)
     update = {
-        "status": status,
-        "reason": reason,
+        **outcome._asdict(),
         "grades": grades,
         "player_cost": _player_cost(transcript),
         "metrics": metrics,
         "model": ", ".join(sorted({step.model for step in transcript.steps if step.model})),
         "isolation": sandbox.isolation,
     }
-    return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(status, grades)
+    return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(outcome.status, grades)
 
 
 def _access(task: EvalTask, meter: Meter | None, seconds: float) -> AbstractContextManager[ModelAccess]:

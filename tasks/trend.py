@@ -8,6 +8,7 @@ import pandas as pd
 
 from passgate.tasks.model.task import GateName, Metric, Suite
 from passgate.tasks.model.trend import TrendPoint
+from passgate.tasks.stats.decision import score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 from passgate.tasks.stats.intervals import suite_interval
 from passgate.tasks.stats.percentiles import percentile
@@ -22,6 +23,7 @@ COLUMNS = (
     "k",
     "metric",
     "status",
+    "score",
     "cost",
     "wall_time_seconds",
 )
@@ -38,8 +40,7 @@ def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
 
 def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
     counts = [_counts(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
-    values = [float((pass_at_k if task.any_of_k else pass_hat_k)(task.n, task.c, task.k)) for task in counts]
-    value = fmean(values)
+    value = fmean(task.value for task in counts)
     known = not math.isnan(value)  # a task with fewer than k trials has no value
     low, high = suite_interval(value, len(counts)) if known else (None, None)
     costs = rows["cost"].dropna()
@@ -62,16 +63,22 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
 
 
 class TaskCounts(NamedTuple):
-    """One task's trials: n measured, c passed, its k, and whether one pass is enough (pass@k)."""
+    """One task's trials: n measured, c passed, and the value of its metric; NaN with fewer trials than it needs."""
 
     n: int
     c: int
-    k: int
-    any_of_k: bool
+    value: float
 
 
 def _counts(rows: pd.DataFrame) -> TaskCounts:
-    passed = int((rows["status"] == "passed").sum())
-    measured = passed + int((rows["status"] == "failed").sum())
-    any_of_k = str(rows["metric"].iloc[0]) == Metric.PASS_AT_K
-    return TaskCounts(n=measured, c=passed, k=int(rows["k"].iloc[0]), any_of_k=any_of_k)
+    c = int((rows["status"] == "passed").sum())
+    n = c + int((rows["status"] == "failed").sum())
+    k = int(rows["k"].iloc[0])
+    match metric := Metric(rows["metric"].iloc[0]):
+        case Metric.PASS_AT_K:
+            return TaskCounts(n, c, float(pass_at_k(n, c, k)))
+        case Metric.PASS_HAT_K:
+            return TaskCounts(n, c, float(pass_hat_k(n, c, k)))
+        case _:
+            score = score_of(metric, list(rows["score"].dropna()), k)
+            return TaskCounts(n, c, math.nan if score is None else score)

@@ -96,7 +96,7 @@ def _missing_evidence(plan: Plan, policy: GatePolicy, measurement: Measurement) 
     present = {suite.suite for suite in measurement.suites}
     if plan.unselected:
         yield _gap(f"--task left out {plan.unselected} tasks of the gate: a part of it cannot pass")
-    else:
+    elif not plan.tasks or not all(task.suite_assumed for task in plan.tasks):
         for suite in policy.suites:
             if suite not in present:
                 yield _gap(f"the suite {suite!s} has no task in this gate", suite)
@@ -122,9 +122,19 @@ def _reason(rule: Rule, task: TaskMeasurement, message: str, trials: tuple[int, 
 
 
 def _rule_of(task: TaskMeasurement) -> str:
-    if task.metric is Metric.PASS_HAT_K:
-        return f"pass^{task.k} needs every trial"
-    return f"pass@{task.k} needs one trial"
+    match task.metric:
+        case Metric.PASS_HAT_K:
+            return f"pass^{task.k} needs every trial"
+        case Metric.PASS_AT_K:
+            return f"pass@{task.k} needs one trial"
+        case Metric.MEAN:
+            return f"the mean score of {task.k} trials is {_shown(task.score)}"
+        case Metric.CONFIDENCE_INTERVAL:
+            return f"the lower bound of the mean score of {task.k} trials is {_shown(task.score)}"
+
+
+def _shown(score: float | None) -> str:
+    return "not known" if score is None else f"{score:.3g}"
 
 
 def _in_trials(trials: tuple[int, ...]) -> str:
@@ -142,6 +152,12 @@ def _notes(
 ) -> Iterator[str]:
     if plan.request.k is not None:
         yield f"--k {plan.request.k} stands in place of the tasks' own k"
+    assumed = sum(task.suite_assumed for task in plan.tasks)
+    if assumed:
+        yield (
+            f"{assumed} of {len(plan.tasks)} tasks name no suite, nor do their folders: they are judged as golden. "
+            "Name one with `suite:` in the eval file"
+        )
     without = sum(f"{task.suite}/{task.task_id}" not in baseline.tasks for task in measurement.tasks)
     if without:
         yield (

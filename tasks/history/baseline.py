@@ -17,6 +17,7 @@ COLUMNS = (
     "k",
     "metric",
     "status",
+    "score",
     "wall_time_seconds",
     "cost",
 )
@@ -52,7 +53,14 @@ def _entry(task: EvalTask, rows: pd.DataFrame) -> BaselineTask | None:
     for run_id in sorted(same["run_id"].unique(), reverse=True):
         run = same[same["run_id"] == run_id]
         passed, failed = (int((run["status"] == status).sum()) for status in ("passed", "failed"))
-        state = decide(task.metric, passed=passed, failed=failed, planned=len(run))
+        state = decide(
+            task.metric,
+            passed=passed,
+            failed=failed,
+            planned=len(run),
+            scores=list(run["score"].dropna()),
+            threshold=task.scoring.threshold,
+        )
         if state is not TaskState.UNDECIDED:
             return BaselineTask(
                 run_id=str(run_id),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 PARTITIONS = ("suite", "day")
 """Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
 
@@ -60,6 +60,7 @@ def row(trial: Trial, plan: Plan) -> dict[str, Any]:
         "k": trial.k,
         "metric": str(trial.metric),
         "status": str(trial.status),
+        "score": trial.score,
         "reason": trial.reason,
         "violations": [f"{violation.rule}: {violation.message}" for violation in trial.violations],
         "grades": [

@@ -225,8 +225,8 @@ class Aggregator(Frozen):
         "code_grader",
         "llm_grader",
     ] = "weighted_average"
-    """`safety_gate`: the required members pass, else 0. `all_or_nothing`: all reach `threshold`, else 0. `threshold`: the
-    share of members that pass reaches it. `code_grader`, `llm_grader`: a program or the judge is given the results."""
+    """`safety_gate`: the required members pass, else 0. `all_or_nothing`: all reach `threshold`, else 0. `threshold`:
+    the share of members that pass reaches it. `code_grader`, `llm_grader`: a program or the judge gets the results."""
     weights: dict[str, Amount] = {}
     """By the members' names; a member's own weight when not given."""
     required: tuple[Text, ...] = ()

@@ -49,6 +49,8 @@ class TaskMeasurement(Frozen):
     pass_at_k: float | None
     """`None` when fewer than k trials were measured."""
     pass_hat_k: float | None
+    score: float | None = None
+    """The mean score of its trials; for `confidence_interval` the lower end of its interval."""
     pass_rate: float | None
     pass_rate_interval: Interval
     failed_trials: tuple[int, ...] = ()
@@ -73,7 +75,13 @@ class TaskMeasurement(Frozen):
     @property
     def value(self) -> float | None:
         """The estimate of the task's own metric."""
-        return self.pass_at_k if self.metric is Metric.PASS_AT_K else self.pass_hat_k
+        match self.metric:
+            case Metric.PASS_AT_K:
+                return self.pass_at_k
+            case Metric.PASS_HAT_K:
+                return self.pass_hat_k
+            case _:
+                return self.score
 
 
 class SuiteMeasurement(Frozen):

@@ -12,8 +12,8 @@ class ContentBlock(Frozen):
 
     type: Literal["text", "file", "image", "json"]
     value: Any
-    """`text`: the text. `file`, `image`: a path relative to the suites folder, or for an image its data URL. `json`: any
-    JSON value."""
+    """`text`: the text. `file`, `image`: a path relative to the suites folder, or for an image its data URL. `json`:
+    any JSON value."""
     text: str | None = None
     """What a file held when the task was loaded."""
 

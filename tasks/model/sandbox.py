@@ -67,3 +67,18 @@ class Sandbox(Protocol):
         `environment` is all that it gets beside a minimal set (PATH, HOME, LANG, TMPDIR).
         Raises `MeasurementError` when the command cannot be started.
         """
+
+    async def run_for_authors(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
+        """Run a command of the suites' authors, a grader's or a hook's, in a folder of theirs.
+
+        Unlike an agent's command it sees the suites and their repository, which it cannot write to, and has the network;
+        otherwise as `run`. Raises `MeasurementError` when the command cannot be started.
+        """

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.reports.console import Marked, heading, rendered
 from passgate.tasks.reports.escape import printable, printable_lines
 
@@ -31,11 +31,16 @@ def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
         *(part for grade in trial.grades for part in _grade(grade)),
         heading("metrics"),
         Text(_metrics(finished)),
-        heading(f"{trial.status.upper()}", _STYLES[trial.status]),
+        heading(_status(trial), _STYLES[trial.status]),
     ]
     if trial.reason:
         parts.append(_marked("!", trial.reason))
     return rendered(*parts, width=width, color=color).removeprefix("\n")
+
+
+def _status(trial: Trial) -> str:
+    by_score = trial.score is not None and 0 < trial.score < 1
+    return f"{trial.status.upper()}, score {trial.score:.2f}" if by_score else trial.status.upper()
 
 
 def _transcript(transcript: Transcript) -> Iterator[RenderableType]:
@@ -63,18 +68,22 @@ def _call(call: ToolCall) -> Iterator[RenderableType]:
         yield _marked("error" if call.is_error else "result", result, indent=2)
 
 
-def _grade(grade: Grade) -> Iterator[RenderableType]:
+def _grade(grade: Grade, within: str = "") -> Iterator[RenderableType]:
     state = "error" if grade.error is not None else "passed" if grade.passed else "failed"
     score = "" if grade.score is None else f", score {grade.score:.2f}"
-    title = grade.name if grade.name == grade.type else f"{grade.name} ({grade.type})"
+    title = within + (grade.name if grade.name == grade.type else f"{grade.name} ({grade.type})")
     style = {"passed": "bold green", "failed": "bold red", "error": "bold yellow"}[state]
     yield heading(f"{printable(title, 200)}: {state}{score}", style)
     if grade.error is not None:
         yield _marked("!", grade.error)
+    if grade.fatal:
+        yield _marked("!", grade.fatal, style="bold red")
     for check in grade.checks:
         yield _check(check)
     for violation in grade.violations:
         yield _marked("violation", f"{violation.rule}: {violation.message}", style="bold red")
+    for member in grade.members:
+        yield from _grade(member, f"{within}{grade.name} > ")
 
 
 def _check(check: Check) -> RenderableType:

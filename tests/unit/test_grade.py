@@ -6,7 +6,7 @@ import pytest
 from tests.builders import a_grade, a_task, a_violation
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.grade import grade_trial, status_of
+from passgate.tasks.grade import grade_trial, outcome_of
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.metrics import TrialMetrics
@@ -24,7 +24,7 @@ def status(
     metrics: TrialMetrics | None = None,
     budgets: Budgets | None = None,
 ) -> tuple[TrialStatus, str]:
-    return status_of(a_task(budgets=budgets or Budgets()), transcript, metrics or TrialMetrics(), grades)
+    return outcome_of(a_task(budgets=budgets or Budgets()), transcript, metrics or TrialMetrics(), grades)[:2]
 
 
 def ended(end: EndReason, detail: str = "") -> Transcript:

@@ -149,3 +149,36 @@ def test_nothing_planned_is_nothing_measured() -> None:
 def test_isolations_are_named_once() -> None:
     trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
     assert measure([TASK], trials).isolation == ("bubblewrap", "process_group")
+
+
+class TestScores:
+    """Tasks that their trials' scores decide."""
+
+    def scored(self, *scores: float | None, metric: Metric = Metric.MEAN, k: int = 3) -> TaskMeasurement:
+        made = a_task(metric=metric, k=k, scoring={"rule": "weighted_average", "threshold": 0.7})
+        trials = [
+            a_trial(made, number, TrialStatus.ERROR if score is None else TrialStatus.FAILED, score=score)
+            for number, score in enumerate(scores)
+        ]
+        return measured((made, trials)).tasks[0]
+
+    def test_the_mean_against_the_tasks_own_threshold(self) -> None:
+        one = self.scored(0.5, 0.7, 0.9)
+        assert one.value == pytest.approx(0.7)
+        assert one.state is TaskState.PASSED
+        assert self.scored(0.5, 0.6, 0.9).state is TaskState.FAILED
+
+    def test_the_lower_end_of_the_interval(self) -> None:
+        one = self.scored(0.5, 1.0, 1.0, metric=Metric.CONFIDENCE_INTERVAL)
+        assert one.value == pytest.approx(0.1162245, abs=1e-6)
+        assert one.state is TaskState.FAILED
+
+    def test_an_error_leaves_open_what_it_could_still_turn(self) -> None:
+        one = self.scored(1.0, 1.0, None)
+        assert (one.value, one.state) == (None, TaskState.UNDECIDED)
+        assert self.scored(0.0, 0.5, None).state is TaskState.FAILED
+
+    def test_the_suite_takes_the_mean_of_such_values_too(self) -> None:
+        made = a_task(metric=Metric.MEAN, k=1, scoring={"rule": "weighted_average"})
+        (only,) = measured((made, [a_trial(made, 0, TrialStatus.FAILED, score=0.75)])).suites
+        assert (only.metric, only.value) == ("mean", 0.75)

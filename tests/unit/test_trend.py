@@ -82,3 +82,13 @@ def test_metrics_come_from_the_trials_in_which_they_were_measured() -> None:
     ]
     (point,) = trend_points(frame([row(trial, plan) for trial in trials]))
     assert (point.cost, point.latency_p95_seconds) == (0.5, 3.0)
+
+
+def test_a_task_that_its_scores_decide_has_their_mean_as_value() -> None:
+    scored = a_task(task_id="scored", metric=Metric.MEAN, k=2)
+    plan = a_plan(run_id="run-1")
+    trials = [a_trial(scored, number, score=score) for number, score in enumerate((0.5, 1.0))]
+    (point,) = trend_points(frame([row(trial, plan) for trial in trials]))
+    assert point.value == 0.75
+    (short,) = trend_points(frame([row(trials[0], plan)]))
+    assert short.value is None

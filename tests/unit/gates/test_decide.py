@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import a_grade, a_plan, a_task, a_violation, measured, trials_of
+from tests.builders import a_grade, a_plan, a_task, a_trial, a_violation, measured, trials_of
 
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -13,7 +13,7 @@ from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Reason
 
 GOLDEN = a_task()
@@ -239,6 +239,16 @@ class TestMissingEvidence:
             "the suite adversarial has no task in this gate",
         )
 
+    def test_tasks_that_name_no_suite_need_no_other_suites(self) -> None:
+        ruling = rule(of("ppp", a_task(suite_assumed=True)), suites=["golden", "adversarial"])
+        assert ruling.decision is Decision.PASS
+        assert any("1 of 1 tasks name no suite" in note for note in ruling.notes)
+
+    def test_one_task_that_names_its_suite_makes_them_needed(self) -> None:
+        group = of("ppp", a_task(suite_assumed=True)), of("ppp", a_task(task_id="other"))
+        ruling = rule(*group, suites=["golden", "adversarial"])
+        assert ruling.decision is Decision.INCONCLUSIVE
+
     def test_a_part_of_a_gate_is_no_pass(self) -> None:
         ruling = rule(of("ppp"), unselected=7, suites=["golden", "adversarial"])
         assert ruling.decision is Decision.INCONCLUSIVE
@@ -246,6 +256,20 @@ class TestMissingEvidence:
 
     def test_a_part_of_a_gate_can_fail(self) -> None:
         assert rule(of("ppf"), unselected=7).decision is Decision.FAIL
+
+
+@pytest.mark.parametrize(
+    ("metric", "says"),
+    [
+        (Metric.MEAN, "the mean score of 2 trials is 0.5, 0 of 2 passed"),
+        (Metric.CONFIDENCE_INTERVAL, "the lower bound of the mean score of 2 trials is 0.5, 0 of 2 passed"),
+    ],
+)
+def test_a_task_that_its_scores_decide_says_which(metric: Metric, says: str) -> None:
+    task = a_task(k=2, metric=metric)
+    ruling = rule((task, [a_trial(task, number, TrialStatus.FAILED, score=0.5) for number in range(2)]))
+    assert ruling.decision is Decision.FAIL
+    assert only(ruling).message.startswith(says)
 
 
 class TestNightly:

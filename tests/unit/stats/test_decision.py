@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.decision import decide
+from passgate.tasks.stats.decision import decide, score_of
 
 PASSED, FAILED, UNDECIDED = TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED
 
@@ -31,3 +31,33 @@ def test_what_the_trials_say_of_a_task(
 ) -> None:
     assert decide(Metric.PASS_HAT_K, passed=passed, failed=failed, planned=planned) is all_must
     assert decide(Metric.PASS_AT_K, passed=passed, failed=failed, planned=planned) is one_is_enough
+
+
+@pytest.mark.parametrize(
+    ("scores", "planned", "by_mean", "by_interval"),
+    [
+        ([1.0, 1.0, 1.0], 3, PASSED, PASSED),
+        ([0.8, 0.8, 0.8], 3, PASSED, PASSED),
+        ([0.7, 0.8, 1.0], 3, PASSED, FAILED),
+        ([0.5, 0.8, 1.0], 3, FAILED, FAILED),
+        ([0.0, 0.5], 3, FAILED, UNDECIDED),
+        ([1.0, 1.0], 3, UNDECIDED, UNDECIDED),
+        ([1.0] * 9, 10, PASSED, UNDECIDED),
+        ([], 3, UNDECIDED, UNDECIDED),
+    ],
+)
+def test_what_the_scores_say_of_a_task(
+    scores: list[float], planned: int, by_mean: TaskState, by_interval: TaskState
+) -> None:
+    def decided(metric: Metric) -> TaskState:
+        return decide(metric, passed=0, failed=len(scores), planned=planned, scores=scores, threshold=0.8)
+
+    assert decided(Metric.MEAN) is by_mean
+    assert decided(Metric.CONFIDENCE_INTERVAL) is by_interval
+
+
+def test_the_value_of_a_task_by_its_scores() -> None:
+    assert score_of(Metric.MEAN, [0.5, 1.0], 2) == 0.75
+    assert score_of(Metric.MEAN, [0.5, 1.0], 3) is None
+    assert score_of(Metric.CONFIDENCE_INTERVAL, [0.5, 0.5], 2) == 0.5
+    assert score_of(Metric.CONFIDENCE_INTERVAL, [0.5], 1) is None
