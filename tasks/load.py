@@ -1,15 +1,20 @@
 """Load: files in, tasks and the plan of a run out."""
 
 import fnmatch
+import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.discover import suites_folder_of, task_files
-from passgate.tasks.formats.four_suite import TaskReader, shown_path
+from passgate.tasks.formats.discover import TASK_SUFFIXES, suite_of, suites_folder_of
+from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.evals.recognise import kind_of
+from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
 from passgate.tasks.model.agent import AgentSpec
@@ -56,46 +61,111 @@ def load_price_table(file: Path) -> PriceTable:
     raise InputError(table)
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """What files hold: their tasks, and what there is to say of the files."""
+
+    tasks: tuple[EvalTask, ...] = ()
+    """Those that are right."""
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    cannot_run: tuple[Problem, ...] = ()
+    """What tasks ask for and is not to be had."""
+    files: int = 0
+    """Files that were read."""
+    others: tuple[Path, ...] = ()
+    """Files of folders that are neither tasks nor evals."""
+
+
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
     """Read every task of a suites folder. Raises `InputError` with the problems of all files together."""
+    return _load_folder(suites_folder, policy).tasks
+
+
+def _load_folder(suites_folder: Path, policy: Policy) -> Loaded:
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
-    reader = TaskReader(suites_folder, policy, working_folder=Path.cwd())
-    tasks, problems = read_files(reader, task_files(suites_folder))
-    if problems:
-        raise InputError(problems)
-    return tasks
+    found = files_of_folder(suites_folder, os.environ)
+    loaded = _Reader(suites_folder, policy).files(sorted((*found.tasks, *found.evals)))
+    if loaded.problems:
+        raise InputError(loaded.problems)
+    return loaded
 
 
-def validate_paths(paths: Iterable[Path], policy: Policy) -> tuple[tuple[EvalTask, ...], list[Problem]]:
-    """Read the tasks of files and folders. Gives those that are right and every problem of the others."""
-    by_folder: dict[Path, list[Path]] = {}
-    for path in paths:
-        for file in task_files(path) if path.is_dir() else [path]:
-            by_folder.setdefault(suites_folder_of(file), []).append(file)
-    tasks: list[EvalTask] = []
-    problems: list[Problem] = []
-    for folder, members in by_folder.items():
-        reader = TaskReader(folder, policy, working_folder=Path.cwd())
-        good, bad = read_files(reader, dict.fromkeys(members))
-        tasks.extend(good)
-        problems.extend(bad)
-    return tuple(tasks), problems
+def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
+    """Read the tasks of files and folders: those that are right, and every problem of the others.
+
+    Paths in a file are relative to the folder that holds its suite's; outside of suites to the folder that was named,
+    or to the file's own.
+    """
+    by_root: dict[Path, dict[Path, None]] = {}
+    others: list[Path] = []
+    for path in dict.fromkeys(paths):
+        if not path.is_dir():
+            by_root.setdefault(suites_folder_of(path), {})[path] = None
+            continue
+        found = files_of_folder(path, os.environ)
+        others += found.others
+        for file in (*found.tasks, *found.evals):
+            root = path.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
+            by_root.setdefault(root, {})[file] = None
+    read = [_Reader(root, policy).files(files) for root, files in by_root.items()]
+    return _together([*read, Loaded(others=tuple(others))])
 
 
-def read_files(reader: TaskReader, paths: Iterable[Path]) -> tuple[tuple[EvalTask, ...], list[Problem]]:
-    """The tasks of files and the problems of files; a task id that stands twice is a problem."""
-    tasks: dict[str, EvalTask] = {}
-    problems: list[Problem] = []
-    for file in paths:
-        answer = reader.read(file)
-        if isinstance(answer, list):
-            problems.extend(answer)
-        elif answer.task_id in tasks:
-            problems.append(_duplicate(answer, tasks[answer.task_id]))
-        else:
-            tasks[answer.task_id] = answer
-    return tuple(tasks.values()), list(dict.fromkeys(problems))
+class _Reader:
+    """Reads the files of one suites folder, whatever their dialect."""
+
+    def __init__(self, suites_folder: Path, policy: Policy) -> None:
+        working_folder = Path.cwd()
+        self._tasks = TaskReader(suites_folder, policy, working_folder=working_folder)
+        self._evals = EvalReader(
+            suites_folder, policy, os.environ, lambda file: shown_path(file, working_folder.absolute())
+        )
+
+    def files(self, files: Iterable[Path]) -> Loaded:
+        """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
+        loaded = _together([self._eval(file) if _is_eval(file) else self._task(file) for file in files])
+        tasks: dict[str, EvalTask] = {}
+        repeated: list[Problem] = []
+        for task in loaded.tasks:
+            first = tasks.setdefault(task.task_id, task)
+            if first is not task:
+                repeated.append(_duplicate(task, first))
+        return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
+
+    def _task(self, file: Path) -> Loaded:
+        answer = self._tasks.read(file)
+        if not isinstance(answer, EvalTask):
+            return Loaded(problems=tuple(answer), files=1)
+        return Loaded(tasks=(answer,), cannot_run=missing_graders(answer.graders, answer.file, answer.line), files=1)
+
+    def _eval(self, file: Path) -> Loaded:
+        answer = self._evals.read(file)
+        return Loaded(
+            tasks=answer.tasks,
+            problems=tuple(answer.complaints.problems),
+            warnings=tuple(answer.complaints.warnings),
+            cannot_run=tuple(answer.complaints.cannot_run),
+            files=1,
+        )
+
+
+def _is_eval(file: Path) -> bool:
+    kind = kind_of(file) if file.is_file() else None
+    return kind in {"eval", "cases"} or (kind is None and file.suffix not in TASK_SUFFIXES)
+
+
+def _together(read: Sequence[Loaded]) -> Loaded:
+    """What several files hold; problems that they share are one."""
+    return Loaded(
+        tasks=tuple(task for one in read for task in one.tasks),
+        problems=tuple(dict.fromkeys(problem for one in read for problem in one.problems)),
+        warnings=tuple(dict.fromkeys(problem for one in read for problem in one.warnings)),
+        cannot_run=tuple(dict.fromkeys(problem for one in read for problem in one.cannot_run)),
+        files=sum(one.files for one in read),
+        others=tuple(file for one in read for file in one.others),
+    )
 
 
 def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
@@ -110,17 +180,17 @@ def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
 
 def make_plan(gate: GateName, request: RunRequest, agent: AgentSpec, *, revision: Revision, version: str) -> Plan:
     """Everything that a run of a gate needs, from files. Raises `InputError` or `UsageError`; runs nothing."""
-    policy = load_policy(Path(request.gates))
+    gates = Path(request.gates)
+    is_shipped = request.gates == RunRequest().gates and not gates.exists()
+    policy = policy_or_default(gates) if is_shipped else load_policy(gates)
     if gate not in policy.gates:
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
-    of_gate = [
-        task
-        for task in load_tasks(Path(request.suites), policy)
-        if gate in task.gates and task.suite in policy.gates[gate].suites
-    ]
+    loaded = _load_folder(Path(request.suites), policy)
+    of_gate = [task for task in loaded.tasks if gate in task.gates and task.suite in policy.gates[gate].suites]
     selected = [task for task in of_gate if _selected(task, request.task)]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
+    refuse_what_cannot_run(selected, loaded)
     created_at = datetime.now(UTC)
     return Plan(
         run_id=f"{created_at:%Y%m%dT%H%M%SZ}-{gate}-{secrets.token_hex(2)}",
@@ -130,11 +200,20 @@ def make_plan(gate: GateName, request: RunRequest, agent: AgentSpec, *, revision
         created_at=created_at,
         suites_folder=str(Path(request.suites).absolute()),
         policy=policy,
+        shipped_policy=is_shipped,
         tasks=tuple(_with_k(task, request.k) for task in selected),
         unselected=len(of_gate) - len(selected),
         revision=revision,
         passgate_version=version,
     )
+
+
+def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
+    """Raise `InputError` with everything that these of the loaded tasks ask for and is not to be had."""
+    reasons = {reason for task in tasks for reason in task.cannot_run}
+    missing = [problem for problem in loaded.cannot_run if str(problem) in reasons]
+    if missing:
+        raise InputError(missing)
 
 
 def _selected(task: EvalTask, pattern: str | None) -> bool:

@@ -92,7 +92,7 @@ async def open_bench(
             judge = ChargedJudge(judge, prices.price_of(model), purse)
         yield Bench(
             agent=make_agent(spec, suites_folder),
-            workbench=stack.enter_context(workbench),
+            workbench=await stack.enter_async_context(workbench),
             meter=meter,
             purse=purse,
             judge=judge,

@@ -9,6 +9,7 @@ from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
 from passgate.flows.cli.run import run
+from passgate.flows.cli.show import show
 from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
@@ -44,6 +45,7 @@ def passgate(
 app.command()(run)
 app.command("try")(try_task)
 app.command()(validate)
+app.command()(show)
 app.command()(judge)
 app.command()(trend)
 app.command()(doctor)

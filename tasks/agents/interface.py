@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Protocol
 
 from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
@@ -18,6 +20,14 @@ class AgentSandbox(Sandbox, Protocol):
     def network(self) -> bool:
         """Whether the task or its sandbox asks for the network."""
 
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Where the agent finds the files and images of the task's messages, by the names that they have there."""
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """Environment variables that the task wants for the agent. Its commands have them; `run` sees to that."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt:
@@ -26,18 +36,30 @@ class Attempt:
     task_id: str
     trial: int
     prompt: str
-    """What the user says now; in a conversation of several turns, the newest message."""
+    """What the user says now; in a conversation of several turns, the newest message. In the first turn of a task that
+    asks in `messages` it is all of them as one text."""
     inputs: Mapping[str, Any]
     workspace: Path
     budgets: Budgets
     turn: int = 0
     """From 0; above it in a conversation of several turns."""
     history: tuple[Message, ...] = ()
-    """What was said before this turn, by both sides."""
+    """What was said before this turn, by both sides. Where the task asks in `messages`, it begins with them as the
+    agent took them: as one text, or the users' and the system's."""
+    messages: tuple[TaskMessage, ...] = ()
+    """What the task asks, the same in every turn, where it is more than one text; then `prompt` of the first turn says
+    nothing else. What an assistant says in them is given and no step of the trial."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Where the files and images of `messages` lie, by the names that they have there."""
     session: str = ""
     """The same text in every turn of a trial, and in no other trial."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that lead to the models, `OPENAI_BASE_URL` among them; also set while the agent runs."""
+
+    @property
+    def history_since_messages(self) -> tuple[Message, ...]:
+        """What was said between `messages` and this turn: the history from the agent's first answer on."""
+        return tuple(dropwhile(lambda message: message.role != "assistant", self.history))
 
 
 class Agent(Protocol):

@@ -1,17 +1,21 @@
 """The two agents that prove graders: `oracle` must pass every task, `nop` must fail every task."""
 
 import json
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 _NO_MODEL = Usage(tokens_in=0, tokens_out=0, cost_usd=0.0)
+_NO_ANSWER = " and no expected output"
 _CLOSING = "The reference solution is in place."
 
 
@@ -25,7 +29,9 @@ class NopAgent:
 
 
 class OracleAgent:
-    """Applies a task's reference solution, or one of its counterexamples by name."""
+    """Applies a task's reference solution, or one of its counterexamples by name. A task without a reference solution
+    is answered with its expected output.
+    """
 
     def __init__(self, suites_folder: Path, counterexample: str | None) -> None:
         self._suites_folder = suites_folder
@@ -34,6 +40,8 @@ class OracleAgent:
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
+        if self._counterexample is None and task.reference is None and _has_answer(task):
+            return _expected(task)
         solution = self._solution(task)
         calls = []
         if solution.patch:
@@ -49,7 +57,7 @@ class OracleAgent:
 
     def _solution(self, task: EvalTask) -> Solution:
         if task.reference is None:
-            raise MeasurementError(f"{task.file} has no `reference:`, so the oracle has nothing to do")
+            raise MeasurementError(f"{task.file} has no `reference:`{_NO_ANSWER}, so the oracle has nothing to do")
         if self._counterexample is None:
             return task.reference.solution
         named = {example.name: example for example in task.reference.counterexamples}
@@ -92,3 +100,38 @@ def _transcript(task: EvalTask, calls: list[ToolCall]) -> Transcript:
         output=_CLOSING,
         usage=_NO_MODEL,
     )
+
+
+def _has_answer(task: EvalTask) -> bool:
+    return bool(task.expected_messages) or task.expected_output is not None
+
+
+def _expected(task: EvalTask) -> Transcript:
+    """What the task expects, said by an agent; its output is the last text of an assistant."""
+    said = _said(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
+    texts = [message.content for message in said if message.role == "assistant" and message.content]
+    return Transcript(
+        messages=(Message(role="user", content=task.prompt), *said),
+        output=texts[-1] if texts else "",
+        usage=_NO_MODEL,
+    )
+
+
+def _said(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:
+    """The messages of a transcript, where what a tool says is the result of its call."""
+    said = []
+    for number, message in enumerate(messages, start=1):
+        if message.role != "tool":
+            answers = list(takewhile(lambda later: later.role == "tool", messages[number:]))
+            calls = tuple(_made(call, position, answers) for position, call in enumerate(message.tool_calls))
+            said.append(Message(role=message.role, content=message.text, tool_calls=calls))
+    return tuple(said)
+
+
+def _made(call: MessageCall, position: int, answers: Sequence[TaskMessage]) -> ToolCall:
+    """An expected call as one that was made; `answers` are what tools say after its message."""
+    named = [answer for answer in answers if call.id and answer.tool_call_id == call.id]
+    text = next((answer.text for answer in named or answers[position : position + 1]), None)
+    duration = call.duration_ms if call.duration_ms is not None and call.duration_ms >= 0 else None
+    result = text if call.result is None else call.result
+    return ToolCall(tool=call.tool, arguments=call.arguments, result=result, duration_ms=duration)

@@ -57,7 +57,8 @@ class PythonAgent:
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """See `Agent.run`."""
-        scope = Scope(leading_to_models(os.environ, access))
+        wanted = {**os.environ, **sandbox.variables}
+        scope = Scope({**sandbox.variables, **leading_to_models(wanted, access)})
         transcript = await self._answered(attempt, scope, seconds)
         return transcript.model_copy(update={"printed": scope.printed}) if scope.printed else transcript
 

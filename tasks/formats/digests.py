@@ -1,40 +1,79 @@
 """Digests of tasks and graders: what must be equal for two results to be comparable."""
 
 import hashlib
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from passgate.tasks.formats.rules import SANDBOXES
+from passgate.tasks.model.assertions import CodeGrader
 from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.graders import DeterministicTests, LlmRubric, StaticAnalysis
+from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
 
-_NOT_THE_TASK = frozenset({"graders", "tracked_metrics", "gates", "reference", "description", "tags"})
+_NOT_THE_TASK = frozenset(
+    (
+        *("graders", "tracked_metrics", "gates", "reference", "description", "tags"),
+        *("scoring", "criteria", "expected_output", "expected_messages", "note", "metadata", "conversation_id"),
+        "target",
+    )
+)
+_OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_messages", "note", "metadata"})
+"""What trials are graded by beside the graders."""
+_MOST_GRADERS = 256
+_LONGEST_NAME = 4096
+
+_Command = tuple[str, tuple[str, ...]]
+"""A folder relative to the suites folder, and the words of what runs there."""
 
 
 class FileDigests:
-    """Digests of the files below a suites folder; each file or folder is read once."""
+    """Digests of the files below a suites folder; each file or folder is read once, each grader is looked at once."""
 
     def __init__(self, suites_folder: Path) -> None:
         self._root = suites_folder
         self._known: dict[str, str] = {}
+        self._graders: dict[int, tuple[Grader, Any]] = {}
+        self._commands: dict[_Command, tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
-        """The digest of a file, or of a folder with everything in it."""
+        """The digest of a file, or of a folder with everything in it; of what is not there it is empty."""
         if name not in self._known:
-            self._known[name] = _tree_digest(self._root / name)
+            path = self._root / name
+            self._known[name] = _tree_digest(path) if path.exists() else ""
         return self._known[name]
 
-    def task(self, task: TaskFile) -> str:
-        """What the agent is given: inputs, environment, trials and their files."""
+    def task(self, task: TaskFile, messages: Sequence[TaskMessage] = ()) -> str:
+        """What the agent is given: inputs with the files of its messages, environment, trials and their files."""
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude=set(_NOT_THE_TASK), exclude_defaults=True)
-        return digest_of([said, {name: self.of(name) for name in task_files(task)}])
+        names = {*task_files(task), *_message_files(messages), *self._command_files(_hook_commands(task))}
+        return digest_of([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
-        """What the trial is graded by: the graders' options and the files they use."""
-        said = task.model_dump(mode="json", include={"graders", "scoring"}, exclude_defaults=True)
-        return digest_of([said, {name: self.of(name) for name in grader_files(task)}])
+        """What the trial is graded by: the graders' options, what they are told, and the files they use."""
+        told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
+        said = told | {"graders": [self._grader(grader) for grader in task.graders]}
+        names = {*grader_files(task), *self._command_files(_grader_commands(task.graders))}
+        return digest_of([said, {name: self.of(name) for name in names}])
+
+    def _grader(self, grader: Grader) -> Any:
+        """A grader's options; many tests may share one grader."""
+        known = self._graders.get(id(grader))
+        if known is None:
+            if len(self._graders) >= _MOST_GRADERS:
+                self._graders.clear()
+            known = self._graders[id(grader)] = grader, grader.model_dump(mode="json", exclude_defaults=True)
+        return known[1]
+
+    def _command_files(self, commands: Iterable[_Command]) -> Iterator[str]:
+        """The words of commands that are files, relative to the suites folder."""
+        for command in commands:
+            if command not in self._commands:
+                self._commands[command] = tuple(_files_of(command, self._root))
+            yield from self._commands[command]
 
 
 def task_files(task: TaskFile) -> list[str]:
@@ -43,22 +82,64 @@ def task_files(task: TaskFile) -> list[str]:
     sandbox = [f"{SANDBOXES}/{environment.sandbox}"] if environment.sandbox else []
     recording = [environment.replay.transcript] if environment.replay else []
     functions = [tool.function.rpartition(":")[0] for tool in environment.tools if tool.function]
-    return sorted({*sandbox, *recording, *functions})
+    template = [environment.workspace.template] if environment.workspace and environment.workspace.template else []
+    return sorted({*sandbox, *recording, *functions, *template})
+
+
+def _message_files(messages: Sequence[TaskMessage]) -> Iterator[str]:
+    for message in messages:
+        for block in message.content if isinstance(message.content, tuple) else ():
+            if block.type in {"file", "image"} and not str(block.value).startswith(("data:", "http")):
+                yield str(block.value)
 
 
 def grader_files(task: TaskFile) -> list[str]:
-    """The files and folders that a task's graders use, relative to the suites folder."""
-    return sorted(set(_grader_files(task)))
+    """The files and folders that a task's graders name, relative to the suites folder."""
+    return sorted({name for grader in all_graders(task.graders) for name in _named_files(grader)})
 
 
-def _grader_files(task: TaskFile) -> Iterable[str]:
-    for grader in task.graders:
-        if isinstance(grader, DeterministicTests):
-            yield from grader.tests
-        elif isinstance(grader, StaticAnalysis):
-            yield from grader.configuration.values()
-        elif isinstance(grader, LlmRubric) and grader.rubric.endswith((".md", ".txt")):
-            yield grader.rubric
+def all_graders(graders: Iterable[Grader]) -> Iterator[Grader]:
+    """Graders with those that they are made of."""
+    for grader in graders:
+        yield grader
+        if isinstance(grader, Composite):
+            yield from all_graders(grader.assertions)
+        elif isinstance(grader, Turns):
+            yield from all_graders(member for turn in grader.turns for member in turn.assertions)
+            yield from all_graders(grader.conversation)
+
+
+def _named_files(grader: Grader) -> Iterable[str]:
+    if isinstance(grader, DeterministicTests):
+        return grader.tests
+    if isinstance(grader, StaticAnalysis):
+        return grader.configuration.values()
+    if isinstance(grader, LlmRubric) and grader.rubric.endswith((".md", ".txt")):
+        return (grader.rubric,)
+    return ()
+
+
+def _grader_commands(graders: Iterable[Grader]) -> Iterator[_Command]:
+    for grader in all_graders(graders):
+        if isinstance(grader, CodeGrader):
+            yield grader.cwd, grader.command
+        elif isinstance(grader, Composite) and grader.aggregator.command:
+            yield grader.aggregator.cwd, grader.aggregator.command
+
+
+def _hook_commands(task: TaskFile) -> Iterator[_Command]:
+    workspace = task.environment.workspace
+    if workspace is not None:
+        hooks = (workspace.before_all, workspace.before_each, workspace.after_each, workspace.after_all)
+        yield from ((hook.cwd, hook.command) for hook in hooks if hook is not None)
+
+
+def _files_of(command: _Command, root: Path) -> Iterator[str]:
+    folder, words = command
+    for word in words:
+        name = os.path.normpath(f"{folder}/{word}")
+        if len(word) <= _LONGEST_NAME and "\0" not in word and not word.startswith("/") and (root / name).is_file():
+            yield name
 
 
 def _tree_digest(path: Path) -> str:

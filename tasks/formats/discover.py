@@ -13,16 +13,17 @@ _SUITES = {str(suite): suite for suite in Suite}
 
 def task_files(folder: Path) -> list[Path]:
     """Every YAML file below a folder, in order, without `_shared` and hidden folders."""
-    return sorted(_walk(folder))
+    return sorted(file for file in files_below(folder) if file.suffix in TASK_SUFFIXES)
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, but for those of `_shared`, of hidden folders and of `node_modules`."""
     for entry in folder.iterdir():
-        if entry.name.startswith((".", "_")):
+        if entry.name.startswith((".", "_")) or entry.name == "node_modules":
             continue
         if entry.is_dir() and not entry.is_symlink():
-            yield from _walk(entry)
-        elif entry.suffix in TASK_SUFFIXES and entry.is_file():
+            yield from files_below(entry)
+        elif entry.is_file():
             yield entry
 
 

@@ -72,8 +72,8 @@ def read_document(file: Path, name: str) -> Document:
     """Read one YAML file. Whatever is wrong with it is in `problems`, and then `data` may be incomplete."""
     document = Document(file=name)
     try:
-        node = _compose(_read(file))
-    except _UnreadableError as error:
+        node = _compose(read_source(file))
+    except UnreadableError as error:
         place, message = error.place, str(error)
         document.problems.append(Problem(file=name, line=place.line, column=place.column, path="", message=message))
     else:
@@ -81,26 +81,27 @@ def read_document(file: Path, name: str) -> Document:
     return document
 
 
-class _UnreadableError(Exception):
-    """A file that is no YAML document, and from which place on."""
+class UnreadableError(Exception):
+    """A file that is no text or no YAML document, and from which place on."""
 
     def __init__(self, message: str, place: Place = Place(1, 1)) -> None:
         self.place = place
         super().__init__(message)
 
 
-def _read(file: Path) -> str:
+def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """The text of a file. Raises `UnreadableError`."""
     content = b""
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise _UnreadableError(f"cannot be read: the file is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
+        if file.stat().st_size > max_bytes:
+            raise UnreadableError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
         content = file.read_bytes()
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
-        raise _UnreadableError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
+        raise UnreadableError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
     except (OSError, ValueError) as error:
-        raise _UnreadableError(f"cannot be read: {error}") from error
+        raise UnreadableError(f"cannot be read: {error}") from error
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -110,10 +111,10 @@ def _compose(text: str) -> yaml.Node | None:
     except yaml.reader.ReaderError as error:
         unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
         place = _place_after(text[: unprintable.start()]) if unprintable else Place(1, 1)
-        raise _UnreadableError(f"not valid YAML: {error.reason}", place) from error
+        raise UnreadableError(f"not valid YAML: {error.reason}", place) from error
     except yaml.MarkedYAMLError as error:
         what = ", ".join(filter(None, [error.context, error.problem]))
-        raise _UnreadableError(f"not valid YAML: {what}", _place(error.problem_mark or error.context_mark)) from error
+        raise UnreadableError(f"not valid YAML: {what}", _place(error.problem_mark or error.context_mark)) from error
     return node
 
 
@@ -124,7 +125,7 @@ def _refuse_depth(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise _UnreadableError(f"nested deeper than {MAX_DEPTH} levels", _place(event.start_mark))
+            raise UnreadableError(f"nested deeper than {MAX_DEPTH} levels", _place(event.start_mark))
 
 
 def _place_after(text: str) -> Place:

@@ -103,5 +103,6 @@ def _recording(path: DocumentPath, file: Path, tools: tuple[Tool, ...]) -> Itera
 
 
 def _user(task: TaskFile) -> Iterator[Finding]:
-    if task.environment.user is not None and not str(task.inputs.get("prompt") or "").strip():
+    asks = str(task.inputs.get("prompt") or "").strip() or task.inputs.get("messages")
+    if task.environment.user is not None and not asks:
         yield _USER, "a conversation begins with `inputs.prompt`: write what the user says first"

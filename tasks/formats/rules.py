@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from passgate.tasks.formats.assertion_rules import assertion_rules
 from passgate.tasks.formats.discover import SHARED_FOLDER, suite_of
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.environment_rules import agent_findings
 from passgate.tasks.formats.findings import Finding, check_json_schema, check_path
 from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.scoring_rules import scoring_findings, workspace_findings
+from passgate.tasks.formats.task_messages import message_findings
 from passgate.tasks.model.graders import (
     ArgumentRule,
     CommandCheck,
@@ -46,6 +49,10 @@ def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
     yield from _suite(task, around)
     yield from _environment(task, around)
     yield from agent_findings(task, around.suites_folder)
+    yield from message_findings(task, around.suites_folder)
+    yield from workspace_findings(task, around.suites_folder)
+    if task.suite in around.policy.suites:
+        yield from scoring_findings(task, around.policy)
     yield from _tracked_metrics(task)
     for index, grader in enumerate(task.graders):
         for path, message in _grader(grader, around.suites_folder):
@@ -183,7 +190,7 @@ def _tool_calls(grader: ToolCalls, root: Path) -> Iterator[Finding]:
 
 
 def _trajectory_metrics(grader: TrajectoryMetrics, root: Path) -> Iterator[Finding]:
-    limits = sorted(set(TrajectoryMetrics.model_fields) - {"type", "name"})
+    limits = sorted(set(TrajectoryMetrics.model_fields) - {"type", "name", "weight"})
     if all(getattr(grader, limit) is None for limit in limits):
         yield (), f"this grader cannot fail: give at least one of {', '.join(limits)}"
 
@@ -224,4 +231,5 @@ _GRADER_RULES: dict[type, Callable[..., Iterator[Finding]]] = {
     PolicyCheck: _policy_check,
     OutputCheck: _output_check,
     LlmRubric: _llm_rubric,
+    **assertion_rules(_grader),
 }

@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from passgate.tasks.formats.evals.agentevals_schema import agentevals_schema
+from passgate.tasks.formats.evals.agentv_schema import agentv_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
@@ -29,6 +31,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "verdict": output_schema(Verdict, "verdict", "passgate verdict"),
         "transcript": shared_schema(Transcript, "transcript", "passgate transcript"),
+        "eval": agentevals_schema(),
+        "agentv": agentv_schema(),
     }
 
 

@@ -1,21 +1,69 @@
 """Graders: what the agent said, did and left behind in; a score, a pass and the evidence for both out."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.agentv.code_grader import grade_code_as_agentv
+from passgate.tasks.graders.agentv.composite import grade_composite_as_agentv
+from passgate.tasks.graders.agentv.execution_limits import (
+    grade_cost_as_agentv,
+    grade_execution_metrics_as_agentv,
+    grade_latency_as_agentv,
+    grade_token_usage_as_agentv,
+)
+from passgate.tasks.graders.agentv.field_accuracy import grade_fields_as_agentv
+from passgate.tasks.graders.agentv.json_answer import grade_is_json_as_agentv
+from passgate.tasks.graders.agentv.llm_grader import grade_by_judge_as_agentv
+from passgate.tasks.graders.agentv.regexes import grade_regex_as_agentv
+from passgate.tasks.graders.agentv.rubrics import grade_rubrics_as_agentv
+from passgate.tasks.graders.agentv.skill_trigger import grade_skill_trigger_as_agentv
+from passgate.tasks.graders.agentv.tool_trajectory import grade_tool_trajectory_as_agentv
+from passgate.tasks.graders.agentv.trajectory_steps import (
+    grade_step_count_as_agentv,
+    grade_tool_arguments_as_agentv,
+    grade_tool_sequence_as_agentv,
+    grade_tool_used_as_agentv,
+)
+from passgate.tasks.graders.agentv.turns import grade_turns_as_agentv
+from passgate.tasks.graders.answers.field_accuracy import grade_fields
+from passgate.tasks.graders.answers.json_answer import grade_is_json
+from passgate.tasks.graders.answers.regexes import grade_regex
+from passgate.tasks.graders.answers.text_assertions import grade_equals, grade_text
 from passgate.tasks.graders.checks import settled, unmeasured
+from passgate.tasks.graders.composites.composite import grade_composite
+from passgate.tasks.graders.composites.turns import grade_turns
 from passgate.tasks.graders.forbidden import forbidden_by
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.llm_rubric import grade_rubric, judge_request
+from passgate.tasks.graders.judges.llm_grader import grade_by_judge
+from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
+from passgate.tasks.graders.judges.rubrics import grade_rubrics
 from passgate.tasks.graders.output_check import grade_output
 from passgate.tasks.graders.policy_check import grade_policy
+from passgate.tasks.graders.programs.code_grader import grade_code
+from passgate.tasks.graders.programs.script_assertion import grade_script
 from passgate.tasks.graders.state_check import grade_state
 from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
+from passgate.tasks.graders.trajectories.execution_limits import (
+    grade_cost,
+    grade_execution_metrics,
+    grade_latency,
+    grade_token_usage,
+)
+from passgate.tasks.graders.trajectories.skill_trigger import grade_skill_trigger
+from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
+from passgate.tasks.graders.trajectories.trajectory_steps import (
+    grade_step_count,
+    grade_tool_arguments,
+    grade_tool_sequence,
+    grade_tool_used,
+)
 from passgate.tasks.graders.trajectory_metrics import grade_trajectory
+from passgate.tasks.graders.unavailable import grade_unavailable
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
@@ -47,9 +95,57 @@ GRADERS: dict[str, GradeFunction] = {
     "policy_check": grade_policy,
     "output_check": grade_output,
     "llm_rubric": grade_rubric,
+    "contains": grade_text,
+    "contains_any": grade_text,
+    "contains_all": grade_text,
+    "icontains": grade_text,
+    "icontains_any": grade_text,
+    "icontains_all": grade_text,
+    "starts_with": grade_text,
+    "ends_with": grade_text,
+    "equals": grade_equals,
+    "regex": grade_regex,
+    "is_json": grade_is_json,
+    "code_grader": grade_code,
+    "javascript": grade_script,
+    "python": grade_script,
+    "llm_grader": grade_by_judge,
+    "rubrics": grade_rubrics,
+    "field_accuracy": grade_fields,
+    "execution_metrics": grade_execution_metrics,
+    "latency": grade_latency,
+    "cost": grade_cost,
+    "token_usage": grade_token_usage,
+    "skill_trigger": grade_skill_trigger,
+    "tool_trajectory": grade_tool_trajectory,
+    "tool_used": grade_tool_used,
+    "tool_sequence": grade_tool_sequence,
+    "tool_arguments": grade_tool_arguments,
+    "step_count": grade_step_count,
+    "composite": partial(grade_composite, grade),
+    "turns": partial(grade_turns, grade),
+    "unavailable": grade_unavailable,
 }
 
 AGENTV_GRADERS: dict[str, GradeFunction] = {
     **GRADERS,
+    "regex": grade_regex_as_agentv,
+    "is_json": grade_is_json_as_agentv,
+    "code_grader": grade_code_as_agentv,
+    "llm_grader": grade_by_judge_as_agentv,
+    "rubrics": grade_rubrics_as_agentv,
+    "field_accuracy": grade_fields_as_agentv,
+    "execution_metrics": grade_execution_metrics_as_agentv,
+    "latency": grade_latency_as_agentv,
+    "cost": grade_cost_as_agentv,
+    "token_usage": grade_token_usage_as_agentv,
+    "skill_trigger": grade_skill_trigger_as_agentv,
+    "tool_trajectory": grade_tool_trajectory_as_agentv,
+    "tool_used": grade_tool_used_as_agentv,
+    "tool_sequence": grade_tool_sequence_as_agentv,
+    "tool_arguments": grade_tool_arguments_as_agentv,
+    "step_count": grade_step_count_as_agentv,
+    "composite": partial(grade_composite_as_agentv, grade),
+    "turns": partial(grade_turns_as_agentv, grade),
 }
 """For tasks with `compat: agentv`: where AgentV computes a score differently."""

@@ -36,8 +36,8 @@ def graded(
 
 
 def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = (), *, fatal: str = "") -> Grade:
-    """The grade of a grader that gives a share. It passes from its `min_score` on, 0.8 when it says none, unless there is
-    something fatal.
+    """The grade of a grader that gives a share. It passes from its `min_score` on, 0.8 when it says none, unless there
+    is something fatal.
     """
     least = PASS_FROM if options.min_score is None else options.min_score
     passed = score >= least - ROUNDING and not fatal
@@ -50,14 +50,21 @@ def settled(options: AssertionOptions, bare: Grade) -> Grade:
     """A bare grade with what all graders of eval files have: negated, and fatal where it is required and not passed."""
     if bare.score is None:
         return bare
-    grade = bare
-    if options.negate:
-        score = 1 - bare.score
-        least = PASS_FROM if options.min_score is None else options.min_score
-        grade = bare.model_copy(update={"score": score, "passed": score >= least - ROUNDING, "fatal": ""})
+    grade = _negated(options, bare) if options.negate else bare
     if options.required and not grade.passed and not grade.fatal:
-        grade = grade.model_copy(update={"fatal": f"{grade.name} is required and has {grade.score:.3g}"})
+        why = next((f": {check.message}" for check in grade.checks if not check.passed), "")
+        grade = grade.model_copy(update={"fatal": f"it is required and has {grade.score:.3g}{why}"})
     return grade
+
+
+def _negated(options: AssertionOptions, bare: Grade) -> Grade:
+    score = 1 - (bare.score or 0.0)
+    least = PASS_FROM if options.min_score is None else options.min_score
+    checks = bare.checks
+    if all(check.passed for check in checks) is bare.passed:  # some graders' checks tell of the negation themselves
+        checks = tuple(Check(passed=not check.passed, message=f"negated: {check.message}") for check in checks)
+    update = {"score": score, "passed": score >= least - ROUNDING, "checks": checks, "fatal": ""}
+    return bare.model_copy(update=update)
 
 
 def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:

@@ -60,12 +60,16 @@ def _schema_check(schema: dict[str, Any], answer: str) -> Check:
         document = parse_json(answer)
     except ValueError as error:
         return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
-    problems = _schema_problems(schema, document)
+    problems = schema_problems(schema, document)
     message = "; ".join(problems) if problems else "the answer is as the JSON Schema wants it"
     return Check(passed=not problems, message=message)
 
 
-def _schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
+def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
+    """Where a document is not as a JSON Schema wants it: the first few places. Nothing is fetched from the network.
+
+    Raises `MeasurementError` when the schema cannot be used.
+    """
     try:
         Draft202012Validator.check_schema(schema)
         # With a registry of its own the validator fetches nothing from the network.

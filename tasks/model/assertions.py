@@ -31,6 +31,8 @@ class TextAssertion(AssertionOptions):
     def _one_or_many(self) -> Self:
         if self.type.endswith(("_any", "_all")) != isinstance(self.value, tuple):
             raise ValueError(f"{self.type} takes {'a list of texts' if isinstance(self.value, str) else 'one text'}")
+        if self.type.endswith("_with") and isinstance(self.value, str) and not self.value.strip():
+            raise ValueError(f"{self.type} takes a text that is not blank: every answer does that with a blank one")
         return self
 
 
@@ -89,6 +91,8 @@ class LlmGrader(AssertionOptions):
     """What the judge is asked: a template with `{{ }}` variables, or the criteria where it has none of them."""
     prompt_file: Text | None = None
     """The file that `prompt` comes from."""
+    criteria: str = ""
+    """What the judge marks by; the task's `criteria` when not given."""
     target: Text | None = None
     """The judge's name in the tool that the file was written for. passgate's judge is that of gates.yaml."""
     config: dict[str, Any] = {}

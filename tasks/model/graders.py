@@ -261,6 +261,8 @@ class Turns(AssertionOptions):
 
     type: Literal["turns"]
     turns: Annotated[tuple[TurnGraders, ...], Field(min_length=1)]
+    conversation: tuple["Grader", ...] = ()
+    """What is asked of the whole conversation; counts as one turn more. Its answer is every message with its role."""
     aggregation: Literal["mean", "min", "max"] = "mean"
     on_turn_failure: Literal["continue", "stop"] = "continue"
     """`stop`: the turns after one that did not pass score 0."""

@@ -48,6 +48,8 @@ class Plan(Frozen):
     suites_folder: str
     """Absolute."""
     policy: Policy
+    shipped_policy: bool = False
+    """Whether there is no gates file, so that the policy is the one that passgate ships."""
     prices: PriceTable = PriceTable()
     tasks: tuple[EvalTask, ...]
     unselected: int = 0

@@ -79,6 +79,6 @@ class Sandbox(Protocol):
     ) -> ProcessResult:
         """Run a command of the suites' authors, a grader's or a hook's, in a folder of theirs.
 
-        Unlike an agent's command it sees the suites and their repository, which it cannot write to, and has the network;
-        otherwise as `run`. Raises `MeasurementError` when the command cannot be started.
+        Unlike an agent's command it sees the suites and their repository, which it cannot write to, and has the
+        network; otherwise as `run`. Raises `MeasurementError` when the command cannot be started.
         """

@@ -56,6 +56,11 @@ def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
     return (*first, gap, *last)
 
 
+def visible(text: str) -> str:
+    """The text with every character that is not seen, except for its line ends, as its escape."""
+    return "".join(_escaped(mark) if _is_invisible(mark) and mark != "\n" else mark for mark in text)
+
+
 def markdown(text: str, limit: int = 300) -> str:
     """At most `limit` characters of text for a table cell or a line of Markdown, or for HTML within it.
 

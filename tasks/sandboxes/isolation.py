@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +22,8 @@ _PROBE_SECONDS = 10
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
 """What a trial's folder holds, and all that its commands may write to."""
+INPUTS_FOLDER = "inputs"
+"""Of a trial's folder: what its commands may only read."""
 _MAX_KEPT = 256
 _RUNTIME = Path("/run")
 """Where the machine's services have their sockets: who reaches Docker's has the machine, network or not."""
@@ -46,12 +48,15 @@ class Isolation(Protocol):
         """Whether every process of a command ends with its first one."""
 
     def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
     ) -> list[str]:
-        """The command that runs another one in the workspace, kept apart.
+        """The command that runs another one in the working folder, kept apart.
 
         `bridge` is what it can reach all the same where it has no network.
         """
+
+    def showing(self, folders: Sequence[Path]) -> "Isolation":
+        """The same, but what lies in these folders can be read."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,12 @@ class ProcessGroup:
     contains_processes: bool = False
 
     def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
     ) -> list[str]:
         return [*_LIMITED, *command]
+
+    def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
+        return self
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Bubblewrap:
     contains_processes: bool = True
 
     def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, workspace: Path, network: bool, bridge: Bridge | None
+        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
     ) -> list[str]:
         options = [
             *("--ro-bind", "/", "/"),
@@ -92,7 +100,8 @@ class Bubblewrap:
             *(part for entry in self.shown for part in ("--ro-bind-try", str(entry), str(entry))),
             # Each by itself: a mount point can neither be renamed nor replaced by a link to elsewhere.
             *(part for name in TRIAL_FOLDERS for part in ("--bind-try", *[str(trial_folder / name)] * 2)),
-            *("--chdir", str(workspace)),
+            *("--ro-bind-try", *[str(trial_folder / INPUTS_FOLDER)] * 2),
+            *("--chdir", str(working_folder)),
             "--unshare-pid",
             "--unshare-ipc",
             "--unshare-uts",
@@ -112,6 +121,13 @@ class Bubblewrap:
             *_LIMITED,
             *command,
         ]
+
+    def showing(self, folders: Sequence[Path]) -> "Bubblewrap":
+        resolved = [folder.resolve() for folder in folders]
+        # In a /tmp of their own commands see nothing that is not put there.
+        kept = [folder for folder in resolved if folder != _TEMPORARY and folder.is_relative_to(_TEMPORARY)]
+        hidden = tuple(folder for folder in self.hidden if folder not in resolved)
+        return replace(self, hidden=hidden, kept=(*self.kept, *kept))
 
 
 def _bound(bridge: Bridge | None) -> list[str]:
@@ -152,7 +168,7 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
 
 def _trouble(isolation: Isolation, run_folder: Path, bridge: Bridge | None) -> str | None:
     """What a harmless command complains of; `None` when it works."""
-    probe = isolation.wrap(["true"], trial_folder=run_folder, workspace=run_folder, network=False, bridge=bridge)
+    probe = isolation.wrap(["true"], trial_folder=run_folder, working_folder=run_folder, network=False, bridge=bridge)
     try:
         done = subprocess.run(probe, capture_output=True, timeout=_PROBE_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

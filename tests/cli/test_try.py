@@ -30,3 +30,32 @@ def test_a_task_without_a_reference_cannot_be_tried_by_the_oracle(bare_project: 
     result = bare_project.passgate("try", "suites/golden/a.yaml")
     assert result.returncode == 3
     assert "reference" in result.stdout
+
+
+TWO_TESTS = """
+tests:
+  - {id: agree, input: Say yes., assert: [{type: contains, value: "yes"}]}
+  - {id: deny, input: Say no., assert: [{type: contains, value: "no"}, {type: code_judge, script: [./gone.py]}]}
+"""
+
+
+def test_of_a_file_with_several_tests_one_is_chosen(bare_project: Project) -> None:
+    bare_project.write("suites/golden/chat.eval.yaml", TWO_TESTS)
+    agent_file(bare_project, "def agent(attempt):\n    return attempt.prompt.lower()\n")
+
+    def tried(*options: str):
+        return bare_project.passgate("try", "suites/golden/chat.eval.yaml", "--agent", "python:agent:agent", *options)
+
+    result = tried("--task", "agree")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "golden/chat/agree" in result.stdout
+    assert tried("--task", "chat/agree").returncode == 0
+    result = tried()
+    assert result.returncode == 2
+    assert "has 2 tasks: choose one with --task; known: chat/agree, chat/deny" in result.stderr
+    result = tried("--task", "chat/agre")
+    assert result.returncode == 2
+    assert "no task 'chat/agre'; did you mean 'chat/agree'?" in result.stderr
+    result = tried("--task", "deny")
+    assert result.returncode == 2
+    assert "suites/golden/chat.eval.yaml:4:99: tests[1].assert[1].script" in result.stderr

@@ -101,4 +101,50 @@ def test_agents_and_prices_are_checked_together_with_tasks(bare_project: Project
     bare_project.write("prices.yaml", "version: 1\nmodels:\n  m: {input: 1, output: 1}\n")
     bare_project.write("task.yaml", GOOD.format(name="one"))
     result = bare_project.passgate("validate", "agents.yaml", "prices.yaml", "task.yaml")
-    assert (result.returncode, result.stdout) == (0, "3 files checked, no problems\n")
+    assert (result.returncode, result.stdout) == (0, "3 files, 1 task checked, no problems\n")
+
+
+def test_eval_files_are_checked_and_counted_with_the_tasks(bare_project: Project) -> None:
+    bare_project.write("golden/one.yaml", GOOD.format(name="one"))
+    bare_project.write(
+        "golden/chat.eval.yaml", "tests:\n- {id: a, input: x, criteria: c}\n- {id: b, input: x, criteria: c}\n"
+    )
+    result = bare_project.passgate("validate", "golden")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "2 files, 3 tasks checked, no problems\n", "")
+
+
+def test_warnings_and_what_cannot_be_run_are_told_beside_a_good_end(bare_project: Project) -> None:
+    bare_project.write(
+        "evals/chat.eval.yaml",
+        "experiment: {budget_usd: 2}\n"
+        "tests:\n- {id: a, input: x, criteria: c}\n- {id: b, input: x, criteria: c, workspace: {template: ./gone}}\n",
+    )
+    bare_project.write("evals/results.yaml", "runs: []\n")
+    result = bare_project.passgate("validate", "evals")
+    assert (result.returncode, result.stdout) == (0, "1 file, 2 tasks checked, no problems; 1 cannot be run\n")
+    budget, missing, other, suite = result.stderr.splitlines()
+    assert budget.startswith("warning: evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
+    assert missing == "cannot be run: evals/chat.eval.yaml:4:56: tests[1].workspace.template: no file './gone'"
+    assert other == "not an eval file: evals/results.yaml"
+    assert suite.startswith("warning: 2 tasks name no suite and are taken as golden: write `suite:`")
+
+
+def test_of_many_files_that_are_no_evals_only_some_are_named(bare_project: Project) -> None:
+    bare_project.write("evals/chat.eval.yaml", "tests:\n- {id: a, input: x, criteria: c}\n")
+    for number in range(25):
+        bare_project.write(f"evals/results_{number:02}.yaml", "runs: []\n")
+    lines = bare_project.passgate("validate", "evals").stderr.splitlines()
+    told = [line for line in lines if line.startswith("not an eval file")]
+    assert (len(told), told[-1]) == (21, "not an eval file: 5 more")
+
+
+def test_the_problems_of_an_eval_file_stand_where_the_mistakes_are(bare_project: Project) -> None:
+    bare_project.write(
+        "golden/chat.eval.yaml",
+        "tests:\n  - id: a\n    input: x\n    criteria: c\n    assert:\n      - type: contians\n        value: x\n",
+    )
+    bare_project.write("golden/many.jsonl", '{"id": "a", "input": "x", "criteria": "c"}\n{"id": "a", "input": 3}\n')
+    result = bare_project.passgate("validate", "golden")
+    assert result.returncode == 2
+    assert "golden/chat.eval.yaml:6:15: tests[0].assert[0].type: unknown evaluator 'contians'" in result.stderr
+    assert "golden/many.jsonl:2:22: input: expected a text, a message or messages, not 3" in result.stderr

@@ -1,10 +1,12 @@
 """What every kind of YAML example must be, by the comment that it begins with."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
+from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.judge import RecordedJudge
@@ -14,7 +16,8 @@ from passgate.tasks.formats.digests import grader_files, task_files
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.formats.rules import Surroundings, findings
-from passgate.tasks.graders.judge_reply import read_reply
+from passgate.tasks.graders.judges.judge_reply import read_reply
+from passgate.tasks.load import load_paths
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
@@ -58,6 +61,34 @@ def _make_files(task: TaskFile, folder: Path) -> None:
         if tool.function is not None:
             name, _, function = tool.function.rpartition(":")
             (folder / name).write_text(f"def {function}(**arguments): ...\n")
+
+
+BESIDE_EVALS = {
+    **dict.fromkeys(("policy.md", "build.py", "tidy.py", "seed/a.txt", "upstream/a.txt"), "a"),
+    ".agentv/templates/manners.yaml": "assertions: [{type: not-contains, value: a}]",
+    "cases/a.yaml": "[{id: a, criteria: a, input: a}]",
+    "folders/b/case.yaml": "{criteria: b, input: b}",
+    "lines.jsonl": '{"id": "c", "criteria": "c", "input": "c"}',
+    "others.eval.yaml": "tests: [{id: d, criteria: d, input: d, tags: [smoke], metadata: {team: desk}}]",
+}
+"""What the examples of eval files name."""
+
+
+def check_eval(document: dict[str, Any], folder: Path) -> None:
+    """An eval file must load whole, be runnable, and be one by the schema for editors where that knows its dialect."""
+    for name, text in {"EVAL.yaml": yaml.safe_dump(document), **BESIDE_EVALS}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    loaded = load_paths([folder / "EVAL.yaml"], SHIPPED)
+    assert (loaded.problems, loaded.cannot_run, loaded.warnings) == ((), (), ())
+    assert loaded.tasks
+    if "prompts" not in document:
+        schema = json.loads((REPOSITORY / "schema" / "agentv.schema.json").read_text())
+        assert [error.message for error in Draft202012Validator(schema).iter_errors(document)] == []
+
+
+def _check_part_of_eval(part: dict[str, Any], folder: Path) -> None:
+    check_eval({"tests": [{"id": "one", "criteria": "Says yes.", "input": "Say yes."}], **part}, folder)
 
 
 def check_gates(document: dict[str, Any], folder: Path) -> None:
@@ -121,6 +152,8 @@ KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
     "agents.yaml": check_agents,
     "prices.yaml": check_prices,
     "sandbox.yaml": _check_sandbox,
+    "EVAL.yaml": check_eval,
+    "part of an eval file": _check_part_of_eval,
     "recorded replies": check_replies,
     "prefect.yaml": check_deployments,
 }

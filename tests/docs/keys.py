@@ -1,10 +1,12 @@
 """The keys of the files that people write, from the models."""
 
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
+
+from passgate.tasks.model.grader_options import GraderOptions
 
 
 def models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
@@ -18,18 +20,24 @@ def models_in(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
                 yield way + further, model
 
 
-def paths(model: type[BaseModel], leave_out: tuple[str, ...] = ()) -> Iterator[str]:
+def inner_models(annotation: Any) -> Iterator[tuple[str, type[BaseModel]]]:
+    """The models that a field may hold, but for graders: they have pages of their own, and graders in them."""
+    for way, model in dict.fromkeys(models_in(annotation)):
+        if not issubclass(model, GraderOptions):
+            yield way, model
+
+
+def paths(model: type[BaseModel]) -> Iterator[str]:
     """Every key of a model and of the models in it, as in `reference.counterexamples[].name`."""
     for name, field in model.model_fields.items():
         yield name
-        if name not in leave_out:
-            for way, inner in dict.fromkeys(models_in(field.annotation)):
-                yield from (f"{name}{way}.{path}" for path in paths(inner))
+        for way, inner in inner_models(field.annotation):
+            yield from (f"{name}{way}.{path}" for path in paths(inner))
 
 
-def own_names(model: type[BaseModel]) -> set[str]:
-    """The keys of a model and of what it holds, by their last names."""
-    return {path.rpartition(".")[2] for path in paths(model)}
+def own_names(model: type[BaseModel], without: Collection[str] = ()) -> set[str]:
+    """The keys of a model, without these of its own, and of what it holds, by their last names."""
+    return {path.rpartition(".")[2] for path in paths(model) if path not in without}
 
 
 def defaults(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
@@ -40,5 +48,5 @@ def defaults(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
                 yield name, f"`{str(default).lower() if isinstance(default, bool) else default}`"
             case int() | float() as default:
                 yield name, f"{default:g}"
-        for way, inner in dict.fromkeys(models_in(field.annotation)):
+        for way, inner in inner_models(field.annotation):
             yield from ((f"{name}{way}.{path}", default) for path, default in defaults(inner))

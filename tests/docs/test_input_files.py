@@ -8,8 +8,8 @@ from pydantic import BaseModel
 
 from passgate.tasks.formats import agents_file, target_agent
 from passgate.tasks.graders import GRADERS
-from passgate.tasks.model import graders as options
 from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
 from passgate.tasks.model.policy import JudgePolicy, Policy, Rule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import SandboxFile
@@ -19,8 +19,12 @@ from tests.docs.keys import defaults, own_names, paths
 from tests.docs.pages import PAGES, cells, code_in, rows, section, table
 
 MODELS: dict[str, type[BaseModel]] = {
-    get_args(model.model_fields["type"].annotation)[0]: model for model in options.GraderOptions.__subclasses__()
+    get_args(model.model_fields["type"].annotation)[0]: model
+    for model in GraderOptions.__subclasses__()
+    if model is not AssertionOptions
 }
+"""passgate's own graders."""
+COMMON = set(GraderOptions.model_fields) | {"type"}
 WAYS = {"suites.*": "suites.SUITE", "gates.*": "gates.GATE", "agents.*": "agents.NAME", "models.*": "models.PATTERN"}
 
 
@@ -31,7 +35,7 @@ def as_written(path: str) -> str:
 
 def test_task_keys() -> None:
     text = section("docs/tasks.md", "Every key")
-    assert set(cells(text)) == set(paths(TaskFile, leave_out=("graders",)))
+    assert set(cells(text)) == set(paths(TaskFile))
     needed = {name for name, field in TaskFile.model_fields.items() if field.is_required()}
     assert set(re.findall(r"^\| `(\w+)` \| yes \|", text, re.MULTILINE)) == needed
 
@@ -96,15 +100,15 @@ def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
 
 
 def test_grader_types() -> None:
-    assert set(MODELS) == set(GRADERS)
-    assert set(re.findall(r"^\| \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(GRADERS)
-    assert set(cells(section("docs/graders.md", "Graders"))) == {"type", "name"}
+    assert set(MODELS) <= set(GRADERS)
+    assert set(re.findall(r"^\| \[`(\w+)`\]", section("docs/graders.md", "Graders"), re.MULTILINE)) == set(MODELS)
+    assert set(cells(section("docs/graders.md", "Graders"))) == COMMON
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_grader_options(kind: str) -> None:
     text = section("docs/graders.md", kind)
-    assert set(cells(text)) == own_names(MODELS[kind]) - {"type", "name"}
+    assert set(cells(text)) == own_names(MODELS[kind], without=COMMON)
     assert "- Failed:" in text
     assert "- Error:" in text
     assert f"type: {kind}\n" in PAGES["docs/graders.md"], "an example"
@@ -123,9 +127,7 @@ def test_grader_options(kind: str) -> None:
 def test_defaults_stand_with_their_keys(page: str, heading: str, model: type[BaseModel]) -> None:
     lines = {row[0].strip("`"): " | ".join(row[1:]) for row in rows(section(page, heading))}
     for path, default in defaults(model):
-        # The graders have a page of their own.
-        if not path.startswith("graders"):
-            assert re.search(rf"(?<![\w.]){re.escape(default)}(?![\w.])", lines[as_written(path)]), f"{path}: {default}"
+        assert re.search(rf"(?<![\w.]){re.escape(default)}(?![\w.])", lines[as_written(path)]), f"{path}: {default}"
 
 
 def test_what_is_wrong_is_noticed() -> None:

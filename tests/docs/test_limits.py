@@ -9,7 +9,7 @@ from passgate.tasks.agents.scoped import PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.budgets import requests
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.graders.conversation import LONGEST_CONVERSATION
+from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
 from passgate.tasks.providers import wire
 from passgate.tasks.run import DEFAULT_SECONDS
 from passgate.tasks.sandboxes import workbench

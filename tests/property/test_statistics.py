@@ -57,15 +57,19 @@ def test_a_larger_k_is_easier_once_and_harder_always(one: Counts) -> None:
         assert pass_hat_k(*one) >= pass_hat_k(one.n, one.c, one.k + 1)
 
 
+BY_PASSES = (Metric.PASS_AT_K, Metric.PASS_HAT_K)
+"""Rules that look at which trials passed, not at their scores."""
+
+
 @given(st.integers(1, 300), st.data())
 def test_with_all_trials_drawn_the_estimate_is_the_rule(k: int, data: st.DataObject) -> None:
     c = data.draw(st.integers(0, k))
-    states = {metric: decide(metric, passed=c, failed=k - c, planned=k) for metric in Metric}
+    states = {metric: decide(metric, passed=c, failed=k - c, planned=k) for metric in BY_PASSES}
     assert pass_hat_k(k, c, k) == (states[Metric.PASS_HAT_K] is TaskState.PASSED)
     assert pass_at_k(k, c, k) == (states[Metric.PASS_AT_K] is TaskState.PASSED)
 
 
-@given(st.sampled_from(Metric), st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
+@given(st.sampled_from(BY_PASSES), st.integers(0, 6), st.integers(0, 6), st.integers(0, 6))
 def test_a_decided_task_stays_decided_whatever_is_still_missing(
     metric: Metric, passed: int, failed: int, missing: int
 ) -> None:
@@ -77,6 +81,18 @@ def test_a_decided_task_stays_decided_whatever_is_still_missing(
             assert later is state
         elif planned:
             assert later is not TaskState.UNDECIDED
+
+
+@given(st.lists(st.floats(0, 1), max_size=6), st.lists(st.floats(0, 1), max_size=6), st.floats(0, 1))
+def test_a_mean_that_is_decided_stays_decided_whatever_is_still_missing(
+    known: list[float], missing: list[float], threshold: float
+) -> None:
+    def decided(scores: list[float]) -> TaskState:
+        planned = len(known) + len(missing)
+        return decide(Metric.MEAN, passed=0, failed=0, planned=planned, scores=scores, threshold=threshold)
+
+    state, later = decided(known), decided([*known, *missing])
+    assert state in {TaskState.UNDECIDED, later}
 
 
 @given(counts(), st.floats(0.5, 0.999))

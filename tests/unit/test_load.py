@@ -7,7 +7,7 @@ import pytest
 from tests.builders import REPOSITORY, SHIPPED, write_task
 
 from passgate.tasks.errors import InputError, UsageError
-from passgate.tasks.load import load_policy, load_prices, load_tasks, make_plan, policy_or_default, validate_paths
+from passgate.tasks.load import load_paths, load_policy, load_prices, load_tasks, make_plan, policy_or_default
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import GateName
@@ -102,27 +102,28 @@ def test_the_shipped_policy_stands_in_for_a_missing_one() -> None:
 
 def test_files_and_folders_can_be_validated_alone() -> None:
     good, bad = add("golden/a"), add("golden/b", inputs=3)
-    tasks, problems = validate_paths([good], SHIPPED)
-    assert ([task.task_id for task in tasks], problems) == (["a"], [])
-    tasks, problems = validate_paths([Path("suites")], SHIPPED)
-    assert ([task.task_id for task in tasks], [problem.file for problem in problems]) == (["a"], [str(bad)])
+    one = load_paths([good], SHIPPED)
+    assert ([task.task_id for task in one.tasks], one.problems) == (["a"], ())
+    both = load_paths([Path("suites")], SHIPPED)
+    assert ([task.task_id for task in both.tasks], [problem.file for problem in both.problems]) == (["a"], [str(bad)])
 
 
 def test_a_file_that_is_named_twice_is_one_file() -> None:
     file = add("golden/a")
-    tasks, problems = validate_paths([file, Path("suites"), file], SHIPPED)
-    assert (len(tasks), problems) == (1, [])
+    loaded = load_paths([file, Path("suites"), file], SHIPPED)
+    assert (len(loaded.tasks), loaded.problems, loaded.files) == (1, (), 1)
 
 
 def test_files_of_two_worlds_may_have_the_same_id() -> None:
     first, second = write_task(Path("one/golden/a.yaml")), write_task(Path("two/golden/a.yaml"))
-    tasks, problems = validate_paths([first, second], SHIPPED)
-    assert (len(tasks), problems) == (2, [])
+    loaded = load_paths([first, second], SHIPPED)
+    assert (len(loaded.tasks), loaded.problems) == (2, ())
 
 
 def test_a_file_that_is_not_there_is_a_problem() -> None:
-    tasks, (problem,) = validate_paths([Path("gone.yaml")], SHIPPED)
-    assert tasks == ()
+    loaded = load_paths([Path("gone.yaml")], SHIPPED)
+    (problem,) = loaded.problems
+    assert loaded.tasks == ()
     assert "cannot be read" in problem.message
 
 
@@ -235,3 +236,82 @@ def test_a_broken_file_of_prices_is_refused_with_its_places(project: Path) -> No
         "prices.yaml:1:13: models.a: the key 'output' is missing",
         "prices.yaml:1:28: models.b: the key 'input' is missing",
     ]
+
+
+EVAL = """
+tests:
+  - {id: one, input: Hi, criteria: Is kind.}
+  - {id: two, input: Hi, criteria: Is kind., assert: [{type: llm_judge, prompt: ./gone.md}]}
+"""
+
+
+def write(name: str, text: str) -> Path:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_tasks_and_evals_of_a_folder_are_read_together() -> None:
+    add("golden/a")
+    write("suites/adversarial/chat/EVAL.yaml", EVAL)
+    write("suites/golden/many.jsonl", '{"id": "x", "input": "Hi", "criteria": "c"}\n')
+    names = [(task.suite, task.task_id) for task in load_tasks(Path("suites"), SHIPPED)]
+    assert names == [("adversarial", "chat/one"), ("adversarial", "chat/two"), ("golden", "a"), ("golden", "many/x")]
+
+
+def test_the_problems_of_tasks_and_evals_come_together() -> None:
+    add("golden/a", tags="x")
+    write("suites/golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
+    loaded = load_paths([Path("suites")], SHIPPED)
+    assert {problem.file for problem in loaded.problems} == {"suites/golden/a.yaml", "suites/golden/chat.eval.yaml"}
+    with pytest.raises(InputError):
+        load_tasks(Path("suites"), SHIPPED)
+
+
+def test_the_same_test_in_two_files_of_one_name_is_a_problem_of_the_second() -> None:
+    write("suites/golden/chat.eval.yaml", EVAL)
+    write("suites/adversarial/chat.eval.yaml", EVAL)
+    loaded = load_paths([Path("suites")], SHIPPED)
+    assert [problem.message for problem in loaded.problems] == [
+        f"'chat/{name}' is also the task_id of suites/adversarial/chat.eval.yaml:{line}"
+        for name, line in (("one", 3), ("two", 4))
+    ]
+
+
+def test_what_there_is_to_say_of_files_beside_their_problems() -> None:
+    write("evals/chat.eval.yaml", "experiment: {budget_usd: 1}\n" + EVAL)
+    write("evals/results.yaml", "runs: [1]\n")
+    loaded = load_paths([Path("evals")], SHIPPED)
+    (warning,) = loaded.warnings
+    assert str(warning).startswith("evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
+    assert [problem.message for problem in loaded.cannot_run] == ["no file './gone.md'"]
+    assert ([task.task_id for task in loaded.tasks], loaded.files) == (["chat/one", "chat/two"], 1)
+    assert loaded.others == (Path("evals/results.yaml"),)
+
+
+def test_a_folder_outside_of_suites_is_what_its_files_are_named_in() -> None:
+    write("evals/deep/chat.eval.yaml", EVAL)
+    (one, _) = load_paths([Path("evals")], SHIPPED).tasks
+    (alone, _) = load_paths([Path("evals/deep/chat.eval.yaml")], SHIPPED).tasks
+    assert (one.task_id, alone.task_id) == ("deep/chat/one", "chat/one")
+
+
+def test_a_run_with_a_task_that_cannot_be_run_is_refused_with_every_place() -> None:
+    write("suites/golden/chat.eval.yaml", EVAL)
+    with pytest.raises(InputError) as caught:
+        plan()
+    assert [str(problem) for problem in caught.value.problems] == [
+        "suites/golden/chat.eval.yaml:4:81: tests[1].assert[0].prompt: no file './gone.md'"
+    ]
+    assert ids(plan(task="chat/one")) == ["chat/one"]
+
+
+def test_without_a_gates_file_a_run_has_the_shipped_policy_and_says_so(project: Path) -> None:
+    add("golden/a")
+    assert plan().shipped_policy is False
+    (project / "gates.yaml").unlink()
+    made = plan()
+    assert (made.shipped_policy, made.policy) == (True, SHIPPED)
+    with pytest.raises(UsageError, match=r"no gates file other\.yaml"):
+        plan(gates="other.yaml")

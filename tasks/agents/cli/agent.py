@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -60,7 +61,7 @@ class CliAgent:
         result = await sandbox.run(
             self.command.filled(given),
             seconds=seconds,
-            environment=_environment(given, access),
+            environment=_environment(given, access, sandbox.variables),
             network=sandbox.network,
         )
         end, detail = _end(result)
@@ -106,20 +107,29 @@ def _given(attempt: Attempt, sandbox: AgentSandbox) -> Given:
         "turn": str(attempt.turn),
         "session": attempt.session,
     }
-    return Given(values, _files(attempt.inputs.get("files"), sandbox.workspace))
+    named = [*_files(attempt.inputs.get("files"), sandbox.workspace), *_files_of_messages(attempt)]
+    return Given(values, tuple(dict.fromkeys(named)))
 
 
-def _files(names: object, workspace: Path) -> tuple[Path, ...]:
-    """The files of `inputs.files`, each once."""
+def _files(names: object, workspace: Path) -> list[Path]:
+    """The files of `inputs.files`."""
     if not isinstance(names, list | tuple):
-        return ()
-    return tuple(dict.fromkeys(workspace / name for name in names if isinstance(name, str)))
+        return []
+    return [workspace / name for name in names if isinstance(name, str)]
 
 
-def _environment(given: Given, access: ModelAccess) -> dict[str, str]:
+def _files_of_messages(attempt: Attempt) -> list[Path]:
+    """The files of the task's messages; images are not among them."""
+    blocks = [block for message in attempt.messages for block in message.content if not isinstance(block, str)]
+    names = [str(block.value) for block in blocks if block.type == "file"]
+    return [attempt.files[name] for name in names if name in attempt.files]
+
+
+def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -> dict[str, str]:
     environment = {
         key: value for key, value in os.environ.items() if key not in _OURS and not key.startswith(_OF_THE_JUDGE)
     }
+    environment |= wanted
     environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
     return {**environment, **leading_to_models(environment, access)}
 

@@ -72,6 +72,8 @@ class _Place:
             budgets=self.task.budgets,
             turn=len(turns),
             history=messages_of(turns),
+            messages=self.task.messages,
+            files=self.sandbox.files,
             session=self.session,
             variables=self.access.variables,
         )

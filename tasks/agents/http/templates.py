@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from passgate.tasks.agents.foreign import as_text
 from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.openai.asked import asked_messages
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.json_values import MISSING, at_path
@@ -67,16 +68,39 @@ def _value(name: str, values: Mapping[str, Any]) -> Any:
 
 def values_of(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
     """What the placeholders stand for in one turn of a trial."""
-    said = [(message.role, message.content) for message in attempt.history if message.content]
-    return {
-        "prompt": attempt.prompt,
-        "messages": [{"role": role, "content": content} for role, content in [*said, ("user", attempt.prompt)]],
-        "inputs": attempt.inputs,
-        "session": attempt.session,
-        "task_id": attempt.task_id,
-        "trial": attempt.trial,
-        "turn": attempt.turn,
-        "openai_base_url": access.openai_base_url,
-        "anthropic_base_url": access.anthropic_base_url,
-        "api_key": access.api_key,
-    }
+    return _Values(
+        attempt,
+        {
+            "prompt": attempt.prompt,
+            "inputs": attempt.inputs,
+            "session": attempt.session,
+            "task_id": attempt.task_id,
+            "trial": attempt.trial,
+            "turn": attempt.turn,
+            "openai_base_url": access.openai_base_url,
+            "anthropic_base_url": access.anthropic_base_url,
+            "api_key": access.api_key,
+        },
+    )
+
+
+class _Values(dict[str, Any]):
+    """The values, with the messages made when they are asked for: images are read for agents that want them only."""
+
+    def __init__(self, attempt: Attempt, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._attempt = attempt
+
+    def __missing__(self, name: str) -> Any:
+        if name != "messages":
+            raise KeyError(name)
+        return _messages(self._attempt)
+
+
+def _messages(attempt: Attempt) -> list[dict[str, Any]]:
+    """The whole conversation, with what the user says now."""
+    asked = asked_messages(attempt.messages, attempt.files)
+    before = attempt.history_since_messages if asked else attempt.history
+    said = [{"role": message.role, "content": message.content} for message in before if message.content]
+    now = [] if asked and not attempt.history else [{"role": "user", "content": attempt.prompt}]
+    return [*asked, *said, *now]

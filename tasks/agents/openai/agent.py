@@ -13,7 +13,8 @@ import httpx
 
 from passgate.tasks.agents.foreign import excerpt, read_json
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
-from passgate.tasks.agents.openai.chat import chat_messages, request_of, returned_message, tool_message
+from passgate.tasks.agents.openai.chat import ChatMessage, request_of, returned_message, tool_message
+from passgate.tasks.agents.openai.opening import opening_of
 from passgate.tasks.agents.tools.toolbox import Toolbox, toolbox_of
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.budgets.access import ModelAccess
@@ -57,9 +58,9 @@ class OpenAiAgent:
     ) -> Transcript:
         """See `Agent.run`. A refusal of the meter ends the turn: the meter knows what it means for the trial."""
         toolbox = toolbox_of(task, sandbox, self._suites_folder, attempt.history)
-        opening = _opening(self._spec.completion.system, attempt)
+        opening = opening_of(self._spec.completion.system, attempt)
         request = request_of(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
-        turn = _Turn({**self._spec.completion.parameters, **request}, [*attempt.history, *opening], toolbox)
+        turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, toolbox)
         headers = {"Authorization": f"Bearer {access.api_key}", "Content-Type": "application/json"}
         base_url = access.openai_base_url.rstrip("/") + "/"
         async with httpx.AsyncClient(
@@ -73,20 +74,11 @@ class OpenAiAgent:
         if end is EndReason.COMPLETED and _is_last(task, attempt) and toolbox.missing:
             end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
         spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
-        return transcript_of(Transcript(messages=(*opening, *turn.steps), output=spoken, end=end, detail=detail))
+        return transcript_of(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
 
     @cached_property
     def _tls(self) -> SSLContext:
         return httpx.create_ssl_context()  # 25 ms, so once for all trials
-
-
-def _opening(system: str | None, attempt: Attempt) -> list[Message]:
-    """What is said before the model says anything: the system message, once, and the user's."""
-    user = Message(role="user", content=attempt.prompt)
-    texts = [text for text in (system, attempt.inputs.get("system")) if text]
-    if attempt.history or not texts:
-        return [user]
-    return [Message(role="system", content="\n\n".join(map(str, texts))), user]
 
 
 def _is_last(task: EvalTask, attempt: Attempt) -> bool:
@@ -96,9 +88,9 @@ def _is_last(task: EvalTask, attempt: Attempt) -> bool:
 class _Turn:
     """The loop of one turn."""
 
-    def __init__(self, request: Mapping[str, Any], said: Sequence[Message], toolbox: Toolbox) -> None:
+    def __init__(self, request: Mapping[str, Any], context: Sequence[ChatMessage], toolbox: Toolbox) -> None:
         self._request = request
-        self._messages = chat_messages(said)
+        self._messages = [*context]
         self._toolbox = toolbox
         self.steps: list[Message] = []
 

@@ -1,6 +1,6 @@
 """A value of a file together with where it stands, so that whatever is wrong with it can be told."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -40,9 +40,8 @@ class Node:
 
     def get(self, key: str) -> "Node | None":
         """The value at a key of a mapping; `None` without it and where it is null."""
-        if not isinstance(self.value, Mapping) or self.value.get(key) is None:
-            return None
-        return self.child(key)
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return None if value is None else Node(value, self.places, self.folder, (*self.path, key))
 
     def items(self) -> Iterator["Node"]:
         """The items of a list."""
@@ -60,4 +59,4 @@ class Complaints:
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     cannot_run: list[Problem] = field(default_factory=list)
-    """What is asked for and is not to be had, a missing file among them: the test loads, and a run with it is refused."""
+    """What is asked for and is not to be had, as a missing file: the test loads, and a run with it is refused."""

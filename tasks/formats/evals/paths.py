@@ -23,8 +23,8 @@ class Ground:
 def ground_of(file: Path, suites_folder: Path) -> Ground:
     """The ground of an eval file.
 
-    Its repository is the nearest folder above it with a `.git`. Without one it is the outermost of the suites folder, the
-    working folder where the file lies in it, and the folder above the file's own.
+    Its repository is the nearest folder above it with a `.git`. Without one it is the outermost of the suites folder,
+    the working folder where the file lies in it, and the folder above the file's own.
     """
     folder = file.absolute().parent
     suites = suites_folder.absolute()
@@ -39,8 +39,8 @@ def ground_of(file: Path, suites_folder: Path) -> Ground:
 def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
     """Where a path of a file leads, absolute; `None` without it, and then the complaints say why.
 
-    Relative paths are looked for in the file's folder and then in the folders above it, absolute ones from the repository
-    on. A path that leaves the repository is a problem, a missing file makes the test one that cannot be run.
+    Relative paths are looked for in the file's folder and then in the folders above it, absolute ones from the
+    repository on. A path that leaves the repository is a problem, a missing file makes the test one that cannot run.
     """
     try:
         candidates = _candidates(node.folder, name, ground.repository)
@@ -60,11 +60,11 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
 def _candidates(folder: Path, name: str, repository: Path) -> list[Path]:
     if name.startswith("/"):
         inner = name.lstrip("/")
-        return [repository / inner, *(parent / inner for parent in _upwards(folder, repository))]
-    return [Path(os.path.normpath(parent / name)) for parent in _upwards(folder, repository)]
+        return [repository / inner, *(parent / inner for parent in upwards(folder, repository))]
+    return [Path(os.path.normpath(parent / name)) for parent in upwards(folder, repository)]
 
 
-def _upwards(folder: Path, repository: Path) -> list[Path]:
+def upwards(folder: Path, repository: Path) -> list[Path]:
     """A folder and those above it, up to the repository."""
     above = [parent for parent in folder.parents if parent.is_relative_to(repository)]
     return [folder, *above]

@@ -12,7 +12,8 @@ from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.sandboxes.workbench import TrialSandbox, Workbench
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
+from passgate.tasks.sandboxes.workbench import Workbench
 
 OpenSandbox = Callable[..., AbstractAsyncContextManager[TrialSandbox]]
 

@@ -147,3 +147,63 @@ async def test_no_model_costs_nothing(references: Path, attempt) -> None:
     for transcript in (solved, await attempt(NopAgent())):
         metrics = trial_metrics(transcript)
         assert (metrics.cost, metrics.total_tokens) == (0.0, 0)
+
+
+# --- tasks without a reference solution ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "output"),
+    [("yes", "yes"), ("", ""), ({"answer": ["é", 1]}, '{\n  "answer": [\n    "é",\n    1\n  ]\n}'), (False, "false")],
+)
+async def test_the_expected_output_is_the_answer(suites: Path, attempt, expected: object, output: str) -> None:
+    transcript = await attempt(OracleAgent(suites, None), a_task(expected_output=expected))
+    assert transcript.output == output
+    assert [(message.role, message.content) for message in transcript.messages] == [
+        ("user", "Say yes."),
+        ("assistant", output),
+    ]
+    assert (transcript.complete, transcript.end) == (True, EndReason.COMPLETED)
+
+
+async def test_expected_messages_are_said_with_their_calls(suites: Path, attempt) -> None:
+    first = {"id": "a", "tool": "find", "arguments": {"q": 1}}
+    second = {"id": "b", "tool": "read", "result": {"own": 1}, "duration_ms": 12.5}
+    third = {"tool": "look", "duration_ms": -1}
+    task = a_task(
+        expected_output="not this",
+        expected_messages=[
+            {"role": "assistant", "content": "I look.", "tool_calls": [first, second, third]},
+            {"role": "tool", "content": "not used", "tool_call_id": "b"},
+            {"role": "tool", "content": "found", "tool_call_id": "a"},
+            {"role": "tool", "content": [{"type": "text", "value": "seen"}]},
+            {"role": "user", "content": "And?"},
+            {"role": "assistant", "content": [{"type": "text", "value": "yes"}]},
+            {"role": "assistant", "tool_calls": [{"tool": "close"}]},
+        ],
+    )
+    transcript = await attempt(OracleAgent(suites, None), task)
+    assert [message.role for message in transcript.messages] == ["user", "assistant", "user", "assistant", "assistant"]
+    assert [(call.tool, call.arguments, call.result) for call in transcript.tool_calls] == [
+        ("find", {"q": 1}, "found"),
+        ("read", {}, {"own": 1}),
+        ("look", {}, "seen"),
+        ("close", {}, None),
+    ]
+    assert [call.duration_ms for call in transcript.tool_calls] == [None, 12.5, None, None]
+    assert transcript.output == "yes"
+    assert trial_metrics(transcript).tool_call_count == 4
+
+
+async def test_a_reference_solution_goes_before_the_expected_output(references: Path, attempt) -> None:
+    task = task_with(patch="fix.patch").model_copy(update={"expected_output": "yes"})
+    assert [call.tool for call in (await attempt(OracleAgent(references, None), task)).tool_calls] == ["apply_patch"]
+
+
+async def test_an_expected_output_is_no_counterexample(suites: Path, attempt) -> None:
+    with pytest.raises(MeasurementError, match="has no `reference:`"):
+        await attempt(OracleAgent(suites, "wrong"), a_task(expected_output="yes"))
+
+
+async def test_nop_says_nothing_of_the_expected_output(attempt) -> None:
+    assert (await attempt(NopAgent(), a_task(expected_output="yes"))).output == ""

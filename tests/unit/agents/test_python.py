@@ -404,3 +404,15 @@ async def test_every_turn_is_told_what_went_before(sandbox_of, is_async: bool) -
         second = await one_turn(agent, a_task(), sandbox, prompt="c", session="s", turn=1, history=history)
     assert (first.output, second.output) == ("0 a s []", "1 c s ['a', 'b']")
     assert (first.printed, second.printed) == ("turn 0\n", "turn 1\n")
+
+
+async def test_the_variables_of_the_workspace_are_set_for_the_agent(attempt, monkeypatch) -> None:
+    def sees(attempt: Attempt) -> str:
+        return f"{os.environ['MODE']} {os.environ['OPENAI_BASE_URL']}"
+
+    monkeypatch.setenv("MODE", "of the shell")
+    task = a_task(workspace={"environment": {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere"}})
+    metered = Unmetered()
+    metered.variables = {"OPENAI_BASE_URL": "http://meter"}
+    assert (await attempt(PythonAgent(sees), task, access=metered)).output == "of the task http://meter"
+    assert os.environ["MODE"] == "of the shell"

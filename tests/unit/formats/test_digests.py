@@ -76,3 +76,68 @@ def test_the_files_of_the_sandbox_belong_to_the_task(tree: Path) -> None:
     before = FileDigests(tree).task(task)
     (sandbox / "a.txt").write_text("2")
     assert FileDigests(tree).task(task) != before
+
+
+def of_grader(tree: Path, **grader: object) -> str:
+    return FileDigests(tree).graders(TaskFile.model_validate(task_document(graders=[grader])))
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        pytest.param({"type": "code_grader", "command": ["python", "judge.py"], "cwd": "tests"}, id="command"),
+        pytest.param({"type": "code_grader", "command": ["python", "../tests/judge.py"], "cwd": "tests"}, id="upwards"),
+        pytest.param(
+            {
+                "type": "turns",
+                "turns": [{"assertions": [{"type": "code_grader", "command": ["sh", "tests/judge.py"]}]}],
+            },
+            id="inside of turns",
+        ),
+        pytest.param(
+            {
+                "type": "composite",
+                "assertions": [SAYS_YES],
+                "aggregator": {"type": "code_grader", "command": ["tests/judge.py"]},
+            },
+            id="aggregator",
+        ),
+    ],
+)
+def test_the_programs_of_graders_belong_to_the_graders(tree: Path, grader: dict[str, object]) -> None:
+    (tree / "tests/judge.py").write_text("1")
+    before = of_grader(tree, **grader)
+    assert of_grader(tree, **grader) == before
+    (tree / "tests/judge.py").write_text("2")
+    assert of_grader(tree, **grader) != before
+
+
+def test_template_and_scripts_of_the_workspace_belong_to_the_task(tree: Path) -> None:
+    (tree / "setup.sh").write_text("1")
+    workspace = {"template": "tests", "before_all": {"command": ["sh", "setup.sh"]}}
+    task = TaskFile.model_validate(task_document(environment={"workspace": workspace}))
+    digests = [FileDigests(tree).task(task)]
+    (tree / "tests/test_a.py").write_text("2")
+    digests.append(FileDigests(tree).task(task))
+    (tree / "setup.sh").write_text("2")
+    digests.append(FileDigests(tree).task(task))
+    assert len(set(digests)) == 3
+
+
+def test_what_judges_are_told_belongs_to_the_graders_and_not_to_the_task(tree: Path) -> None:
+    plain = TaskFile.model_validate(task_document())
+    digests = FileDigests(tree)
+    for told in (
+        {"criteria": "c"},
+        {"expected_output": "e"},
+        {"note": "n"},
+        {"metadata": {"a": 1}},
+        {"scoring": {"rule": "weighted_average"}},
+    ):
+        task = TaskFile.model_validate(task_document(**told))
+        assert digests.task(task) == digests.task(plain), told
+        assert digests.graders(task) != digests.graders(plain), told
+
+
+def test_what_is_not_there_has_a_digest_all_the_same(tree: Path) -> None:
+    assert digest(tree, "gone.md") == ""

@@ -22,7 +22,16 @@ def test_yaml_files_are_tasks_in_order(tmp_path: Path) -> None:
 
 
 def test_shared_and_hidden_files_are_none(tmp_path: Path) -> None:
-    make(tmp_path, "_shared/a.yaml", "golden/_shared/a.yaml", ".git/a.yaml", ".a.yaml", "_a.yaml", "b.yaml")
+    make(
+        tmp_path,
+        "_shared/a.yaml",
+        "golden/_shared/a.yaml",
+        ".git/a.yaml",
+        ".a.yaml",
+        "_a.yaml",
+        "b.yaml",
+        "node_modules/a.yaml",
+    )
     assert task_files(tmp_path) == [tmp_path / "b.yaml"]
 
 

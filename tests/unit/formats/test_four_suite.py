@@ -8,7 +8,8 @@ from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
-from passgate.tasks.load import validate_paths
+from passgate.tasks.load import load_paths
+from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 
@@ -43,24 +44,24 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("example", task_files(VALID))
 def test_every_valid_example_loads(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(VALID)
-    (task,), problems = validate_paths([Path(example)], SHIPPED)
-    assert problems == []
-    assert task.file == example
+    loaded = load_paths([Path(example)], SHIPPED)
+    assert loaded.problems == ()
+    assert [task.file for task in loaded.tasks] == [example]
 
 
 @pytest.mark.parametrize("example", task_files(INVALID))
 def test_every_invalid_example_has_the_expected_problems(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(INVALID)
-    tasks, problems = validate_paths([Path(example)], SHIPPED)
-    assert tasks == ()
-    in_order = sorted(problems, key=lambda problem: (problem.file, problem.line, problem.column))
+    loaded = load_paths([Path(example)], SHIPPED)
+    assert loaded.tasks == ()
+    in_order = sorted(loaded.problems, key=lambda problem: (problem.file, problem.line, problem.column))
     expected = Path(example).with_suffix(".expected").read_text(encoding="utf-8")
     assert "".join(f"{as_expected(problem, example)}\n" for problem in in_order) == expected
 
 
 def test_every_key_of_a_task_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(VALID)
-    (task,), _ = validate_paths([Path("open_ended/everything.yml")], SHIPPED)
+    (task,) = load_paths([Path("open_ended/everything.yml")], SHIPPED).tasks
     assert task.suite is Suite.OPEN_ENDED
     assert task.description == "Every key that a task can have, with a description of two lines."
     assert task.tags == ("first", "second")
@@ -208,3 +209,87 @@ def test_the_digest_of_the_graders_is_of_what_they_use(read, tmp_path: Path) -> 
 def test_how_a_file_is_shown(tmp_path: Path) -> None:
     assert shown_path(tmp_path / "a" / "b.yaml", tmp_path) == "a/b.yaml"
     assert shown_path(tmp_path / "b.yaml", tmp_path / "a") == str(tmp_path / "b.yaml")
+
+
+WEIGHTED = {"rule": "weighted_average", "threshold": 0.6}
+
+
+def test_what_eval_files_say_can_be_said_in_a_task_file_too(read, tmp_path: Path) -> None:
+    (tmp_path / "template").mkdir()
+    (tmp_path / "code.py").write_text("x = 1")
+    (tmp_path / "judge.md").write_text("Is it kind?")
+    asked = [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": [{"type": "text", "value": "Review"}, {"type": "file", "value": "code.py"}]},
+    ]
+    task = read(
+        inputs={"messages": asked},
+        environment={"workspace": {"template": "template", "before_all": {"command": ["ls"]}}},
+        scoring=WEIGHTED,
+        trials={"k": 2, "metric": "mean"},
+        graders=[{"type": "contains", "value": "x", "weight": 2}, {"type": "llm_grader", "prompt_file": "judge.md"}],
+        criteria="Finds the bug.",
+        expected_messages=[{"role": "assistant", "content": [{"type": "file", "value": "code.py"}]}],
+        note="For judges.",
+        conversation_id="c1",
+        metadata={"a": [1]},
+        target="gpt",
+    )
+    assert isinstance(task, EvalTask), task
+    assert [message.text for message in task.messages] == [
+        "Be short.",
+        'Review\n\n<file path="code.py">\nx = 1\n</file>',
+    ]
+    assert task.inputs == {"messages": asked}
+    assert (task.scoring.rule, task.scoring.threshold, task.metric) == ("weighted_average", 0.6, Metric.MEAN)
+    assert task.workspace is not None
+    assert (task.workspace.template, task.note, task.metadata, task.target) == (
+        "template",
+        "For judges.",
+        {"a": [1]},
+        "gpt",
+    )
+    assert task.reference_answer == '<file path="code.py">\nx = 1\n</file>'
+    judge = task.graders[1]
+    assert isinstance(judge, LlmGrader)
+    assert judge.prompt == "Is it kind?"
+
+
+def test_what_a_message_or_a_judge_has_from_a_file_is_in_the_digest(read, tmp_path: Path) -> None:
+    asked = {"messages": [{"role": "user", "content": [{"type": "file", "value": "a.txt"}]}]}
+    judges = [{"type": "llm_grader", "prompt_file": "judge.md"}]
+    digests = []
+    for text in ("1", "2"):
+        (tmp_path / "a.txt").write_text(text)
+        (tmp_path / "judge.md").write_text(text)
+        task = read(inputs=asked, graders=judges)
+        digests.append((task.task_digest, task.grader_digest))
+    (task, grader), (other_task, other_grader) = digests
+    assert task != other_task
+    assert grader != other_grader
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ([{"role": "usr", "content": "x"}], ("inputs.messages[0].role", "Input should be 'system'")),
+        ([{"role": "user", "content": [{"type": "file", "value": "gone.md"}]}], ("value", "no file 'gone.md'")),
+        ([{"role": "user", "content": [{"type": "file", "value": "../x"}]}], ("value", "leaves the suites folder")),
+        ([{"role": "user", "content": [{"type": "image", "value": 3}]}], ("value", "expected a path")),
+    ],
+)
+def test_messages_that_cannot_be_read_are_problems(read, messages: Any, problem: tuple[str, str]) -> None:
+    (found,) = read(inputs={"messages": messages})
+    assert found.path.endswith(problem[0])
+    assert problem[1] in found.message
+
+
+def test_a_task_asks_in_one_way(read) -> None:
+    (problem,) = read(inputs={"prompt": "Hi", "messages": [{"role": "user", "content": "Hi"}]})
+    assert problem.message == "give either `prompt` or `messages`"
+
+
+def test_a_grader_that_passgate_does_not_have_keeps_the_task_from_running(read) -> None:
+    inner = {"type": "unavailable", "kind": "similar", "options": {"value": "x"}}
+    task = read(graders=[{"type": "composite", "assertions": [inner]}])
+    assert task.cannot_run == ("task.yaml:12:1: graders: passgate has no evaluator 'similar'",)

@@ -40,10 +40,23 @@ class LocalSandbox:
         environment: Mapping[str, str] | None = None,
         network: bool = False,
     ) -> ProcessResult:
+        return await self.run_for_authors(
+            command, folder=self.workspace, seconds=seconds, stdin=stdin, environment=environment
+        )
+
+    async def run_for_authors(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
         started = time.monotonic()
         process = await asyncio.create_subprocess_exec(
             *command,
-            cwd=self.workspace,
+            cwd=folder,
             env={"PATH": os.defpath, "HOME": str(self.workspace), "LANG": "C.UTF-8", **(environment or {})},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -114,9 +127,10 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> Callable[..., E
         metrics: TrialMetrics | None = None,
         judge: Judge | None = None,
         prompt: str = "Do it.",
+        **of_task: Any,
     ) -> Evidence:
         return Evidence(
-            task=eval_task(prompt),
+            task=eval_task(prompt).model_copy(update=of_task),
             transcript=transcript or Transcript(),
             metrics=metrics or TrialMetrics(),
             sandbox=sandbox,

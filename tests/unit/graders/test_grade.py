@@ -3,16 +3,23 @@ from typing import Any, get_args
 
 import pytest
 
-from passgate.tasks.graders import GRADERS, grade
+from passgate.tasks.graders import AGENTV_GRADERS, GRADERS, grade
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.model.assertions import Unavailable
 from passgate.tasks.model.graders import Grader, OutputCheck
 from passgate.tasks.model.transcript import Transcript
 
 
 def test_every_grader_type_has_its_function() -> None:
     union, _ = get_args(Grader)
-    types = {get_args(model.model_fields["type"].annotation)[0] for model in get_args(union)}
-    assert GRADERS.keys() == types
+    types = {name for model in get_args(union) for name in get_args(model.model_fields["type"].annotation)}
+    assert GRADERS.keys() == AGENTV_GRADERS.keys() == types
+
+
+async def test_a_grader_that_passgate_does_not_have_cannot_measure(make_evidence: Callable[..., Evidence]) -> None:
+    evidence = make_evidence(transcript=Transcript(output="42"))
+    result = await grade(Unavailable(type="unavailable", kind="similar"), evidence)
+    assert (result.score, result.passed, result.error) == (None, False, "passgate has no grader 'similar'")
 
 
 @pytest.mark.parametrize(("name", "label"), [(None, "output_check"), ("the answer", "the answer")])

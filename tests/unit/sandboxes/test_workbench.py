@@ -10,7 +10,8 @@ from tests.builders import a_task
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.sandbox import SandboxFile
-from passgate.tasks.sandboxes.workbench import TrialSandbox, minimal_environment, read_sandbox_file
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, minimal_environment
+from passgate.tasks.sandboxes.workbench import read_sandbox_file
 
 NOTES = a_task(sandbox="notes")
 

@@ -311,6 +311,16 @@ async def test_no_proxy_is_asked_for_the_meter(attempt, monkeypatch, given, seen
     assert {name: value for name, value in unmetered.items() if name.upper() == "NO_PROXY"} == given
 
 
+async def test_the_variables_of_the_workspace_go_before_ours_and_after_the_meters(attempt, monkeypatch) -> None:
+    monkeypatch.setenv("MODE", "of the shell")
+    monkeypatch.setenv("OTHER", "of the shell")
+    wanted = {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere", "PASSGATE_TRIAL": "7"}
+    task = a_task(workspace={"environment": wanted})
+    seen = json.loads((await attempt(python(SEES), task, access=Metered())).output)
+    assert (seen["MODE"], seen["OTHER"], seen["PASSGATE_TRIAL"]) == ("of the task", "of the shell", "0")
+    assert seen["OPENAI_BASE_URL"] == Metered().variables["OPENAI_BASE_URL"]
+
+
 async def test_a_proxy_of_the_agents_variables_is_not_asked_either(attempt, monkeypatch) -> None:
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)

@@ -55,6 +55,24 @@ async def test_files_are_named_as_the_agent_wants_them(sandbox_of, files_format:
     assert json.loads(transcript.output) == [word.replace("W/", f"{sandbox.workspace}/") for word in words]
 
 
+async def test_files_of_the_tasks_messages_can_be_read(sandbox_of, suites: Path) -> None:
+    (suites / "docs").mkdir()
+    (suites / "docs/a b.md").write_text("of the suites")
+    (suites / "b.png").write_bytes(b"image")
+    blocks = [{"type": "file", "value": "docs/a b.md", "text": "..."}, {"type": "image", "value": "b.png"}]
+    task = a_task(inputs={"files": ["c.md"]}, messages=[{"role": "user", "content": [*blocks, blocks[0]]}])
+    async with sandbox_of(task) as sandbox:
+        named = await one_turn(
+            CliAgent.from_command(f"{SHOW} {{FILES}}"), task, sandbox, messages=task.messages, files=sandbox.files
+        )
+        (sandbox.workspace / "c.md").write_text("of the workspace, ")
+        read = await one_turn(
+            CliAgent.from_command("cat {FILES}"), task, sandbox, messages=task.messages, files=sandbox.files
+        )
+    assert json.loads(named.output) == [str(sandbox.workspace / "c.md"), str(sandbox.files["docs/a b.md"])]
+    assert read.output == "of the workspace, of the suites"
+
+
 async def test_our_placeholders_are_known_beside_theirs(attempt) -> None:
     agent = CliAgent.from_command(f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}' {{a,b}}")
     transcript = await attempt(agent, turn=1, session="a b")

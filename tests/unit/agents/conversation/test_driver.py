@@ -458,3 +458,86 @@ async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: Sc
     assert [message.usage.tokens_in for message in transcript.steps] == [100, 100, 100]
     assert (transcript.end, transcript.complete, transcript.output) == (EndReason.COMPLETED, True, "Goodbye.")
     assert upstream.calls[2].body["messages"][-1] == {"role": "user", "content": "two"}
+
+
+# --- a task that asks in messages ------------------------------------------------------------------------------------
+
+GIVEN = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Hello."},
+    {"role": "assistant", "content": "I look.", "tool_calls": [{"tool": "look", "result": "seen"}]},
+    {"role": "assistant", "content": "Hi."},
+    {"role": "user", "content": [{"type": "text", "value": "one"}, {"type": "file", "value": "a.md", "text": "A"}]},
+]
+FLATTENED = (
+    "@[System]:\nBe kind.\n\n@[User]:\nHello.\n\n@[Assistant]:\nI look.\n\n@[Assistant]:\nHi.\n\n"
+    '@[User]:\none\n\n<file path="a.md">\nA\n</file>'
+)
+
+
+async def test_a_function_is_given_the_messages_and_their_text(talk, suites: Path) -> None:
+    (suites / "a.md").write_text("A")
+    read: list[str] = []
+
+    def reads(attempt: Attempt) -> str:
+        attempts.append(attempt)
+        read.append(attempt.files["a.md"].read_text())
+        return f"answer {attempt.turn}"
+
+    attempts: list[Attempt] = []
+    task = a_task(inputs={}, messages=GIVEN, user={"says": ["two", "three"]})
+    transcript = await talk(reads, task)
+    assert [attempt.prompt for attempt in attempts] == [FLATTENED, "two", "three"]
+    assert all(attempt.messages == task.messages for attempt in attempts)
+    assert read == ["A", "A", "A"]
+    assert [len(attempt.history) for attempt in attempts] == [0, 2, 4]
+    later = [[message.content for message in attempt.history_since_messages] for attempt in attempts]
+    assert later == [[], ["answer 0"], ["answer 0", "two", "answer 1"]]
+    assert [step.content for step in transcript.steps] == ["answer 0", "answer 1", "answer 2"]
+    assert transcript.messages[0].content == FLATTENED
+
+
+async def test_messages_through_the_meter(talk, suites: Path, upstream: ScriptedUpstream) -> None:
+    (suites / "a.md").write_text("A")
+    task = a_task(inputs={}, messages=GIVEN, user={"says": ["two"]})
+    upstream.script = [Says("first"), Says("second")]
+    spec = AgentSpec(
+        kind=AgentKind.OPENAI,
+        target="model-1",
+        upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
+    )
+    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+        with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True, seconds=20) as access:
+            transcript = await talk(make_agent(spec, suites), task, access=access)
+    roles = [message["role"] for message in upstream.calls[1].body["messages"]]
+    assert roles == ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "user"]
+    assert upstream.calls[1].body["messages"][:6] == upstream.calls[0].body["messages"]
+    assert (transcript.end, transcript.output) == (EndReason.COMPLETED, "second")
+    assert [step.content for step in transcript.steps] == ["first", "second"]
+    assert transcript.tool_calls == (), "given calls are none of this trial"
+    assert next(message.content for message in transcript.messages if message.role == "user") == "Hello."
+
+
+async def test_the_meter_and_the_loop_tell_one_story_of_messages(
+    talk, suites: Path, upstream: ScriptedUpstream
+) -> None:
+    """An agent without a meter, as in a test of its own, gives a transcript of the same messages."""
+
+    class Direct(Unmetered):
+        api_key = "key"
+        openai_base_url = upstream.openai_base_url
+
+    (suites / "a.md").write_text("A")
+    task = a_task(inputs={}, messages=GIVEN)
+    spec = AgentSpec(
+        kind=AgentKind.OPENAI,
+        target="model-1",
+        upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
+    )
+    upstream.says(Says("yes"))
+    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+        with meter.trial(Budgets(), lambda call: False, seconds=20) as access:
+            metered = await talk(make_agent(spec, suites), task, access=access)
+    direct = await talk(make_agent(spec, suites), task, access=Direct())
+    told = [[message.role for message in transcript.messages] for transcript in (direct, metered)]
+    assert told[0] == told[1] == ["system", "user", "user", "assistant"]

@@ -103,6 +103,39 @@ async def test_the_messages_of_a_conversation(server: AgentServer) -> None:
     assert json.loads(asked.body["text"].removeprefix("All: ")) == messages
 
 
+GIVEN = a_task(
+    inputs={},
+    messages=[
+        {"role": "user", "content": [{"type": "text", "value": "What is it?"}, {"type": "image", "value": "a.png"}]},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "tool": "look", "result": "seen"}]},
+        {"role": "user", "content": "And?"},
+    ],
+).messages
+
+
+async def test_the_messages_of_the_task(server: AgentServer, tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"image")
+    first = replace(ATTEMPT, prompt="all as text", messages=GIVEN, files={"a.png": tmp_path / "a.png"})
+    spec = spec_of(server.url, request={"messages": "{{ messages }}", "prompt": "{{ prompt }}"})
+    await turn(spec, first)
+    told = (Message(role="user", content="all as text"), Message(role="assistant", content="A cat."))
+    await turn(spec, replace(first, prompt="Sure?", history=told, turn=1))
+    asked, later = (one.body["messages"] for one in server.asked)
+    assert server.asked[0].body["prompt"] == "all as text"
+    assert [message["role"] for message in asked] == ["user", "assistant", "tool", "user"]
+    assert asked[0]["content"][1]["image_url"]["url"] == "data:image/png;base64,aW1hZ2U="
+    assert asked[2] == {"role": "tool", "tool_call_id": "a", "content": "seen"}
+    assert later[:4] == asked
+    assert later[4:] == [{"role": "assistant", "content": "A cat."}, {"role": "user", "content": "Sure?"}]
+
+
+async def test_an_image_is_no_trouble_for_an_agent_that_does_not_want_it(server: AgentServer) -> None:
+    attempt = replace(ATTEMPT, messages=GIVEN)
+    assert (await turn(spec_of(server.url), attempt)).output == "yes"
+    with pytest.raises(MeasurementError, match=r"the image a\.png cannot be read"):
+        await turn(spec_of(server.url, request="{{ messages }}"), attempt)
+
+
 async def test_what_a_prompt_holds_is_no_template(server: AgentServer) -> None:
     await turn(spec_of(server.url), replace(ATTEMPT, prompt="{{ api_key }} ${{ HOME }}"))
     assert server.asked[0].body["prompt"] == "{{ api_key }} ${{ HOME }}"

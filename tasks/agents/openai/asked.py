@@ -1,0 +1,111 @@
+"""The messages of a task in the shape of chat completions."""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from passgate.tasks.agents.foreign import as_text
+from passgate.tasks.agents.openai.chat import ChatMessage, tool_message
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage, block_text
+
+MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
+_KINDS: Final = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+_ADDRESSES: Final = ("data:", "http://", "https://")
+
+
+def asked_messages(messages: Sequence[TaskMessage], files: Mapping[str, Path]) -> list[ChatMessage]:
+    """Messages of a task; `files` says where their images lie.
+
+    Models want every call answered and every answer asked for. So a call that no message answers is answered with its
+    own result, and an answer without a call is given one. Raises `MeasurementError` for an image that cannot be sent.
+    """
+    chat: list[ChatMessage] = []
+    waiting: dict[str, MessageCall] = {}
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            chat += _answer(message, waiting, f"given_{number}")
+            continue
+        chat += _own_results(waiting)
+        waiting = _with_ids(message.tool_calls, f"given_{number}")
+        chat.append(_said(message, waiting, files))
+    return [*chat, *_own_results(waiting)]
+
+
+def _with_ids(calls: Sequence[MessageCall], own_id: str) -> dict[str, MessageCall]:
+    """Calls by their ids; those that have none, or that of another one, are given one."""
+    waiting: dict[str, MessageCall] = {}
+    for number, call in enumerate(calls):
+        waiting[call.id if call.id and call.id not in waiting else f"{own_id}_{number}"] = call
+    return waiting
+
+
+def _answer(message: TaskMessage, waiting: dict[str, MessageCall], own_id: str) -> Iterator[ChatMessage]:
+    """What a tool has said, to the call that it names, else to the first one that waits for it."""
+    by_name = [key for key, call in waiting.items() if call.tool == message.name]
+    by_id = [key for key in waiting if key == message.tool_call_id]
+    key = next(iter([*by_id, *by_name, *waiting]), None)
+    if key is None:
+        key = message.tool_call_id or own_id
+        yield _asking(None, {key: MessageCall(tool=message.name or "tool")})
+    waiting.pop(key, None)
+    yield tool_message(key, message.text)
+
+
+def _own_results(waiting: Mapping[str, MessageCall]) -> list[ChatMessage]:
+    return [tool_message(key, "" if call.result is None else call.result) for key, call in waiting.items()]
+
+
+def _said(message: TaskMessage, calls: Mapping[str, MessageCall], files: Mapping[str, Path]) -> ChatMessage:
+    if calls:
+        return _asking(message.text or None, calls)
+    if message.role == "user" and not isinstance(message.content, str):
+        return {"role": "user", "content": [_part(block, files) for block in message.content]}
+    return {"role": message.role, "content": message.text}
+
+
+def _asking(content: str | None, calls: Mapping[str, MessageCall]) -> ChatMessage:
+    asked = [
+        {"id": key, "type": "function", "function": {"name": call.tool, "arguments": as_text(call.arguments)}}
+        for key, call in calls.items()
+    ]
+    return {"role": "assistant", "content": content, "tool_calls": asked}
+
+
+def _part(block: ContentBlock, files: Mapping[str, Path]) -> dict[str, Any]:
+    if block.type == "image":
+        return {"type": "image_url", "image_url": {"url": _image(str(block.value), files)}}
+    return {"type": "text", "text": block_text(block)}
+
+
+def _image(name: str, files: Mapping[str, Path]) -> str:
+    """An image as a data URL, where it is not one or an address already."""
+    if name.startswith(_ADDRESSES):
+        return name
+    kind = _KINDS.get(Path(name).suffix.lower())
+    if kind is None:
+        raise MeasurementError(f"the image {name} cannot be sent to a model: known are {', '.join(_KINDS)}")
+    content = _beginning(files.get(name))
+    if content is None:
+        raise MeasurementError(f"the image {name} cannot be read")
+    if len(content) > MAX_IMAGE_BYTES:
+        raise MeasurementError(f"the image {name} has more than {MAX_IMAGE_BYTES // 1024 // 1024} MiB")
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def _beginning(file: Path | None) -> bytes | None:
+    """A little more of a file than an image may have; `None` when there is no regular file."""
+    if file is None or file.is_symlink() or not file.is_file():
+        return None
+    try:
+        with file.open("rb") as opened:
+            return opened.read(MAX_IMAGE_BYTES + 1)
+    except OSError:
+        return None

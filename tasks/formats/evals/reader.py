@@ -1,0 +1,147 @@
+"""Eval files of every dialect: from a file to its tasks."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.digests import FileDigests
+from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.documents import Documents
+from passgate.tasks.formats.evals.filling import NONE, Variables
+from passgate.tasks.formats.evals.names import full_id
+from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
+from passgate.tasks.formats.evals.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
+from passgate.tasks.formats.evals.tests import ReadTest, read_test
+from passgate.tasks.formats.normalise import Origin, normalised
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import EvalTask, Suite, TaskFile
+
+Shown = Callable[[Path], str]
+"""A file's name as users know it."""
+
+
+@dataclass(frozen=True)
+class ReadFile:
+    """What an eval file says: tasks as the pipeline uses them, and the complaints."""
+
+    tasks: tuple[EvalTask, ...]
+    complaints: Complaints
+
+
+class EvalReader:
+    """Reads eval files of one suites folder under one policy."""
+
+    def __init__(self, suites_folder: Path, policy: Policy, environment: Mapping[str, str], shown: Shown) -> None:
+        self._suites_folder = suites_folder.absolute()
+        self._policy = policy
+        self._environment = environment
+        self._shown = shown
+        self._digests = FileDigests(self._suites_folder)
+
+    def read(self, file: Path) -> ReadFile:
+        """The tests of an eval file as tasks, and everything that is wrong with it."""
+        complaints = Complaints()
+        tasks = [
+            normalised(test.task, test.messages, origin, self._policy, self._digests)
+            for test, origin in self._tests(file, complaints)
+        ]
+        return ReadFile(tuple(tasks), _unique(complaints))
+
+    def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], Complaints]:
+        """The same as tasks are in files, each with where it comes from."""
+        complaints = Complaints()
+        said = tuple((test.task, origin) for test, origin in self._tests(file, complaints))
+        return said, _unique(complaints)
+
+    def _tests(self, file: Path, complaints: Complaints) -> Iterator[tuple[ReadTest, Origin]]:
+        raws = raw_tests(file, self._suites_folder, complaints, environment=self._environment, shown=self._shown)
+        tests = _Tests(self._policy, complaints, self._environment, self._shown)
+        for raw in raws:
+            answer, own = tests.read(raw)
+            add_complaints(complaints, own)
+            if answer is not None:
+                yield answer, _origin(answer, raw, tests.places[answer.task.task_id, raw.prompt_label], own)
+
+
+def _origin(answer: ReadTest, raw: RawTest, place: Problem, own: Complaints) -> Origin:
+    return Origin(
+        task_id=full_id(answer.task.task_id, raw.runtime.file, raw.context.ground, raw.prompt_label),
+        file=place.file,
+        line=place.line,
+        suite_assumed=answer.suite_assumed,
+        cannot_run=tuple(dict.fromkeys(map(str, own.cannot_run))),
+    )
+
+
+@dataclass
+class _Tests:
+    """Reads the tests of one file; what a file says of all its tests is read once."""
+
+    policy: Policy
+    complaints: Complaints
+    environment: Mapping[str, str]
+    shown: Shown
+    texts: dict[Path, str | ValueError] = field(default_factory=dict)
+    wide: dict[tuple[int, bool], SuiteWide] = field(default_factory=dict)
+    documents: dict[int, Documents] = field(default_factory=dict)
+    places: dict[tuple[str, str | None], Problem] = field(default_factory=dict)
+    """Where the tests stand, by their ids and prompts."""
+
+    def read(self, raw: RawTest) -> tuple[ReadTest | None, Complaints]:
+        """A test, and what there is to complain of it and of what its file says of it."""
+        own = Complaints()
+        sources = self._sources(raw.context, own)
+        if raw.runtime is not raw.context:
+            of_runtime = self._sources(raw.runtime, own)
+            of_runtime.add(self._wide(raw.runtime, NONE, of_runtime).complaints)
+        compat = self.policy.compat or _compat(raw.runtime.root)
+        answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
+        if answer is not None:
+            self._refuse_repeated_id(answer.task.task_id, raw, own)
+            self._refuse_unknown_suite(answer.task.suite, raw, own)
+        return (None if own.problems else answer), own
+
+    def _sources(self, context: SuiteContext, complaints: Complaints) -> Sources:
+        known = self.documents.get(id(context))
+        if known is None:
+            plain = Documents(context.ground, self.complaints, self.environment, self.shown)
+            known = self.documents[id(context)] = plain.for_files_of(context.root)
+        return Sources(context.ground, complaints, known.read, self.texts)
+
+    def _wide(self, context: SuiteContext, variables: Variables, sources: Sources) -> SuiteWide:
+        """What a file says of all its tests, with the variables of one where it has places for them."""
+        key = (id(context), variables.is_template)
+        known = self.wide.get(key)
+        if known is None:
+            without = Variables({}, is_template=variables.is_template)
+            known = self.wide[key] = read_suite_wide(context.root, without, sources)
+        return read_suite_wide(context.root, variables, sources) if variables.values and known.has_places else known
+
+    def _refuse_repeated_id(self, test_id: str, raw: RawTest, own: Complaints) -> None:
+        place = raw.node.problem(f"the id {test_id!r} stands here a second time")
+        first = self.places.setdefault((test_id, raw.prompt_label), place)
+        if first is not place:
+            message = f"the test {test_id!r} has the id of the one in {first.file}:{first.line}"
+            own.problems.append(raw.node.problem(message))
+
+    def _refuse_unknown_suite(self, suite: Suite, raw: RawTest, own: Complaints) -> None:
+        if suite not in self.policy.suites:
+            message = f"the gates file says nothing of the suite {suite!s} under `suites:`"
+            own.problems.append(raw.node.problem(message))
+
+
+def _compat(root: Node) -> Any:
+    return COMPATIBLE if root.value.get("compat") == COMPATIBLE else None
+
+
+def _unique(complaints: Complaints) -> Complaints:
+    """Complaints, each of them once: what a file says of all its tests is complained of with every one."""
+    return Complaints(
+        list(dict.fromkeys(complaints.problems)),
+        list(dict.fromkeys(complaints.warnings)),
+        list(dict.fromkeys(complaints.cannot_run)),
+    )

@@ -1,0 +1,190 @@
+"""What a task says, as plain values: without defaults, and with its paths as another file would write them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
+from passgate.tasks.model.graders import (
+    Aggregator,
+    DeterministicTests,
+    JsonCheck,
+    LlmRubric,
+    SqliteCheck,
+    StaticAnalysis,
+)
+from passgate.tasks.model.messages import ContentBlock, TaskMessage
+from passgate.tasks.model.task import Counterexample, Replay, Solution, TaskFile, Tool
+from passgate.tasks.model.workspace import Hook, Repository, Workspace
+
+Place = Callable[[str], str]
+"""A path of the suites folder as another file writes it. Raises `LeavesError` where that file cannot."""
+
+_SOLUTION = ("patch", "script", "transcript")
+_PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
+    CodeGrader: ("cwd",),
+    ScriptAssertion: ("cwd",),
+    Aggregator: ("cwd",),
+    Hook: ("cwd",),
+    LlmGrader: ("prompt_file",),
+    LlmRubric: ("rubric",),
+    DeterministicTests: ("tests",),
+    StaticAnalysis: ("configuration",),
+    ContentBlock: ("value",),
+    Replay: ("transcript",),
+    Tool: ("function",),
+    Workspace: ("template",),
+    Repository: ("repo",),
+    Solution: _SOLUTION,
+    Counterexample: _SOLUTION,
+}
+"""The fields that hold paths of the suites folder."""
+_TOLD_APART = (JsonCheck, SqliteCheck)
+"""Models in which a value that is said is another thing than a default."""
+_REMOTE = ("data:", "https://", "http://")
+_MESSAGES: TypeAdapter[tuple[TaskMessage, ...]] = TypeAdapter(tuple[TaskMessage, ...])
+
+
+class LeavesError(Exception):
+    """A path that cannot be written, and why."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Something that cannot be written."""
+
+    path: str
+    """Where in the task, as in `graders[1].cwd`."""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.reason})" if self.reason else self.path
+
+
+@dataclass(frozen=True)
+class Saying:
+    """How paths are written, and what is lost."""
+
+    place: Place
+    losses: list[Loss] = field(default_factory=list)
+
+
+def said_task(task: TaskFile, saying: Saying) -> dict[str, Any]:
+    """A task as a task file has it. Files are named by their paths: what they held is left out.
+
+    What holds a path that cannot be written is left out too, and is one of the losses.
+    """
+    messages = _messages(task.inputs.get("messages"))
+    plain = _said(task, saying, "")
+    if messages is not None:
+        listed = _items(messages, saying, "inputs.messages")
+        plain["inputs"] = {**plain["inputs"], "messages": listed}
+    return plain
+
+
+def _messages(value: Any) -> tuple[TaskMessage, ...] | None:
+    if value is None:
+        return None
+    try:
+        return _MESSAGES.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _said(model: BaseModel, saying: Saying, path: str) -> dict[str, Any]:
+    """A model as a mapping, `type` first."""
+    if isinstance(model, LlmGrader) and model.prompt_file is not None:
+        model = _with_one_prompt(model, saying, path)
+    fields = type(model).model_fields
+    plain: dict[str, Any] = {}
+    for name in sorted(fields, key=lambda name: name != "type"):
+        value = _placed(model, name, saying.place)
+        if _is_left_out(model, name, value, fields[name]):
+            continue
+        inner = f"{path}.{name}" if path else name
+        try:
+            plain[name] = _value(value, saying, inner, is_typed=fields[name].annotation is not Any)
+        except LeavesError as error:
+            if fields[name].is_required() or fields[name].default is not None:
+                raise
+            saying.losses.append(Loss(inner, str(error)))
+    return plain
+
+
+def _with_one_prompt(grader: LlmGrader, saying: Saying, path: str) -> LlmGrader:
+    """A judge with the path of its prompt; with the prompt itself, where the path cannot be written."""
+    try:
+        saying.place(grader.prompt_file or "")
+    except LeavesError as error:
+        if not grader.prompt:
+            raise
+        saying.losses.append(Loss(f"{path}.prompt_file", str(error)))
+        return grader.model_copy(update={"prompt_file": None})
+    return grader.model_copy(update={"prompt": ""})
+
+
+def _placed(model: BaseModel, name: str, place: Place) -> Any:
+    """The value of a field, with its paths as they are written."""
+    value = getattr(model, name)
+    if value is None or name not in _PATHS.get(type(model), ()) or not _is_path(model, value):
+        return value
+    if isinstance(model, Tool):
+        file, _, function = value.rpartition(":")
+        return f"{place(file)}:{function}"
+    if isinstance(value, tuple):
+        return tuple(place(item) for item in value)
+    return {key: place(item) for key, item in value.items()} if isinstance(value, dict) else place(value)
+
+
+def _is_path(model: BaseModel, value: Any) -> bool:
+    match model:
+        case LlmRubric():
+            return str(value).endswith((".md", ".txt"))
+        case Aggregator():
+            return bool(model.command)
+        case ContentBlock():
+            return model.type in {"file", "image"} and isinstance(value, str) and not value.startswith(_REMOTE)
+        case _:
+            return True
+
+
+def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bool:
+    if isinstance(model, ContentBlock) and name == "text":
+        return True
+    if info.is_required() or (isinstance(model, _TOLD_APART) and name in model.model_fields_set):
+        return False
+    return bool(value == info.get_default(call_default_factory=True))
+
+
+def _value(value: Any, saying: Saying, path: str, *, is_typed: bool) -> Any:
+    if isinstance(value, BaseModel):
+        return _said(value, saying, path)
+    if isinstance(value, Enum):
+        return str(value)
+    if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
+        return _items(value, saying, path)
+    if is_typed and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return _plain(value)
+
+
+def _items(values: Iterable[Any], saying: Saying, path: str) -> list[Any]:
+    """The items of a list, but for those that cannot be written."""
+    items = []
+    for index, item in enumerate(values):
+        try:
+            items.append(_value(item, saying, f"{path}[{index}]", is_typed=True))
+        except LeavesError as error:
+            saying.losses.append(Loss(f"{path}[{index}]", str(error)))
+    return items
+
+
+def _plain(value: Any) -> Any:
+    """A JSON value with lists for tuples."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

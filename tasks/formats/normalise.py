@@ -1,0 +1,93 @@
+"""From a task as files say it to the task that the pipeline uses: the same for every dialect."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from passgate.tasks.formats.digests import FileDigests
+from passgate.tasks.model.messages import TaskMessage
+from passgate.tasks.model.metrics import METRIC_GROUPS
+from passgate.tasks.model.policy import Policy, SuitePolicy
+from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a task comes from, and what is known of it beside what its file says."""
+
+    task_id: str
+    """Unique among all tasks of the suites folder."""
+    file: str
+    line: int
+    suite_assumed: bool = False
+    cannot_run: tuple[str, ...] = ()
+
+
+def normalised(
+    task: TaskFile, messages: Sequence[TaskMessage], origin: Origin, policy: Policy, digests: FileDigests
+) -> EvalTask:
+    """A task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files held."""
+    suite = policy.suites[task.suite]
+    environment = task.environment
+    return EvalTask(
+        task_id=origin.task_id,
+        suite=task.suite,
+        description=task.description,
+        tags=task.tags,
+        inputs=task.inputs,
+        sandbox=environment.sandbox,
+        reset=environment.reset.commands,
+        network=environment.network,
+        tools=environment.tools,
+        replay=environment.replay,
+        user=environment.user,
+        budgets=_limits(environment.budgets, suite),
+        k=task.trials.k or suite.k,
+        metric=task.trials.metric or suite.metric,
+        graders=task.graders,
+        tracked_metrics=_columns(task.tracked_metrics),
+        gates=_gates(task.gates),
+        reference=task.reference,
+        scoring=task.scoring,
+        workspace=environment.workspace,
+        messages=tuple(messages),
+        criteria=task.criteria,
+        expected_output=task.expected_output,
+        expected_messages=task.expected_messages,
+        note=task.note,
+        metadata=task.metadata,
+        target=task.target,
+        suite_assumed=origin.suite_assumed,
+        cannot_run=origin.cannot_run,
+        file=origin.file,
+        line=origin.line,
+        task_digest=digests.task(task, messages),
+        grader_digest=digests.graders(task),
+    )
+
+
+@cache
+def _limits(budgets: Budgets, suite: SuitePolicy) -> Budgets:
+    return budgets.over(Budgets(max_steps=suite.max_steps).over(suite.budgets))
+
+
+@cache
+def _columns(tracked: tuple[str | TrackedMetrics, ...]) -> tuple[str, ...]:
+    columns: dict[str, Any] = {}
+    for item in tracked:
+        if isinstance(item, TrackedMetrics):
+            columns |= dict.fromkeys(item.metrics or METRIC_GROUPS[item.type])
+        else:
+            columns |= dict.fromkeys(METRIC_GROUPS.get(item, (item,)))
+    return tuple(columns)
+
+
+@cache
+def _gates(selection: GateSelection) -> frozenset[GateName]:
+    chosen = {
+        GateName.CI_MERGE: selection.ci_merge_gate,
+        GateName.NIGHTLY: selection.nightly,
+        GateName.RELEASE_CANDIDATE: selection.release_candidate,
+    }
+    return frozenset(gate for gate, takes in chosen.items() if takes)

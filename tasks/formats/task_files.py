@@ -1,0 +1,90 @@
+"""Files and folders as the tasks that they hold, each as a task file has it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.discover import TASK_SUFFIXES, suite_of, suites_folder_of
+from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.evals.recognise import kind_of
+from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
+from passgate.tasks.formats.normalise import Origin
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import TaskFile
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """A task, and where it comes from."""
+
+    task: TaskFile
+    root: Path
+    """The suites folder that its paths are relative to, absolute."""
+    origin: Origin
+
+    def problem(self, path: str, message: str) -> Problem:
+        """A problem with this task."""
+        return Problem(file=self.origin.file, line=self.origin.line, column=1, path=path, message=message)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The tasks of a file and its problems."""
+
+    tasks: tuple[SourceTask, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tasks of files and folders of any dialect, in order, with the problems of all of them.
+
+    `environment` are the variables of the process.
+    """
+    found = [
+        tasks_of_file(file, root, policy, environment) for root, file in dict.fromkeys(_files(paths, environment))
+    ]
+    return Found(
+        tuple(task for one in found for task in one.tasks),
+        tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
+    )
+
+
+def _files(paths: Iterable[Path], environment: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
+    """Files with their suites folders."""
+    for path in paths:
+        if not path.is_dir():
+            yield suites_folder_of(path), path
+            continue
+        found = files_of_folder(path, environment)
+        for file in (*found.tasks, *found.evals):
+            root = path.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
+            yield root, file
+
+
+def tasks_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tasks of one file of any dialect, with its paths relative to a suites folder."""
+    kind = kind_of(file) if file.is_file() else None
+    if kind in {"eval", "cases"} or (kind is None and file.suffix not in TASK_SUFFIXES):
+        return tests_of_file(file, root, policy, environment)
+    return task_of_file(file, root, policy)
+
+
+def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tests of an eval file."""
+    working_folder = Path.cwd()
+    reader = EvalReader(root, policy, environment, lambda path: shown_path(path, working_folder))
+    said, complaints = reader.task_files(file)
+    tasks = tuple(SourceTask(task, root, origin) for task, origin in said)
+    return Found(tasks, tuple(complaints.problems))
+
+
+def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
+    """The task of a task file."""
+    task = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
+    if not isinstance(task, TaskFile):
+        return Found(problems=tuple(task))
+    shown = shown_path(file, Path.cwd())
+    missing = missing_graders(task.graders, shown, 1)
+    return Found((SourceTask(task, root, Origin(task.task_id, shown, 1, cannot_run=tuple(map(str, missing)))),))

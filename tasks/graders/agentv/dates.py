@@ -1,0 +1,104 @@
+"""Dates as AgentV reads them: by JavaScript's `new Date(text)` as V8 has it, else by a few forms of its own.
+
+The time zone of the machine is taken to be UTC.
+"""
+
+import re
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from passgate.tasks.graders.answers.field_dates import MONTHS, month_number
+
+_ISO: Final = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
+)
+_TIME: Final = re.compile(r"\s+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s*[AaPp][Mm])?(?:\s*[A-Z]{1,4})?$")
+_NUMBERS: Final = re.compile(r"([0-9]{1,6})[/-]([0-9]{1,2})[/-]([0-9]{1,6})")
+_WORDS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
+_NAMED: Final = re.compile(r"([0-9]{1,2})-([A-Za-z]{3,9})-([0-9]{4})")
+_PLAIN: Final = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
+_LONGEST: Final = 100
+_MONTHS_DAYS: Final = range(1, 32)
+
+
+def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
+    """The day that a text names; `None` when it names none.
+
+    `formats` only tell, of numbers that JavaScript takes for no date, whether the day or the month comes first.
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    return _javascript(text) or _named(text) or _numbers(text, formats)
+
+
+def _javascript(text: str) -> date | None:
+    return _iso(text) if _ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
+
+
+def _iso(text: str) -> date | None:
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, sign, hours, minutes = match.groups(default="")
+    first = _rolled(int(year), int(month or 1), int(day or 1))
+    if first is None or not hour:
+        return first
+    offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
+    time = timedelta(hours=int(hour), minutes=int(minute))
+    return (datetime(first.year, first.month, first.day) + time - offset).date()  # noqa: DTZ001 - UTC throughout
+
+
+def _legacy(text: str) -> date | None:
+    numbers = _NUMBERS.fullmatch(text)
+    if numbers is None:
+        return _with_month_name(text)
+    first, second, third = (int(part) for part in numbers.groups())
+    if first in _MONTHS_DAYS:
+        return _rolled(_full_year(third), first, second)
+    return _rolled(_full_year(first), second, third)
+
+
+def _with_month_name(text: str) -> date | None:
+    words = _WORDS.findall(text)
+    months = [number for word in words if word.isalpha() and (number := _by_three_letters(word))]
+    numbers = [int(word) for word in words if word.isdecimal()]
+    if len(months) != 1 or len(numbers) != 2:
+        return None
+    day, year = numbers if numbers[0] in _MONTHS_DAYS else reversed(numbers)
+    return _rolled(_full_year(year), months[0], day)
+
+
+def _by_three_letters(word: str) -> int | None:
+    starts = [month[:3] for month in MONTHS]
+    return starts.index(word[:3].lower()) + 1 if word[:3].lower() in starts else None
+
+
+def _named(text: str) -> date | None:
+    match = _NAMED.fullmatch(text)
+    month = month_number(match[2]) if match else None
+    return _rolled(int(match[3]), month, int(match[1])) if match and month else None
+
+
+def _numbers(text: str, formats: tuple[str, ...]) -> date | None:
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        return None
+    first, second, year = (int(part) for part in match.groups())
+    has_month_first = any("MM/DD" in form or "MM-DD" in form for form in formats)
+    has_day_first = any("DD/MM" in form or "DD-MM" in form for form in formats)
+    if has_month_first == has_day_first:
+        has_day_first = first > 12 >= second
+    return _rolled(year, second, first) if has_day_first else _rolled(year, first, second)
+
+
+def _full_year(year: int) -> int:
+    return year + (2000 if year < 50 else 1900 if year < 100 else 0)
+
+
+def _rolled(year: int, month: int, day: int) -> date | None:
+    """The day with these numbers, where the 30th of February is one of March, as JavaScript has it."""
+    if not (1 <= year <= 9999 and 1 <= month <= 12 and day in _MONTHS_DAYS):
+        return None
+    return date(year, month, 1) + timedelta(days=day - 1)

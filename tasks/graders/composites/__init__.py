@@ -1,0 +1,1 @@
+"""Graders that are made of graders."""

@@ -1,0 +1,213 @@
+"""Several graders with one score."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored, unmeasured
+from passgate.tasks.graders.composites.aggregation import (
+    Member,
+    aggregated,
+    at_best,
+    at_worst,
+    binding_reason,
+    member_of,
+    score_of,
+    told,
+    usage_of,
+)
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
+from passgate.tasks.graders.programs.code_grader import run_program
+from passgate.tasks.graders.programs.code_reply import read_code_reply
+from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of
+from passgate.tasks.graders.texts import shorten
+from passgate.tasks.model.assertions import CodeGrader, LlmGrader
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
+
+Ask = Callable[[Grader, Evidence], Awaitable[Grade]]
+"""One grader's answer for one trial, errors included."""
+BORDERLINE_FROM: Final = 0.6
+"""Below what passes and from here on a verdict is `borderline` (AgentEvals)."""
+USUAL_PROMPT: Final = f"""\
+These are the results of several graders of one trial:
+
+{{{{ {RESULTS_VARIABLE} }}}}
+
+Give the score that they come to together."""
+
+
+class Others(NamedTuple):
+    """Those who give the score of a composite where no formula does."""
+
+    read_program: Callable[[str, str, int], GraderReply] = read_code_reply
+    """What a program says, from its output, its error output and its exit code."""
+    ask_judge: Callable[[LlmGrader, Evidence, Mapping[str, str]], Awaitable[Grade]] = grade_by_judge
+
+
+USUAL: Final = Others()
+
+
+async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, others: Others = USUAL) -> Grade:
+    """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
+
+    How scores become one is `aggregated`'s matter, or that of a program or the judge, which are given the results. The
+    composite passes from the highest of its `threshold`, its `min_score` and the aggregator's bar on, 0.8 when there is
+    none; short of its own `threshold` it fails the trial. So does a member that is required, at any depth, or has a
+    violation, whatever the score is.
+
+    The grade has an error when a member could not be measured and it depends on it, or when the program or the judge
+    fails. It holds the members' grades, their violations and what they used, also then.
+    """
+    grades = [await ask(member, evidence) for member in options.assertions]
+    members = [member_of(*pair) for pair in zip(options.assertions, grades, strict=True)]
+    try:
+        grade = await _whole(options, members, evidence, others)
+    except MeasurementError as error:
+        grade = unmeasured(options, str(error), transient=error.transient)
+    return with_members(grade, grades)
+
+
+def with_members(grade: Grade, grades: Sequence[Grade]) -> Grade:
+    """A grade with the grades that it is made of: what they found and used is found and used by it."""
+    return grade.model_copy(
+        update={
+            "members": tuple(grades),
+            "violations": tuple(violation for member in grades for violation in member.violations),
+            "usage": usage_of([grade, *grades]),
+        }
+    )
+
+
+async def _whole(options: Composite, members: Sequence[Member], evidence: Evidence, others: Others) -> Grade:
+    if options.aggregator.type in {"code_grader", "llm_grader"}:
+        return await _by_other(options, members, evidence, others)
+    return combined(options, options.aggregator, members, options.threshold)
+
+
+def combined(
+    options: Composite | Turns, aggregator: Aggregator, members: Sequence[Member], threshold: float | None = None
+) -> Grade:
+    """The grade of members by a formula.
+
+    A member without a score is taken as it may be at best and at worst. Raises `MeasurementError` with its error when
+    that makes a difference; where it makes none the score is the least that it can be.
+    """
+    best = _by_formula(options, aggregator, [at_best(member) for member in members], threshold)
+    worst = _by_formula(options, aggregator, [at_worst(member) for member in members], threshold)
+    certain = best.passed is worst.passed and not (options.negate and best.score != worst.score)
+    if not certain:
+        require_measured(members)
+    unknown = [f"{member.name}: {member.grade.error}" for member in members if member.grade.error is not None]
+    notes = tuple(Check(passed=False, message=shorten(f"not measured: {note}")) for note in unknown)
+    fatal = best.fatal if unknown else worst.fatal
+    return worst.model_copy(update={"checks": (*worst.checks, *notes), "fatal": fatal})
+
+
+def _by_formula(
+    options: Composite | Turns, aggregator: Aggregator, members: Sequence[Member], threshold: float | None
+) -> Grade:
+    whole = aggregated(aggregator, members)
+    least = _least(whole.least, threshold, options.min_score)
+    fatal = whole.fatal or binding_reason(members) or _short_of(threshold, whole.score)
+    passed = whole.score >= least - ROUNDING and not fatal
+    message = f"{aggregator.type} is {whole.score:.3g}, expected at least {least:g}{_low(members)}"
+    checks = [Check(passed=whole.score >= least - ROUNDING, message=shorten(message))]
+    return scored(options, whole.score, checks, fatal=fatal).model_copy(update={"passed": passed})
+
+
+def _short_of(threshold: float | None, score: float) -> str:
+    """Who sets a threshold of its own for some graders does not want others to make up for them."""
+    if threshold is None or score >= threshold - ROUNDING:
+        return ""
+    return f"its threshold is {threshold:g}, its score {score:.3g}"
+
+
+def _least(*bars: float | None) -> float:
+    return max((bar for bar in bars if bar is not None), default=PASS_FROM)
+
+
+def _low(members: Sequence[Member]) -> str:
+    low = [told(member) for member in members if not member.grade.passed]
+    return f": {'; '.join(low)}" if low else ""
+
+
+def require_measured(members: Sequence[Member]) -> None:
+    """Raises `MeasurementError` with the errors of members that were not measured."""
+    errors = [member for member in members if member.grade.error is not None]
+    if errors:
+        text = "; ".join(f"{member.name}: {member.grade.error}" for member in errors)
+        raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
+
+
+async def _by_other(options: Composite, members: Sequence[Member], evidence: Evidence, others: Others) -> Grade:
+    """The score that a program or the judge gives for the results.
+
+    Raises `MeasurementError` as they do, and when a member was not measured. Where something binding fails it anyway
+    nobody is asked and the score is 0.
+    """
+    fatal = binding_reason(members)
+    if fatal:
+        return scored(options, 0.0, [Check(passed=False, message=shorten(fatal))], fatal=fatal)
+    require_measured(members)
+    give = _by_program if options.aggregator.type == "code_grader" else _by_judge
+    grade = await give(options, results_of(members), evidence, others)
+    return grade.model_copy(update={"name": options.label, "type": options.type})
+
+
+async def _by_program(options: Composite, results: dict[str, Any], evidence: Evidence, others: Others) -> Grade:
+    aggregator = options.aggregator
+    if not aggregator.command:
+        raise MeasurementError(f"{options.label}: the aggregator has no command")
+    program = CodeGrader(
+        type="code_grader",
+        name=options.label,
+        command=aggregator.command,
+        cwd=aggregator.cwd,
+        min_score=_least(options.threshold, options.min_score),
+    )
+    result = await run_program(program, evidence, {"results": results})
+    return grade_of(program, others.read_program(result.stdout, result.stderr, result.exit_code))
+
+
+async def _by_judge(options: Composite, results: dict[str, Any], evidence: Evidence, others: Others) -> Grade:
+    judge = LlmGrader(
+        type="llm_grader",
+        name=options.label,
+        prompt=options.aggregator.prompt or USUAL_PROMPT,
+        min_score=_least(options.threshold, options.min_score),
+    )
+    text = json.dumps(results, ensure_ascii=False, indent=2)
+    return await others.ask_judge(judge, evidence, {RESULTS_VARIABLE: text})
+
+
+def results_of(members: Sequence[Member]) -> dict[str, Any]:
+    """The results by the members' names, in the words of both AgentEvals and AgentV.
+
+    Raises `MeasurementError` when two members have the same name: one would hide the other.
+    """
+    names = [member.name for member in members]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise MeasurementError(f"several members are called {', '.join(twice)}: give each a `name` of its own")
+    return {member.name: _result(member) for member in members}
+
+
+def _result(member: Member) -> dict[str, Any]:
+    grade = member.grade
+    return {
+        "score": score_of(member),
+        "verdict": _verdict(grade, score_of(member)),
+        "type": grade.type,
+        "hits": [check.message for check in grade.checks if check.passed],
+        "misses": [check.message for check in grade.checks if not check.passed],
+        "assertions": [{"text": check.message, "passed": check.passed} for check in grade.checks],
+    }
+
+
+def _verdict(grade: Grade, score: float) -> str:
+    if grade.passed:
+        return "pass"
+    return "borderline" if score >= BORDERLINE_FROM - ROUNDING and not grade.fatal else "fail"

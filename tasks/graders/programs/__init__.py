@@ -1,0 +1,1 @@
+"""Graders that are programs of the suites' authors."""

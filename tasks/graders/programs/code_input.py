@@ -1,0 +1,186 @@
+"""What a code grader is given: one JSON object that speaks AgentEvals' contract and AgentV's at once."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.programs.plain_messages import (
+    names_of_calls,
+    plain_call,
+    plain_message,
+    plain_task_message,
+    status_of,
+)
+from passgate.tasks.model.messages import ContentBlock, TaskMessage
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import Message, Transcript, Usage
+
+_OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
+
+
+def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path | None) -> dict[str, Any]:
+    """The document for a program's standard input: snake_case keys as AgentV's, camelCase ones as AgentEvals'.
+
+    What a trial does not say is null: the tool calls of an agent that only prints text, its usage, changed files.
+    `output_path` is a file with the answer, for programs that would rather open one.
+    """
+    snake = _agentv(evidence) | {
+        "config": dict(config),
+        "output_path": None if output_path is None else str(output_path),
+    }
+    return snake | _agentevals(snake, evidence)
+
+
+def encoded(document: Mapping[str, Any]) -> bytes:
+    """A document as JSON. Raises `MeasurementError` when it is nested too deep."""
+    try:
+        # ASCII, because half of a surrogate pair is no UTF-8.
+        return json.dumps(document, default=str).encode("ascii")
+    except (RecursionError, ValueError) as error:
+        raise MeasurementError(f"the trial cannot be written as JSON: {error}") from error
+
+
+def variables_of(task: EvalTask) -> dict[str, Any]:
+    """The variables of a task: what its inputs hold beside what the agent is asked."""
+    beside = {name: value for name, value in task.inputs.items() if name not in _OF_THE_PROMPT}
+    own = task.inputs.get("vars")
+    return beside | (own if isinstance(own, dict) else {})
+
+
+def _agentv(evidence: Evidence) -> dict[str, Any]:
+    task, transcript = evidence.task, evidence.transcript
+    metrics = trial_figures(evidence)
+    return {
+        "criteria": task.criteria,
+        "expected_output": expected_messages(task),
+        "output": transcript.output,
+        "messages": messages_of(evidence),
+        "input": [plain_task_message(message) for message in input_messages(task)],
+        "input_files": _input_files(evidence),
+        "metadata": task.metadata,
+        "vars": variables_of(task),
+        "trace": _trace(evidence) if transcript.complete else None,
+        "trace_summary": _summary(transcript) if transcript.complete else None,
+        **metrics,
+        "start_time": None,
+        "end_time": None,
+        "file_changes": None,
+        "workspace_path": str(evidence.sandbox.workspace),
+    }
+
+
+def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
+    return {
+        "question": evidence.task.prompt,
+        "note": evidence.task.note,
+        "expectedMessages": snake["expected_output"],
+        "referenceAnswer": evidence.task.reference_answer,
+        "candidateAnswer": evidence.transcript.output,
+        "outputMessages": [plain_message(step) for step in evidence.transcript.steps],
+        "inputMessages": snake["input"],
+        "inputFiles": snake["input_files"],
+        "guidelineFiles": [],
+        "traceSummary": _camel_summary(snake),
+        "workspacePath": snake["workspace_path"],
+    }
+
+
+def _camel_summary(snake: Mapping[str, Any]) -> dict[str, Any] | None:
+    summary = snake["trace_summary"]
+    if summary is None:
+        return None
+    return {
+        "eventCount": summary["event_count"],
+        "toolNames": sorted(summary["tool_calls"]),
+        "toolCallsByName": summary["tool_calls"],
+        "errorCount": summary["error_count"],
+        "tokenUsage": snake["token_usage"],
+        "costUsd": snake["cost_usd"],
+        "durationMs": snake["duration_ms"],
+    }
+
+
+def input_messages(task: EvalTask) -> tuple[TaskMessage, ...]:
+    """What the agent is asked as messages."""
+    return task.messages or (TaskMessage(role="user", content=task.prompt),)
+
+
+def messages_of(evidence: Evidence) -> list[dict[str, Any]]:
+    """The conversation; it begins with what the agent was asked, also where the transcript does not hold that."""
+    messages = evidence.transcript.messages
+    asked = any(message.role == "user" for message in messages)
+    before = () if asked else input_messages(evidence.task)
+    said = messages or (Message(role="assistant", content=evidence.transcript.output),)
+    return [*map(plain_task_message, before), *map(plain_message, said)]
+
+
+def expected_messages(task: EvalTask) -> list[dict[str, Any]]:
+    """The answer that is hoped for as messages; a text or a JSON value is the one message of an assistant."""
+    if task.expected_messages:
+        return [plain_task_message(message) for message in task.expected_messages]
+    return [] if task.expected_output is None else [{"role": "assistant", "content": task.expected_output}]
+
+
+def _input_files(evidence: Evidence) -> list[str]:
+    blocks = (block for message in evidence.task.messages for block in _blocks(message))
+    return [str(evidence.suites_folder / str(block.value)) for block in blocks if block.type == "file"]
+
+
+def _blocks(message: TaskMessage) -> tuple[ContentBlock, ...]:
+    return () if isinstance(message.content, str) else message.content
+
+
+def trial_figures(evidence: Evidence) -> dict[str, Any]:
+    """What the trial used and how long it took, in AgentV's words; null where that is not known."""
+    usage = evidence.transcript.whole_usage
+    seconds = evidence.metrics.wall_time_seconds
+    return {
+        "token_usage": _token_usage(usage),
+        "cost_usd": usage.cost_usd if evidence.metrics.cost is None else evidence.metrics.cost,
+        "duration_ms": None if seconds is None else round(seconds * 1000),
+    }
+
+
+def _token_usage(usage: Usage) -> dict[str, int] | None:
+    if usage.tokens_in is None or usage.tokens_out is None:
+        return None
+    plain = {"input": usage.tokens_in, "output": usage.tokens_out}
+    return plain if usage.tokens_cached is None else {**plain, "cached": usage.tokens_cached}
+
+
+def _summary(transcript: Transcript) -> dict[str, Any]:
+    calls = transcript.tool_calls
+    durations: dict[str, list[float]] = {}
+    for call in calls:
+        if call.duration_ms is not None:
+            durations.setdefault(call.tool, []).append(call.duration_ms)
+    return {
+        "event_count": len(calls),
+        "tool_calls": names_of_calls(calls),
+        "error_count": sum(call.is_error is True for call in calls),
+        "tool_durations": durations,
+        "llm_call_count": len(transcript.steps),
+    }
+
+
+def _trace(evidence: Evidence) -> dict[str, Any]:
+    return {
+        **_summary(evidence.transcript),
+        "messages": messages_of(evidence),
+        "events": [{"ordinal": number, **event} for number, event in enumerate(_events(evidence.transcript))],
+        **trial_figures(evidence),
+        "metadata": {"eval_case_id": evidence.task.task_id},
+    }
+
+
+def _events(transcript: Transcript) -> Iterator[dict[str, Any]]:
+    for message in transcript.messages:
+        yield {"type": "message", "message": {"role": message.role, "content": message.content}}
+        for call in message.tool_calls:
+            plain = plain_call(call)
+            tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": status_of(call)}
+            yield {"type": "tool_call", "tool": tool, "duration_ms": call.duration_ms}
+    yield {"type": "final_response", "message": {"role": "assistant", "content": transcript.output}}

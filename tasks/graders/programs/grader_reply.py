@@ -1,0 +1,109 @@
+"""What a program or a judge says of a trial, in any of the three forms that eval files know."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from passgate.tasks.graders.checks import PASS_FROM, scored
+from passgate.tasks.graders.texts import shorten
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grader_options import AssertionOptions
+
+MOST_CHECKS: Final = 100
+"""Checks that are kept of one reply."""
+_ENTRY_TEXTS: Final = ("evidence", "reason", "reasoning")
+_REASONS: Final = ("reasoning", "reason")
+
+
+class GraderReply(NamedTuple):
+    """A score from 0 to 1 and what speaks for it."""
+
+    score: float
+    checks: tuple[Check, ...] = ()
+    reason: str = ""
+
+
+def read_document(document: Any) -> GraderReply:
+    """The reply in a JSON document: `{score, hits, misses, reasoning}`, `{score, assertions: [{text, passed,
+    evidence}]}`, `{pass, score, reason, checks: [{text, pass, reason}]}`, or a mixture of them.
+
+    Without a `score` it is the share of assertions or checks that passed, or 1 or 0 by `pass` alone. With `pass: false`
+    it is 0, for whatever mean it goes into must not be lifted by it; `pass: true` lifts nothing. Raises `ValueError`
+    when the document is none of the forms.
+    """
+    if not isinstance(document, Mapping):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
+    entries = [*_entries(document, "assertions"), *_entries(document, "checks")]
+    passed = document.get("pass")
+    if passed is not None and not isinstance(passed, bool):
+        raise ValueError("`pass` must be true or false")
+    own = _score(document, entries, passed)
+    score = 0.0 if passed is False else own
+    checks = tuple(_checks(document, entries, own, score))[:MOST_CHECKS]
+    return GraderReply(score, checks, shorten(first_text(document, _REASONS)))
+
+
+def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
+    """The grade of a reply. A check says what its score is, where the reply gives a reason, or nothing else tells why
+    it does not pass.
+    """
+    grade = scored(options, reply.score, reply.checks)
+    if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
+        return grade
+    least = PASS_FROM if options.min_score is None else options.min_score
+    message = f"score {reply.score:.3g}, expected at least {least:g}: {reply.reason}".removesuffix(": ")
+    return grade.model_copy(update={"checks": (Check(passed=grade.passed, message=message), *reply.checks)})
+
+
+def _score(document: Mapping[str, Any], entries: Sequence[Check], passed: bool | None) -> float:
+    if document.get("score") is not None:
+        return share(document["score"], "`score`")
+    if entries:
+        return sum(entry.passed for entry in entries) / len(entries)
+    if passed is None:
+        raise ValueError("it has no `score`")
+    return float(passed)
+
+
+def share(value: Any, name: str, most: float = 1) -> float:
+    """A number from 0 to `most`. Raises `ValueError` for anything else, a truth value too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        raise ValueError(f"{name} must be a number from 0 to {most:g}")
+    return float(value)
+
+
+def _checks(document: Mapping[str, Any], entries: Sequence[Check], own: float, score: float) -> Iterator[Check]:
+    if own != score:
+        yield Check(passed=False, message=f"`pass` is false, whatever its score of {own:.3g} says")
+    yield from entries
+    yield from (Check(passed=True, message=shorten(text)) for text in _texts(document, "hits"))
+    yield from (Check(passed=False, message=shorten(text)) for text in _texts(document, "misses"))
+
+
+def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of these entries that is a text with something in it; empty when none is."""
+    texts = (document.get(name) for name in names)
+    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
+
+
+def _texts(document: Mapping[str, Any], name: str) -> list[str]:
+    texts = [] if document.get(name) is None else document[name]
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"`{name}` must be a list of texts")
+    return texts
+
+
+def _entries(document: Mapping[str, Any], name: str) -> list[Check]:
+    entries = [] if document.get(name) is None else document[name]
+    if not isinstance(entries, list):
+        raise ValueError(f"`{name}` must be a list")  # noqa: TRY004
+    return [_entry(entry, f"`{name}[{position}]`") for position, entry in enumerate(entries)]
+
+
+def _entry(entry: Any, place: str) -> Check:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"{place} must be an object")  # noqa: TRY004
+    passed = entry.get("passed", entry.get("pass"))
+    if not isinstance(passed, bool):
+        raise ValueError(f"{place} must say whether it passed: true or false")  # noqa: TRY004
+    texts = [first_text(entry, ("text", "message", "name", "id")), first_text(entry, _ENTRY_TEXTS)]
+    return Check(passed=passed, message=shorten(": ".join(text for text in texts if text) or place))

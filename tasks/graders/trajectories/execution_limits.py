@@ -1,0 +1,135 @@
+"""Limits of eval files on how the agent went about it: calls, tokens, cost, time. Each binds."""
+
+import math
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import scored, settle
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS
+from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.transcript import ToolCall
+
+EXPLORING_TOOLS: Final = frozenset(
+    {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
+)
+"""The tools that only look, by the names that AgentV has for them."""
+UNMEASURED: Final = (
+    "Send the agent's model calls through passgate, or let it write its transcript, with usage and times, to the file "
+    "named by PASSGATE_TRANSCRIPT"
+)
+
+
+class Limit(NamedTuple):
+    """One limit, and what the trial has of it: `None` where that was not measured."""
+
+    what: str
+    found: float | None
+    most: float
+
+
+async def grade_execution_metrics(options: ExecutionMetrics, evidence: Evidence) -> Grade:
+    """1 when every limit is kept and the share of tool calls that only look is as wanted, else 0.
+
+    Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
+    """
+    metrics = evidence.metrics
+    limits = given(
+        ("tool calls", metrics.tool_call_count, options.max_tool_calls),
+        ("model calls", metrics.steps, options.max_llm_calls),
+        ("tokens", metrics.total_tokens, options.max_tokens),
+        ("tokens in", metrics.tokens_in, options.max_input_tokens),
+        ("tokens out", metrics.tokens_out, options.max_output_tokens),
+        ("US dollars", metrics.cost, options.max_cost_usd),
+        ("milliseconds", milliseconds(metrics), options.max_duration_ms),
+    )
+    return await _all_bind(options, [*map(_kept, limits), *_exploration(options, evidence)])
+
+
+async def grade_latency(options: Latency, evidence: Evidence) -> Grade:
+    """1 when the trial took no longer, else 0. Raises `MeasurementError` when its time was not measured."""
+    return await _all_bind(options, [_kept(Limit("milliseconds", milliseconds(evidence.metrics), options.threshold))])
+
+
+async def grade_cost(options: Cost, evidence: Evidence) -> Grade:
+    """1 when the trial cost no more, else 0. Raises `MeasurementError` when its cost is not known."""
+    return await _all_bind(options, [_kept(Limit("US dollars", evidence.metrics.cost, options.budget))])
+
+
+async def grade_token_usage(options: TokenUsage, evidence: Evidence) -> Grade:
+    """1 when every limit is kept, else 0.
+
+    Raises `MeasurementError` when tokens were not counted, unless another limit is already broken.
+    """
+    metrics = evidence.metrics
+    limits = given(
+        ("tokens", metrics.total_tokens, options.max_total),
+        ("tokens in", metrics.tokens_in, options.max_input),
+        ("tokens out", metrics.tokens_out, options.max_output),
+    )
+    return await _all_bind(options, [_kept(limit) for limit in limits])
+
+
+def given(*limits: tuple[str, float | None, float | None]) -> list[Limit]:
+    """The limits that the options set: name, what was found, the most that is allowed."""
+    return [Limit(what, found, most) for what, found, most in limits if most is not None]
+
+
+def milliseconds(metrics: TrialMetrics) -> float | None:
+    """How long the trial took."""
+    return None if metrics.wall_time_seconds is None else metrics.wall_time_seconds * 1000
+
+
+def limit_check(limit: Limit, found: float) -> Check:
+    """Whether a limit is kept; 1.1 s are not more than 1100 ms, whatever binary fractions make of it."""
+    passed = found <= limit.most or math.isclose(found, limit.most, rel_tol=1e-9)
+    return Check(passed=passed, message=f"{limit.what}: {found:.10g}, expected at most {limit.most:.10g}")
+
+
+def exploration_ratio(calls: Sequence[ToolCall]) -> float | None:
+    """The share of calls to tools that only look; `None` without calls."""
+    return sum(call.tool in EXPLORING_TOOLS for call in calls) / len(calls) if calls else None
+
+
+def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> Check:
+    """Whether the share of tool calls that only look is near enough to the target; without calls it is not."""
+    ratio = exploration_ratio(calls)
+    wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
+    if ratio is None:
+        return Check(passed=False, message=f"there are no tool calls, of which a share only looks, {wanted}")
+    distance = abs(ratio - target)
+    passed = distance <= options.exploration_tolerance or math.isclose(distance, options.exploration_tolerance)
+    return Check(passed=passed, message=f"the share of tool calls that only look is {ratio:.4g}, {wanted}")
+
+
+def made_calls(evidence: Evidence) -> list[ToolCall]:
+    """The tool calls of the trial that were not refused."""
+    return [call for call in evidence.transcript.tool_calls if not call.refused]
+
+
+async def _kept(limit: Limit) -> Check:
+    if limit.found is None or math.isnan(limit.found):
+        raise MeasurementError(f"not measured: {limit.what}. {UNMEASURED}")
+    return limit_check(limit, limit.found)
+
+
+def _exploration(options: ExecutionMetrics, evidence: Evidence) -> Iterator[Awaitable[Check]]:
+    if options.target_exploration_ratio is not None:
+        yield _explored(options, options.target_exploration_ratio, evidence)
+
+
+async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> Check:
+    if not evidence.transcript.complete:
+        raise MeasurementError(UNKNOWN_CALLS)
+    return exploration_check(options, target, made_calls(evidence))
+
+
+async def _all_bind(options: AssertionOptions, checks: Sequence[Awaitable[Check]]) -> Grade:
+    if not checks:
+        raise MeasurementError(f"{options.label} has nothing to check: give it at least one limit")
+    settled = await settle(checks)
+    return scored(options, float(all(check.passed for check in settled)), settled)

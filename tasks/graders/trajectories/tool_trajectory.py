@@ -1,0 +1,149 @@
+"""The tool calls of a trial against those that are expected."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS, shown
+from passgate.tasks.graders.trajectories.expected_calls import expected_text, in_time, same_call
+from passgate.tasks.graders.trajectories.pairings import Fits, most_in_order, most_paired
+from passgate.tasks.model.assertions import ToolTrajectory
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.transcript import ToolCall
+
+UNKNOWN_DURATIONS: Final = (
+    "it is not known how long the tool calls took, and `max_duration_ms` limits them: let the agent write its "
+    "transcript, with duration_ms, to the file named by PASSGATE_TRANSCRIPT"
+)
+MOST_SHOWN: Final = 20
+"""Calls that are named one by one."""
+
+
+class Reading(NamedTuple):
+    """What the calls come to."""
+
+    score: float
+    checks: Sequence[Check]
+
+
+async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> Grade:
+    """Hold the calls against the expected ones, by `mode`. A call fits an expected one when its tool is the same, its
+    arguments are as `args_match` says, and it took no longer than `max_duration_ms`.
+
+    - `any_order`, `superset`: the share of expected calls that were made, each with a call of its own, and of
+      `minimums` that were reached. Which call is counted for which expectation is chosen so that the most are met.
+    - `in_order`: the share of expected calls that were made in this order, others between them. When more of them
+      were made, in another order, 0.
+    - `exact`: 1 when the calls are these, in number and order, else 0.
+    - `subset`: 1 when no call was made but these, each as often as the agent liked, else 0. An empty list allows none.
+
+    After AgentEvals; the score of `exact` and `subset` is not a share, for one call too many must not pass.
+
+    Raises `MeasurementError` when nothing is expected, when the transcript does not hold every call or the duration of
+    a limited call is not known. A trial that fails whatever these would be has failed; its score is then the least
+    that it can be.
+    """
+    _require_something(options)
+    calls = evidence.transcript.tool_calls
+    worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
+    if not evidence.transcript.complete and not _one_too_many(options, calls, best):
+        raise MeasurementError(UNKNOWN_CALLS)
+    if worst.score != best.score and (options.negate or scored(options, best.score).passed):
+        raise MeasurementError(UNKNOWN_DURATIONS)
+    return scored(options, worst.score, worst.checks)
+
+
+def _require_something(options: ToolTrajectory) -> None:
+    if options.minimums and options.mode != "any_order":
+        raise MeasurementError(f"{options.label}: `minimums` goes with mode any_order, not with {options.mode}")
+    if not options.expected and not options.minimums and options.mode != "subset":
+        raise MeasurementError(f"{options.label} has nothing to check: give `expected` or `minimums`")
+
+
+def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: Reading) -> bool:
+    """Whether it fails already, whatever calls there are beside the known ones."""
+    if options.negate:
+        return False
+    return (options.mode == "subset" and best.score == 0) or (
+        options.mode == "exact" and len(calls) > len(options.expected)
+    )
+
+
+def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> Reading:
+    """`when_unknown`: whether a call fits of which the duration is not known."""
+    # A call that was refused was not made; what was tried is what counts where no others are allowed.
+    considered = calls if options.mode in {"exact", "subset"} else [call for call in calls if not call.refused]
+    fits = [
+        [
+            position
+            for position, call in enumerate(considered)
+            if same_call(expected, options.args_match, call)
+            and (when_unknown if (quick := in_time(expected, call)) is None else quick)
+        ]
+        for expected in options.expected
+    ]
+    return _MODES[options.mode](options, considered, fits)
+
+
+def _any_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+    checks = [*_made(options, most_paired(fits)), *(_minimum(tool, calls, options) for tool in options.minimums)]
+    return Reading(sum(check.passed for check in checks) / len(checks), checks)
+
+
+def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+    found = most_in_order(fits)
+    checks = _made(options, found)
+    if len(most_paired(fits)) > len(found):
+        order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
+        return Reading(0.0, [Check(passed=False, message=f"the calls were made in another order: {order}"), *checks])
+    return Reading(len(found) / len(checks), checks)
+
+
+def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+    wanted = len(options.expected)
+    number = Check(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")
+    places = [
+        Check(
+            passed=place in fits[place],
+            message=f"call {place + 1} is {_shown_at(calls, place)}, expected {expected_text(expected)}",
+        )
+        for place, expected in enumerate(options.expected)
+    ]
+    checks = [number, *places]
+    return Reading(float(all(check.passed for check in checks)), checks)
+
+
+def _subset(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+    allowed = {position for positions in fits for position in positions}
+    others = [call for position, call in enumerate(calls) if position not in allowed]
+    if not others:
+        return Reading(1.0, [Check(passed=True, message="no call was made but the expected ones")])
+    return Reading(0.0, [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]])
+
+
+_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall], Fits], Reading]]] = {
+    "any_order": _any_order,
+    "superset": _any_order,
+    "in_order": _in_order,
+    "exact": _exact,
+    "subset": _subset,
+}
+
+
+def _made(options: ToolTrajectory, pairs: dict[int, int]) -> list[Check]:
+    return [
+        Check(passed=place in pairs, message=f"{expected_text(expected)} was {'' if place in pairs else 'not '}called")
+        for place, expected in enumerate(options.expected)
+    ]
+
+
+def _minimum(tool: str, calls: Sequence[ToolCall], options: ToolTrajectory) -> Check:
+    least = options.minimums[tool]
+    count = sum(call.tool == tool for call in calls)
+    return Check(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
+
+
+def _shown_at(calls: Sequence[ToolCall], place: int) -> str:
+    return shown(calls[place]) if place < len(calls) else "missing"

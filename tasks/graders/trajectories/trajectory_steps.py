@@ -1,0 +1,246 @@
+"""Which steps a trial took: tools used, their order, their arguments, how many. Each is met or not.
+
+`considered` picks the calls, the functions behind it say whether they are as asked, `decided` makes the grade.
+"""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal, NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.credentials import masked
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS
+from passgate.tasks.model.assertions import StepCount, ToolArguments, ToolSequence, ToolUsed
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.transcript import ToolCall, Transcript
+
+SHELL_TOOLS: Final = frozenset(
+    {
+        "bash",
+        "exec_command",
+        "execute_command",
+        "local_shell",
+        "run_command",
+        "run_shell_command",
+        "sh",
+        "shell",
+        "shell_command",
+        "terminal",
+    }
+)
+"""Tools whose calls are steps of the kind `command`, as well as of the kind `tool`. In lower case."""
+MOST_SHOWN: Final = 20
+"""Calls that a message names."""
+
+
+async def grade_tool_used(options: ToolUsed, evidence: Evidence) -> Grade:
+    """1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts, those of
+    shells too.
+
+    Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises `MeasurementError`
+    when the transcript does not hold every call, unless the known ones are too many already.
+    """
+    calls = considered(options, evidence.transcript)
+    too_many = options.max is not None and any(count > options.max for count in _counts(options.tools, calls))
+    holds = tools_used(options, calls)
+    certain = holds and options.max is None if options.negate else too_many
+    return decided(options, evidence.transcript, holds, used_message(options, calls), certain=certain)
+
+
+async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grade:
+    """1 when the tools were called in this order, else 0; with `exact` these calls and no others.
+
+    Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
+    """
+    calls = considered(options, evidence.transcript)
+    holds = in_sequence(options, calls)
+    exact = options.mode == "exact"
+    certain = holds and not exact if options.negate else exact and len(calls) > len(options.steps)
+    return decided(options, evidence.transcript, holds, sequence_message(options, calls), certain=certain)
+
+
+async def grade_tool_arguments(options: ToolArguments, evidence: Evidence) -> Grade:
+    """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
+    objects within them too; `exact`: it has no others.
+
+    Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
+    """
+    calls = [call for call in considered(options, evidence.transcript) if named_like(call.tool, options.tool)]
+    wanted = {**options.defaults, **options.args} if options.mode == "exact" else options.args
+    holds = any(
+        as_expected(wanted, {**options.defaults, **call.arguments}, options.mode, options.ignore) for call in calls
+    )
+    message = arguments_message(options, calls)
+    return decided(options, evidence.transcript, holds, message, certain=options.negate and holds)
+
+
+async def grade_step_count(options: StepCount, evidence: Evidence) -> Grade:
+    """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
+    the agent that say something; see `StepCount` for their kinds.
+
+    Raises `MeasurementError` without a limit, and when the transcript does not hold every step, unless there are too
+    many already.
+    """
+    count = sum(_is_counted(step, options) for step in steps_of(evidence.transcript, SHELL_TOOLS))
+    holds = count_holds(options, count)
+    certain = not options.negate and options.max is not None and count > options.max
+    return decided(options, evidence.transcript, holds, count_message(options, count), certain=certain)
+
+
+def decided(options: AssertionOptions, transcript: Transcript, holds: bool, message: str, *, certain: bool) -> Grade:
+    """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
+
+    Raises `MeasurementError` where the transcript is not complete, unless the fail is `certain`.
+    """
+    if not transcript.complete and not certain:
+        raise MeasurementError(UNKNOWN_CALLS)
+    return scored(options, float(holds), [Check(passed=holds is not options.negate, message=message)])
+
+
+def considered(options: AssertionOptions, transcript: Transcript) -> list[ToolCall]:
+    """The calls that count: those that were made; with `negate`, for what must not be so, those that were tried."""
+    return [call for call in transcript.tool_calls if options.negate or not call.refused]
+
+
+def named_like(name: str, pattern: str) -> bool:
+    """Whether a name is as a pattern says, with `*` and `?`, case aside."""
+    return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
+
+
+def tools_used(options: ToolUsed, calls: Sequence[ToolCall]) -> bool:
+    """Whether each tool was called as often as said; with `negate` whether any was."""
+    enough = [
+        options.min <= count and (options.max is None or count <= options.max)
+        for count in _counts(options.tools, calls)
+    ]
+    return any(enough) if options.negate else all(enough)
+
+
+def _counts(tools: Sequence[str], calls: Sequence[ToolCall]) -> list[int]:
+    return [sum(named_like(call.tool, tool) for call in calls) for tool in tools]
+
+
+def used_message(options: ToolUsed, calls: Sequence[ToolCall]) -> str:
+    counts = zip(options.tools, _counts(options.tools, calls), strict=True)
+    found = ", ".join(f"{tool} {count}" for tool, count in counts)
+    wanted = f"at least {options.min}" if options.max is None else f"{options.min} to {options.max}"
+    return f"calls: {found}; expected {'not ' if options.negate else ''}{wanted}"
+
+
+def in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
+    """Whether the tools were called in this order."""
+    if options.mode == "exact":
+        return len(calls) == len(options.steps) and all(
+            named_like(call.tool, step) for call, step in zip(calls, options.steps, strict=True)
+        )
+    remaining = iter(calls)
+    # `any` takes from the iterator up to the first match, so each step goes on where the last one stopped.
+    return all(any(named_like(call.tool, step) for call in remaining) for step in options.steps)
+
+
+def sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
+    rule = "exactly" if options.mode == "exact" else "in order"
+    made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
+    more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
+    return f"calls: {made}{more}; expected {'not ' if options.negate else ''}{rule}: {', '.join(options.steps)}"
+
+
+def as_expected(
+    expected: Any, actual: Mapping[str, Any], mode: Literal["partial", "exact"], ignored: Sequence[str]
+) -> bool:
+    """Whether the arguments of a call are as expected. Those that are ignored, by name or pattern, are not compared."""
+    wanted, given = without(expected, ignored), without(actual, ignored)
+    return strictly_equal(wanted, given) if mode == "exact" else _contains(given, wanted)
+
+
+def without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if not any(_is_meant(name, entry) for entry in ignored)}
+
+
+def _is_meant(name: str, entry: str) -> bool:
+    return named_like(name, entry) if "*" in entry or "?" in entry else name == entry
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    """Whether a value is the other one, which may leave out names of objects; lists are of the same length."""
+    if isinstance(part, Mapping):
+        return isinstance(whole, Mapping) and all(
+            name in whole and _contains(whole[name], value) for name, value in part.items()
+        )
+    if isinstance(part, list | tuple):
+        return (
+            isinstance(whole, list | tuple)
+            and len(whole) == len(part)
+            and all(_contains(item, wanted) for item, wanted in zip(whole, part, strict=True))
+        )
+    return strictly_equal(whole, part)
+
+
+def arguments_message(options: ToolArguments, calls: Sequence[ToolCall]) -> str:
+    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN]) or "no call"
+    wanted = f"{'not ' if options.negate else ''}{masked(as_json(options.args))} ({options.mode})"
+    return f"{options.tool}: {made}; expected {wanted}"
+
+
+class Step(NamedTuple):
+    """One step: what it is, and every text that a pattern may match."""
+
+    kinds: frozenset[str]
+    names: tuple[str, ...]
+
+
+def steps_of(transcript: Transcript, shells: frozenset[str]) -> list[Step]:
+    """The steps of a transcript, message by message: what was said, then what was called. `shells` are the tools whose
+    calls are commands too; a command goes by its text, by its program and by the tool.
+    """
+    steps = []
+    for message in transcript.messages:
+        if message.role == "assistant" and message.content.strip():
+            steps.append(Step(frozenset({"message"}), (message.content,)))
+        steps += [_call_step(call, shells) for call in message.tool_calls if not call.refused]
+    return steps
+
+
+def _call_step(call: ToolCall, shells: frozenset[str]) -> Step:
+    if call.tool.lower() not in shells:
+        return Step(frozenset({"tool"}), (call.tool,))
+    return Step(frozenset({"tool", "command"}), (call.tool, *command_names(call)))
+
+
+def command_names(call: ToolCall) -> tuple[str, ...]:
+    """The command that a shell was called with and its program; empty when the arguments do not say it."""
+    given = next((call.arguments[name] for name in ("cmd", "command", "commands") if call.arguments.get(name)), "")
+    parts = given if isinstance(given, list | tuple) else [given]
+    separator = "; " if given is call.arguments.get("commands") else " "
+    command = separator.join(str(part).strip() for part in parts if str(part).strip())
+    return (command, command.split()[0]) if command else ()
+
+
+def _is_counted(step: Step, options: StepCount) -> bool:
+    return (options.kind == "any" or options.kind in step.kinds) and matches(step, options.pattern)
+
+
+def matches(step: Step, pattern: str | None) -> bool:
+    """Whether any name of a step is as a pattern says."""
+    return pattern is None or any(named_like(name, pattern) for name in step.names)
+
+
+def count_holds(options: StepCount, count: int) -> bool:
+    """Whether a number of steps is within the limits. Raises `MeasurementError` when there are none."""
+    if options.min is None and options.max is None:
+        raise MeasurementError(f"{options.label} has nothing to check: give `min` or `max`")
+    return (options.min is None or count >= options.min) and (options.max is None or count <= options.max)
+
+
+def count_message(options: StepCount, count: int) -> str:
+    low = "" if options.min is None else f"at least {options.min}"
+    high = "" if options.max is None else f"at most {options.max}"
+    wanted = " and ".join(limit for limit in (low, high) if limit)
+    kind = "steps" if options.kind == "any" else f"steps of the kind {options.kind}"
+    like = "" if options.pattern is None else f" like {options.pattern}"
+    return f"{count} {kind}{like}, expected {'not ' if options.negate else ''}{wanted}"

@@ -1,0 +1,49 @@
+"""Tasks as text: YAML for readers, JSON for programs."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.reports.escape import visible
+
+_WIDTH = 110
+_DIGESTS = frozenset({"task_digest", "grader_digest"})
+
+
+def tasks_as_json(tasks: Sequence[EvalTask]) -> str:
+    """Tasks as a JSON list, with every field. What a terminal would obey is escaped."""
+    return json.dumps([task.model_dump(mode="json") for task in tasks], indent=2)
+
+
+def tasks_as_yaml(tasks: Sequence[EvalTask]) -> str:
+    """Tasks as YAML documents without defaults and digests. What a terminal would obey is escaped."""
+    return "".join(f"---\n{_yaml(task)}" for task in tasks)
+
+
+def _yaml(task: EvalTask) -> str:
+    said = task.model_dump(mode="json", exclude_defaults=True, exclude=set(_DIGESTS))
+    if "messages" in said:
+        said["inputs"]["messages"] = said.pop("messages")
+    if not task.description:
+        del said["description"]
+    said["gates"] = sorted(said["gates"])
+    return visible(yaml.dump(said, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, and everything that is not seen as its escape."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # Between double quotes the escapes of `visible` are YAML's own.
+    style = '"' if visible(text) != text else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

@@ -1,0 +1,162 @@
+"""Git repositories of a workspace: fetched once per run, checked out in each prepared copy.
+
+A checkout has the history before its commit and nothing of what came after: no other branch, no tag and no remote. So
+an agent that is asked to repair something does not find the repair, and no address with a password in it.
+"""
+
+import asyncio
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.sandbox import ProcessResult
+from passgate.tasks.model.workspace import Repository
+from passgate.tasks.sandboxes.processes import run_process
+
+GIT_SECONDS: Final = 600
+"""Of every single command of git."""
+_OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
+_CREDENTIALS: Final = re.compile(r"(://)[^/@\s]*@")
+_OF_ANOTHER_REPOSITORY: Final = frozenset(
+    {
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
+    }
+)
+"""Variables that are set where git itself has started passgate, as its hooks are."""
+_ASKS_NOBODY: Final = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GCM_INTERACTIVE": "never",
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "LC_ALL": "C.UTF-8",
+}
+# No program of the user's own or of a template runs when a repository is made or checked out.
+_SETTINGS: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
+
+
+class Repositories:
+    """The repositories of one run, each fetched from where it lies once."""
+
+    def __init__(self, suites_folder: Path, folder: Path, processes: AbstractAsyncContextManager[None]) -> None:
+        self._suites_folder = suites_folder
+        self._folder = folder
+        self._processes = processes
+        self._mirrors: dict[str, asyncio.Future[Path]] = {}
+
+    async def check_out(self, repository: Repository, workspace: Path) -> None:
+        """Bring a repository into a workspace at the commit that it says. Raises `MeasurementError`."""
+        place = _place_in(workspace, repository.path)
+        address = address_of(repository.repo, self._suites_folder)
+        mirror = await self._mirror(address)
+        name = shown(repository.repo)
+        commit = await self._commit(repository, mirror, name)
+        branch = await self._branch(repository, mirror)
+        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
+        await self._git(["init", "--quiet", "--template="], place, name)
+        await self._git(["fetch", "--quiet", "--no-tags", "--update-shallow", str(mirror), commit], place, name)
+        if repository.sparse:
+            folders = "\n".join(str(PurePosixPath(folder)) for folder in repository.sparse)
+            await self._git(["sparse-checkout", "set", "--cone", "--stdin"], place, name, stdin=folders.encode())
+        target = ["-B", branch, commit] if branch else ["--detach", commit]
+        await self._git(["checkout", "--quiet", "--force", *target], place, name)
+        (place / ".git/FETCH_HEAD").unlink(missing_ok=True)
+
+    async def _mirror(self, address: str) -> Path:
+        if address not in self._mirrors:
+            self._mirrors[address] = asyncio.ensure_future(self._clone(address))
+        return await asyncio.shield(self._mirrors[address])
+
+    async def _clone(self, address: str) -> Path:
+        mirror = self._folder / digest_of(address)[:16]
+        await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
+        clone = ["clone", "--quiet", "--bare", "--template=", "--", address, str(mirror)]
+        await self._git(clone, self._folder, shown(address))
+        await self._git(["config", "uploadpack.allowAnySHA1InWant", "true"], mirror, shown(address))
+        return mirror
+
+    async def _commit(self, repository: Repository, mirror: Path, name: str) -> str:
+        """The hash of the commit that is wanted; one that no branch and no tag has is asked for by itself."""
+        wanted = repository.commit or "HEAD"
+        if wanted.startswith("-"):
+            raise MeasurementError(f"the repository {name} has no commit {wanted}")
+        if await self._hash(wanted, mirror) is None:
+            known = f"refs/passgate/{digest_of(wanted)[:16]}"
+            await self._git(["fetch", "--quiet", "--no-tags", "origin", f"+{wanted}:{known}"], mirror, name)
+            wanted = known
+        found = await self._hash(f"{wanted}^{{commit}}~{repository.ancestor}", mirror)
+        if found is None:
+            start = repository.commit or "its last one"
+            raise MeasurementError(f"the repository {name} has no commit {repository.ancestor} before {start}")
+        return found
+
+    async def _hash(self, revision: str, mirror: Path) -> str | None:
+        command = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision]
+        result = await self._run(command, mirror)
+        return result.stdout.strip() if result.exit_code == 0 else None
+
+    async def _branch(self, repository: Repository, mirror: Path) -> str | None:
+        """The branch that the checkout is on: the default one, or the one that is named instead of a commit."""
+        if repository.commit is None:
+            result = await self._run(["symbolic-ref", "--quiet", "--short", "HEAD"], mirror)
+            return result.stdout.strip() or None
+        reference = f"refs/heads/{repository.commit}"
+        result = await self._run(["show-ref", "--verify", "--quiet", "--", reference], mirror)
+        return repository.commit if result.exit_code == 0 else None
+
+    async def _git(self, arguments: Sequence[str], folder: Path, name: str, *, stdin: bytes = b"") -> None:
+        result = await self._run(arguments, folder, stdin=stdin)
+        if result.timed_out:
+            raise MeasurementError(f"the repository {name}: git {arguments[0]} took longer than {GIT_SECONDS:g} s")
+        if result.exit_code != 0:
+            said = _CREDENTIALS.sub(r"\1", result.stderr.strip())[-500:]
+            raise MeasurementError(f"the repository {name}: git {arguments[0]} exited {result.exit_code}: {said}")
+
+    async def _run(self, arguments: Sequence[str], folder: Path, *, stdin: bytes = b"") -> ProcessResult:
+        environment = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
+        async with self._processes:
+            return await run_process(
+                ["git", *_SETTINGS, *arguments],
+                working_folder=folder,
+                environment={**environment, **_ASKS_NOBODY},
+                mark=secrets.token_hex(16),
+                seconds=GIT_SECONDS,
+                stdin=stdin,
+            )
+
+
+def address_of(repo: str, suites_folder: Path) -> str:
+    """What git is asked for: a URL as it is, a folder by its path, `owner/name` at GitHub.
+
+    Raises `MeasurementError` for anything else.
+    """
+    if _REMOTE.match(repo):
+        return repo
+    folder = (suites_folder / repo).resolve()
+    if folder.is_dir():
+        return str(folder)
+    if _OF_GITHUB.fullmatch(repo):
+        return f"https://github.com/{repo.removesuffix('.git')}.git"
+    raise MeasurementError(f"the repository {repo!r} is no URL, no folder and no OWNER/NAME of GitHub")
+
+
+def shown(address: str) -> str:
+    """An address without the name and the password that may stand in it."""
+    return _CREDENTIALS.sub(r"\1", address)
+
+
+def _place_in(workspace: Path, path: str) -> Path:
+    place = (workspace / path).resolve()
+    if not place.is_relative_to(workspace.resolve()):
+        raise MeasurementError(f"the repository's path {path!r} leaves the workspace")
+    if (place / ".git").exists():
+        raise MeasurementError(f"there is a repository at {path!r} of the workspace already")
+    return place

@@ -1,0 +1,163 @@
+"""One trial's own place, and the commands that are run in it."""
+
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Self
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import Bridge, ProcessResult
+from passgate.tasks.sandboxes.isolation import TRIAL_FOLDERS, Isolation
+from passgate.tasks.sandboxes.processes import run_process
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What all sandboxes of a run share."""
+
+    isolation: Isolation
+    of_authors: Isolation
+    """For commands of the suites' authors."""
+    processes: AbstractAsyncContextManager[None]
+    """The limit on local processes."""
+    bridge: Bridge | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialSandbox:
+    """One trial's own place."""
+
+    workspace: Path
+    scratch: Path
+    network: bool
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Where the files of the task's messages lie, by the names that they have there. No command can change them."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that the task wants for the agent."""
+    _folder: Path
+    _around: Surroundings = field(repr=False)
+    _is_agents: bool = False
+
+    @property
+    def isolation(self) -> str:
+        return self._around.isolation.name
+
+    @property
+    def for_the_agent(self) -> Self:
+        """The same place with a way to the models, and beside the limit on local processes: agents mostly wait."""
+        return replace(self, _around=replace(self._around, processes=nullcontext()), _is_agents=True)
+
+    async def run(
+        self,
+        command: Sequence[str],
+        *,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+        network: bool = False,
+    ) -> ProcessResult:
+        """See `passgate.tasks.model.sandbox.Sandbox.run`."""
+        around = self._around
+        wrapped = around.isolation.wrap(
+            command,
+            trial_folder=self._folder,
+            working_folder=self.workspace,
+            network=network,
+            bridge=around.bridge if self._is_agents else None,
+        )
+        given = {**(self.variables if self._is_agents else {}), **(environment or {})}
+        return await self._run(wrapped, self.workspace, given, seconds=seconds, stdin=stdin)
+
+    async def run_for_authors(
+        self,
+        command: Sequence[str],
+        *,
+        folder: Path,
+        seconds: float,
+        stdin: bytes = b"",
+        environment: Mapping[str, str] | None = None,
+    ) -> ProcessResult:
+        """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
+        place = _existing(folder, command)
+        wrapped = self._around.of_authors.wrap(
+            command, trial_folder=self._folder, working_folder=place, network=True, bridge=None
+        )
+        return await self._run(wrapped, place, environment or {}, seconds=seconds, stdin=stdin)
+
+    async def _run(
+        self, wrapped: Sequence[str], folder: Path, given: Mapping[str, str], *, seconds: float, stdin: bytes
+    ) -> ProcessResult:
+        ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
+        async with self._around.processes:
+            return await run_process(
+                wrapped,
+                working_folder=folder,
+                environment={**minimal_environment(self._folder), **given},
+                mark=None if ends_by_itself else secrets.token_hex(16),
+                seconds=seconds,
+                stdin=stdin,
+            )
+
+
+def _existing(folder: Path, command: Sequence[str]) -> Path:
+    if not folder.is_dir():
+        raise MeasurementError(f"cannot start {command[0]}: there is no folder {folder}")
+    return folder.resolve()
+
+
+def new_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
+    """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
+    for name in TRIAL_FOLDERS:
+        (folder / name).mkdir(parents=True)
+    workspace = folder / "workspace"
+    if template is not None:
+        shutil.copytree(template, workspace, symlinks=True, dirs_exist_ok=True)
+    return TrialSandbox(
+        workspace=workspace, scratch=folder / "scratch", network=network, _folder=folder, _around=around
+    )
+
+
+async def run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:
+    """Run commands one after the other. Raises `MeasurementError` for the first that fails or takes too long."""
+    for command in commands:
+        result = await sandbox.run(["sh", "-c", command], seconds=seconds, network=sandbox.network)
+        refuse_failure(result, seconds, what, command)
+
+
+def refuse_failure(result: ProcessResult, seconds: float, what: str, command: str) -> None:
+    """Raises `MeasurementError` unless the command has done its work in time."""
+    if result.timed_out:
+        raise MeasurementError(f"{what} took longer than {seconds:g} s: {command}")
+    if result.output_limit_hit:
+        raise MeasurementError(f"{what} printed too much: {command}")
+    if result.exit_code != 0:
+        tail = result.stderr.strip()[-500:]
+        raise MeasurementError(f"{what} exited {result.exit_code}: {command}: {tail}")
+
+
+def minimal_environment(folder: Path) -> dict[str, str]:
+    """What every command gets: no secret of ours, and Python and its tools as passgate itself runs them."""
+    tools = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([tools, os.environ.get("PATH", os.defpath)]),
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, folders without write permission too."""
+    for parent, names, _ in os.walk(folder):
+        for name in names:
+            inner = Path(parent, name)
+            if not inner.is_symlink():
+                with suppress(OSError):
+                    inner.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)

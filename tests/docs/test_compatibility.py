@@ -1,0 +1,50 @@
+"""What docs/compatibility.md says of AgentV and of passgate beside it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.graders import AGENTV_GRADERS, GRADERS
+from tests.conformance.compare import Finding
+from tests.conformance.explained import EXPLANATIONS
+from tests.conftest import REPOSITORY
+from tests.docs.pages import code_in, rows, section, table
+
+PAGE = "docs/compatibility.md"
+HOLES = "tests/flows/test_agentv_holes.py"
+
+
+def named_in(file: Path) -> set[str]:
+    return set(re.findall(r"^(?:async )?def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def test_the_graders_whose_formulas_differ() -> None:
+    text = table(section(PAGE, "Where the formulas differ"), "grader")
+    differing = {kind for kind, function in AGENTV_GRADERS.items() if function is not GRADERS[kind]}
+    assert {kind for row in rows(text)[2:] for kind in code_in(row[0])} == differing
+
+
+def test_every_hole_is_numbered_and_has_its_tests() -> None:
+    holes = rows(table(section(PAGE, "Eighteen holes"), "hole"))[2:]
+    assert [row[0] for row in holes] == [str(number) for number in range(1, 19)]
+    for number, *_, named in holes:
+        assert all(name.startswith(f"test_{number}_") for name in code_in(named))
+    assert {name for row in holes for name in code_in(row[3])} == named_in(REPOSITORY / HOLES)
+
+
+DIFFERENCES = rows(table(section(PAGE, "Differences that stay"), "difference"))[2:]
+
+
+def test_the_differences_are_those_that_the_conformance_run_knows() -> None:
+    assert [row[0] for row in DIFFERENCES] == [explanation.name for explanation in EXPLANATIONS]
+
+
+@pytest.mark.parametrize("named", [row[2].strip("`") for row in DIFFERENCES])
+def test_what_passgate_does_instead_is_tested(named: str) -> None:
+    file, _, name = named.partition("::")
+    assert name in named_in(REPOSITORY / file)
+
+
+def test_the_words_of_the_conformance_run() -> None:
+    assert set(Finding) <= code_in(section(PAGE, "Conformance"))

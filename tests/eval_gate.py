@@ -1,0 +1,77 @@
+"""A gate on eval files from loading to ruling, without Prefect: what tests of other tools' formats go through."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.gates.decide import Ruling, rule_on
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.load import load_tasks
+from passgate.tasks.measure import measure
+from passgate.tasks.model.judge import Judge
+from passgate.tasks.model.measurement import Baseline
+from passgate.tasks.model.policy import GatePolicy, Policy
+from passgate.tasks.model.task import EvalTask, GateName
+from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.run import Bench, run_trial
+from passgate.tasks.sandboxes.workbench import Workbench
+from tests.builders import SHIPPED, a_plan
+
+Answer = Callable[[Attempt], Any]
+
+
+def says(answer: Any) -> Answer:
+    """An agent that always answers the same: a text, or a transcript as a mapping."""
+    return lambda attempt: answer
+
+
+def crashes(attempt: Attempt) -> str:
+    """An agent that breaks."""
+    raise RuntimeError("scripted crash")
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> Path:
+    """A repository with these files; its suites folder."""
+    (folder / ".git").mkdir()
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+async def trials_of_files(
+    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: Judge | None = None, k: int | None = 1
+) -> tuple[tuple[EvalTask, ...], list[FinishedTrial]]:
+    """Every test of the files run and graded; k times each, or as often as the files say with `None`."""
+    suites = write_files(folder, files)
+    tasks = tuple(task if k is None else task.model_copy(update={"k": k}) for task in load_tasks(suites, _policy()))
+    with Workbench(suites, processes=2) as workbench:
+        bench = Bench(
+            agent=PythonAgent(agent),
+            workbench=workbench,
+            meter=None,
+            purse=Purse(),
+            judge=judge,
+            suites_folder=suites,
+            masker=Masker(()),
+            error_retries=0,
+        )
+        return tasks, [await run_trial(task, trial, bench) for task in tasks for trial in range(task.k)]
+
+
+async def gate_of_files(
+    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: Judge | None = None, k: int | None = 1
+) -> Ruling:
+    """What the merge gate rules on the tests of these files."""
+    tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)
+    plan = a_plan(*tasks)
+    gate: GatePolicy = plan.policy.gates[GateName.CI_MERGE]
+    return rule_on(plan, gate, measure(tasks, [one.trial for one in finished]), Baseline(branch="main"))
+
+
+def _policy() -> Policy:
+    return SHIPPED

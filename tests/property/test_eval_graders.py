@@ -1,0 +1,144 @@
+"""Whatever a list of assertions holds, reading it ends with graders or with problems, never with an exception."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import DocumentPath, format_path
+from passgate.tasks.formats.evals.forms import Form
+from passgate.tasks.formats.evals.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.json_kinds import Kind
+from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.parts import Key, Keys
+from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.rubric_items import ITEM_KEYS
+from passgate.tasks.model.assertions import Rubrics
+from passgate.tasks.model.graders import Grader
+
+PATIENT = settings(deadline=None, max_examples=150)
+FOLDER = Path(tempfile.gettempdir()) / "no-such-folder-of-evals"
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["a", "./a.md", "a.py", "../../a", "file://a", "any", "exact", "\x00", "/"]
+)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=8
+)
+of_kind = {
+    Kind.TEXT: texts,
+    Kind.NUMBER: st.integers(-1, 12) | st.floats(-1, 2) | st.just(10**400),
+    Kind.WHOLE: st.integers(-1, 12) | st.just(10**30),
+    Kind.TRUTH: st.booleans(),
+    Kind.LIST: st.lists(values, max_size=3),
+    Kind.MAPPING: st.dictionaries(texts, values, max_size=3),
+}
+
+
+class _Places:
+    file = "EVAL.yaml"
+
+    def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
+        return Problem(file=self.file, line=1, column=1, path=format_path(path), message=message)
+
+
+def node(value: Any) -> Node:
+    return Node(value, _Places(), FOLDER)
+
+
+def read(value: Any) -> tuple[tuple[Grader, ...], Complaints]:
+    complaints = Complaints()
+    return read_graders(node(value), Ground(FOLDER, FOLDER), complaints, lambda file: None), complaints
+
+
+def value_of(key: Key, wild: bool) -> st.SearchStrategy[Any]:
+    likely = [of_kind[kind] for kind in key.kinds]
+    if Kind.LIST in key.kinds:
+        likely.append(st.lists(st.deferred(lambda: assertions | items), max_size=2))
+    return st.one_of(*likely, values) if wild or not likely else st.one_of(*likely)
+
+
+def mapping_of(keys: Keys, *, wild: bool = True, **fixed: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    optional = {name: value_of(key, wild) for name, key in keys.items() if name not in fixed and not key.needed}
+    needed = {name: value_of(key, wild) for name, key in keys.items() if name not in fixed and key.needed}
+    return st.fixed_dictionaries({**needed, **fixed}, optional=optional)
+
+
+def assertion_of(form: Form, *, wild: bool) -> st.SearchStrategy[dict[str, Any]]:
+    names = [*form.names, *(f"not-{name}" for name in form.names)]
+    return mapping_of({**BASE_KEYS, **form.keys}, wild=wild, type=st.sampled_from(names))
+
+
+items = st.one_of(texts, mapping_of(ITEM_KEYS))
+assertions = st.one_of(*(assertion_of(form, wild=True) for form in FORMS))
+likely_assertions = st.one_of(*(assertion_of(form, wild=False) for form in FORMS))
+
+
+@given(value=values)
+@example(value=[{"type": "contains", "value": "a", "weight": 10**400}])
+@example(value=[{"type": "custom" * 100}])
+@example(value=[{"type": "\x00"}, {"include": "\x00"}, {"include": "./\x00.yaml"}, {"include": "a" * 5000}])
+@settings(PATIENT)
+def test_any_value_is_graders_or_problems(value: Any) -> None:
+    graders, complaints = read(value)
+    if not graders and value != []:
+        assert complaints.problems
+    rubric_grader(node(value), complaints)
+
+
+@given(said=st.lists(assertions, min_size=1, max_size=3))
+@settings(PATIENT, max_examples=400)
+def test_no_assertion_is_lost(said: list[dict[str, Any]]) -> None:
+    graders, complaints = read(said)
+    for problem in (*complaints.problems, *complaints.cannot_run):
+        assert problem.path.startswith("[")
+        assert problem.message
+    assert len(graders) == len(said) or complaints.problems
+    assert len(graders) <= len(said)
+
+
+@given(said=assertions | likely_assertions)
+@settings(PATIENT, max_examples=400)
+def test_a_grader_that_was_read_is_valid_and_keeps_its_weight(said: dict[str, Any]) -> None:
+    graders, complaints = read([said])
+    for grader in graders:
+        assert complaints.problems == []
+        assert type(grader).model_validate(grader.model_dump()) == grader
+        assert grader.weight == (1 if said.get("weight") is None else said["weight"])
+
+
+@given(said=st.lists(st.one_of(st.text(min_size=1), st.just({"type": "is-json"})), min_size=1, max_size=8))
+def test_texts_are_one_rubric_whose_weight_is_their_number(said: list[Any]) -> None:
+    graders, complaints = read(said)
+    assert complaints.problems == []
+    written = [item for item in said if isinstance(item, str)]
+    rubrics = [grader for grader in graders if isinstance(grader, Rubrics)]
+    assert [[criterion.outcome for criterion in rubric.criteria] for rubric in rubrics] == (
+        [written] if written else []
+    )
+    assert sum(grader.weight for grader in graders) == len(said)
+    if written:
+        assert graders.index(rubrics[0]) == said.index(written[0])
+
+
+@given(starts=st.sets(st.integers(1, 10)), words=st.lists(st.text(min_size=1), min_size=11, max_size=11))
+def test_both_forms_of_spans_of_points_are_the_same(starts: set[int], words: list[str]) -> None:
+    lows = sorted({0, *starts})
+    highs = [low - 1 for low in lows[1:]] + [10]
+    by_bound = {str(low): words[low] for low in reversed(lows)}
+    as_list = [{"score_range": [low, high], "outcome": words[low]} for low, high in zip(lows, highs, strict=True)]
+    complaints = Complaints()
+    grader = rubric_grader(
+        node([{"id": "a", "score_ranges": by_bound}, {"id": "b", "score_ranges": as_list}]), complaints
+    )
+    assert complaints.problems == []
+    assert grader is not None
+    first, second = grader.criteria
+    assert first.score_ranges == second.score_ranges
+    assert [span.high - span.low + 1 for span in first.score_ranges] == [
+        high - low + 1 for low, high in zip(lows, highs, strict=True)
+    ]

@@ -1,0 +1,114 @@
+"""Any test of an eval file becomes a task or has a problem, and never crashes the reader."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.builders import SHIPPED
+
+from passgate.tasks.formats.evals.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
+from passgate.tasks.formats.evals.hooks import HOOK_KEYS, HOOKS_KEYS
+from passgate.tasks.formats.evals.messages import MESSAGE_KEYS
+from passgate.tasks.formats.evals.metadata import merged
+from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.evals.repeats import REPEAT_KEYS
+from passgate.tasks.formats.evals.repositories import REPOSITORY_KEYS
+from passgate.tasks.formats.evals.runtime import OPTIONS_KEYS, POLICY_KEYS
+from passgate.tasks.formats.evals.test_keys import TEST_KEYS, TURN_KEYS
+from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
+from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
+
+PATIENT = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+WORDS = st.sampled_from(
+    [
+        *("", " ", "hi", "golden", "agentv", "conversation", "min", "stop", "user", "system", "assistant", "tool"),
+        *("text", "file", "image", "json", "contains", "is-json", "host", "docker", "shared", "static", "pass_all"),
+        *("confidence_interval", "./a.txt", "../..", "/", "file://a.txt", "PROMPT.md", "\0", "{{ x }}", "{{ vars.y }}"),
+        *("{{ input }}", "{% if", "${{ NO }}", "[{", '{"a": 1}', "A" * 300, "\u202e", "é", "null"),
+    ]
+)
+SCALARS = st.none() | st.booleans() | st.integers(-3, 2000) | st.floats(allow_nan=False, allow_infinity=False) | WORDS
+KEYS = sorted(
+    {
+        *TEST_KEYS,
+        *TURN_KEYS,
+        *POLICY_KEYS,
+        *OPTIONS_KEYS,
+        *REPEAT_KEYS,
+        *MESSAGE_KEYS,
+        *WORKSPACE_KEYS,
+        *ENVIRONMENT_KEYS,
+        *HOOKS_KEYS,
+        *HOOK_KEYS,
+        *REPOSITORY_KEYS,
+        *OPENAI_CALL_KEYS,
+        *FUNCTION_KEYS,
+        *AGENTV_CALL_KEYS,
+        *("type", "value", "text", "x", "y", "suite", "transform"),
+    }
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+SOUND = {"id": "t", "input": "x", "criteria": "c"}
+TESTS = st.dictionaries(
+    st.sampled_from([*TEST_KEYS, "input_messages", "expected_outcome"]), VALUES, max_size=3
+).flatmap(lambda said: st.sampled_from([said, {"id": "t", **said}, {**SOUND, **said}, {**SOUND, **said}]))
+FILE_KEYS = sorted({*TOP_LEVEL_KEYS} - {"tests", "scenarios", "cases", "evalcases", "eval_cases"})
+FILES = st.builds(
+    lambda tests, said: {"tests": tests, **said},
+    st.lists(TESTS, min_size=1, max_size=2),
+    st.dictionaries(st.sampled_from(FILE_KEYS), VALUES, max_size=2),
+)
+
+
+def read(folder: Path, document: Any):
+    (folder / ".git").mkdir(exist_ok=True)
+    (folder / "a.txt").write_text("what the file says")
+    file = folder / "EVAL.yaml"
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return EvalReader(folder, SHIPPED, {}, lambda path: path.name).read(file)
+
+
+@PATIENT
+@given(document=FILES)
+def test_a_file_is_tasks_or_has_problems(tmp_path: Path, document: dict[str, Any]) -> None:
+    answer = read(tmp_path, document)
+    assert answer.complaints.problems or len(answer.tasks) >= len(document["tests"])
+    for task in answer.tasks:
+        assert task.graders
+        assert task.inputs.get("prompt") or task.messages
+    assert tasks_as_json(answer.tasks)
+    for task, said in zip(answer.tasks, yaml.safe_load_all(tasks_as_yaml(answer.tasks)), strict=True):
+        assert said["task_id"] == task.task_id
+
+
+@PATIENT
+@given(test=TESTS)
+def test_every_sound_test_is_among_the_tasks(tmp_path: Path, test: dict[str, Any]) -> None:
+    sound = {"id": "sound", "input": "hi", "criteria": "kind"}
+    answer = read(tmp_path, {"tests": [test | {"id": "other"}, sound]})
+    assert "sound" in [task.task_id for task in answer.tasks]
+
+
+METADATA = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+
+
+@given(under=METADATA, over=METADATA)
+def test_what_a_test_says_of_itself_is_never_lost(under: dict[str, Any], over: dict[str, Any]) -> None:
+    both = merged(under, over)
+    assert both.keys() == under.keys() | over.keys()
+    for key, value in over.items():
+        if not isinstance(value, dict | list) or type(under.get(key)) is not type(value):
+            assert strictly_equal(both[key], value)
+        elif isinstance(value, list):
+            assert all(any(strictly_equal(item, known) for known in both[key]) for item in value)

@@ -1,0 +1,61 @@
+"""Folders with eval files, and what their tests are."""
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.formats.evals.compose import raw_tests
+from passgate.tasks.formats.evals.documents import Documents
+from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.paths import ground_of
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.selection import id_of
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What reading an eval file gave."""
+
+    tests: tuple[RawTest, ...]
+    complaints: Complaints
+
+    @property
+    def ids(self) -> list[str | None]:
+        return [id_of(test) for test in self.tests]
+
+    @property
+    def values(self) -> list[Any]:
+        return [test.node.value for test in self.tests]
+
+    @property
+    def problems(self) -> list[str]:
+        return [str(problem) for problem in self.complaints.problems]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [str(problem) for problem in self.complaints.warnings]
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text), encoding="utf-8")
+
+
+def read(root: Path, name: str, environment: Mapping[str, str] | None = None) -> Answer:
+    """The tests of one file of a folder that is a repository."""
+    (root / ".git").mkdir(exist_ok=True)
+    complaints = Complaints()
+    tests = raw_tests(
+        root / name, root, complaints, environment=environment or {}, shown=lambda file: str(file.relative_to(root))
+    )
+    return Answer(tests, complaints)
+
+
+def documents_of(root: Path) -> Documents:
+    """What reads the files of a folder that is a repository."""
+    (root / ".git").mkdir(exist_ok=True)
+    return Documents(ground_of(root / "EVAL.yaml", root), Complaints(), {}, lambda file: str(file.relative_to(root)))

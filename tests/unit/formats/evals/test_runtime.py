@@ -1,0 +1,154 @@
+"""Time, target, threshold and repeats, wherever a file says them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import SHIPPED
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
+
+from passgate.tasks.model.task import Metric
+
+
+def test_the_nearest_threshold_counts(tmp_path: Path) -> None:
+    levels: list[tuple[dict[str, Any], dict[str, Any], float]] = [
+        ({}, {}, 0.8),
+        ({"threshold": 0.1}, {}, 0.1),
+        ({"experiment": {"threshold": 0.2}}, {}, 0.2),
+        ({"experiment": {"threshold": 0.2}}, {"execution": {"threshold": 0.3}}, 0.3),
+        ({"execution": {"threshold": 0.2}}, {"threshold": 0.4}, 0.4),
+        ({"run": {"threshold": 0.2}}, {"execution": {"threshold": 0.3}, "run": {"threshold": 0.5}}, 0.5),
+    ]
+    assert [read_test(tmp_path, top, **said).one.scoring.threshold for top, said, _ in levels] == [
+        expected for *_, expected in levels
+    ]
+
+
+def test_the_run_of_a_test_goes_before_that_of_its_include_and_that_before_the_files(tmp_path: Path) -> None:
+    files = {
+        "inner.yaml": "- {id: a, input: x, criteria: c, run: {threshold: 0.9}}\n- {id: b, input: x, criteria: c}\n"
+    }
+    top = {
+        "experiment": {"threshold": 0.2, "timeout_seconds": 7},
+        "tests": [{"include": "inner.yaml", "type": "tests", "run": {"threshold": 0.5}}],
+    }
+    tasks = read_file(tmp_path, top, files=files).tasks
+    assert [task.scoring.threshold for task in tasks] == [0.9, 0.5]
+    assert [task.budgets.max_seconds for task in tasks] == [7, 7]
+
+
+def test_a_wrapper_says_how_the_tests_of_its_suites_are_run(tmp_path: Path) -> None:
+    inner = (
+        "experiment: {threshold: 0.1, repeat: {count: 9, strategy: mean}}\ntests: [{id: a, input: x, criteria: c}]\n"
+    )
+    top = {
+        "experiment": {"threshold": 0.7, "repeat": 2},
+        "tests": [{"include": "inner.eval.yaml", "type": "suite"}],
+    }
+    task = read_file(tmp_path, top, files={"inner.eval.yaml": inner}).one
+    assert (task.scoring.threshold, task.k, task.metric) == (0.7, 2, Metric.PASS_HAT_K)
+
+
+def test_two_values_of_one_level_must_agree(tmp_path: Path) -> None:
+    assert read_test(tmp_path, {"threshold": 0.5, "execution": {"threshold": 0.5}}).one.scoring.threshold == 0.5
+    answer = read_test(tmp_path, {"threshold": 0.5, "execution": {"threshold": 0.6}})
+    assert answer.problems == ["threshold: says something else than execution.threshold; keep one of them"]
+
+
+@pytest.mark.parametrize("said", [{"threshold": 0}, {"run": {"threshold": 0.0}}])
+def test_a_threshold_of_zero_is_a_problem(tmp_path: Path, said: dict[str, Any]) -> None:
+    (problem,) = read_test(tmp_path, **said).problems
+    assert problem.endswith("with a threshold of 0 nothing can fail")
+
+
+@pytest.mark.parametrize(
+    ("top", "problem"),
+    [
+        ({"threshold": "high"}, 'threshold: expected a number, not "high"'),
+        ({"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be more than 0"),
+        (
+            {"execution": {"timeout_second": 5}},
+            "execution.timeout_second: unknown key; did you mean 'timeout_seconds'?",
+        ),
+        ({"experiment": [1]}, "experiment: expected a mapping, not [1]"),
+        ({"compat": "promptfoo"}, 'compat: the only value is agentv, not "promptfoo"'),
+    ],
+)
+def test_what_is_wrong_at_the_top_is_told_once(tmp_path: Path, top: dict[str, Any], problem: str) -> None:
+    assert read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top=top).problems == [problem]
+
+
+def test_a_time_limit_is_a_budget(tmp_path: Path) -> None:
+    assert read_test(tmp_path).one.budgets.max_seconds == 600
+    assert read_test(tmp_path, {"execution": {"timeout_seconds": 30}}).one.budgets.max_seconds == 30
+    assert read_test(tmp_path, {"evaluate_options": {"timeout_ms": 1500}}).one.budgets.max_seconds == 1.5
+    top = {"execution": {"timeout_seconds": 30}}
+    assert read_test(tmp_path, top, execution={"timeout_seconds": 60}).one.budgets.max_seconds == 60
+
+
+def test_a_budget_of_the_run_is_a_warning(tmp_path: Path) -> None:
+    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={"experiment": {"budget_usd": 1}})
+    assert answer.warnings == [
+        "experiment.budget_usd: what a run may cost is said on the command line, with --max-cost"
+    ]
+    assert answer.tasks[0].budgets.max_cost_usd is None
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        {"execution": {"target": "gpt"}},
+        {"experiment": {"targets": ["gpt", {"name": "other"}]}},
+        {"providers": [{"id": "openai", "label": "gpt"}]},
+    ],
+)
+def test_the_first_target_is_kept(tmp_path: Path, top: dict[str, Any]) -> None:
+    assert read_test(tmp_path, top).one.target == "gpt"
+
+
+def test_other_targets_are_a_warning(tmp_path: Path) -> None:
+    answer = read_test(tmp_path, {"execution": {"targets": ["a", "b", "c"]}})
+    assert answer.warnings == ["execution.targets: a run has one agent, that of --agent: it is not run with b, c too"]
+
+
+@pytest.mark.parametrize(
+    ("top", "k", "metric"),
+    [
+        ({}, 3, Metric.PASS_HAT_K),
+        ({"execution": {"trials": {"count": 4, "strategy": "pass_at_k"}}}, 4, Metric.PASS_AT_K),
+        ({"experiment": {"repeat": {"count": 4, "strategy": "pass_all"}}}, 4, Metric.PASS_HAT_K),
+        ({"experiment": {"repeat": {"count": 4, "strategy": "pass_any"}}}, 4, Metric.PASS_AT_K),
+        ({"run": {"repeat": {"count": 4, "strategy": "mean"}}}, 4, Metric.MEAN),
+        ({"execution": {"trials": {"count": 2, "strategy": "confidence_interval"}}}, 2, Metric.CONFIDENCE_INTERVAL),
+        ({"experiment": {"runs": 5, "early_exit": False}}, 5, Metric.PASS_HAT_K),
+        ({"evaluate_options": {"repeat": 6}}, 6, Metric.PASS_HAT_K),
+        ({"policy": {"runs": 7}}, 7, Metric.PASS_HAT_K),
+    ],
+)
+def test_repeats_are_trials_and_their_strategy_is_a_metric(
+    tmp_path: Path, top: dict[str, Any], k: int, metric: Metric
+) -> None:
+    task = read_test(tmp_path, top).one
+    assert (task.k, task.metric) == (k, metric)
+
+
+@pytest.mark.parametrize(
+    ("repeat", "problem"),
+    [
+        (0, "must be from 1 to 1000, not 0"),
+        ({"count": 1, "strategy": "confidence_interval"}, "a confidence interval needs a count of 2 or more"),
+        ({"count": 2, "strategy": "pass_al"}, "\"pass_al\" is not one of the allowed values; did you mean 'pass_all'?"),
+        ({"strategy": "mean"}, "the key 'count' is missing"),
+        ({"count": 2, "stratgy": "mean"}, "unknown key; did you mean 'strategy'?"),
+    ],
+)
+def test_repeats_that_cannot_be_are_problems(tmp_path: Path, repeat: Any, problem: str) -> None:
+    (told,) = read_test(tmp_path, run={"repeat": repeat}).problems
+    assert told.endswith(problem)
+
+
+def test_scores_are_as_agentv_computes_them_where_the_file_says_so(tmp_path: Path) -> None:
+    assert read_test(tmp_path).one.scoring.compat is None
+    assert read_test(tmp_path, {"compat": "agentv"}).one.scoring.compat == "agentv"
+    policy = SHIPPED.model_copy(update={"compat": "agentv"})
+    assert read_tests(tmp_path, SOUND, policy=policy).one.scoring.compat == "agentv"

@@ -1,0 +1,177 @@
+"""Tests of eval files as tasks: what they must say, what they may say, and what nobody does for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
+
+from passgate.tasks.model.assertions import LlmGrader
+from passgate.tasks.model.task import Scoring, Suite
+
+CONTAINS = {"type": "contains", "value": "x"}
+
+
+def labels(task) -> list[str]:
+    return [grader.label for grader in task.graders]
+
+
+def test_a_test_is_a_task(tmp_path: Path) -> None:
+    task = read_test(tmp_path, description="Greets.", note="For judges.", conversation_id="c1").one
+    assert (task.task_id, task.suite, task.description) == ("t", Suite.GOLDEN, "Greets.")
+    assert (task.criteria, task.note) == ("Is kind.", "For judges.")
+    assert task.scoring == Scoring(rule="weighted_average")
+    assert {"total_tokens", "wall_time_seconds", "cost", "tool_call_count"} <= set(task.tracked_metrics)
+    assert (task.file, task.line) == ("EVAL.yaml", 2)
+
+
+def test_every_dialect_says_the_same(tmp_path: Path) -> None:
+    goal, ask = "Is kind.", [{"role": "user", "content": "Hi"}]
+    oldest = {"evaluators": [CONTAINS]}
+    dialects: list[Any] = [
+        {"evalcases": [{"id": "t", "expected_outcome": goal, "input_messages": ask, "execution": oldest}]},
+        {"cases": [{"id": "t", "criteria": goal, "input": ask, "execution": oldest}]},
+        {"tests": [{"id": "t", "criteria": goal, "input": "Hi", "assert": [CONTAINS]}]},
+        {"tests": [{"id": "t", "criteria": goal, "input": "Hi", "assertions": [CONTAINS]}]},
+        {"tests": [{"id": "t", "criteria": goal, "vars": {"q": "Hi"}, "assert": [CONTAINS]}], "prompts": ["{{ q }}"]},
+    ]
+    tasks = [read_file(tmp_path, dialect).one for dialect in dialects]
+    assert len({(task.task_digest, task.grader_digest) for task in tasks}) == 1
+
+
+def test_a_test_without_an_id_is_a_problem(tmp_path: Path) -> None:
+    for said in ({}, {"id": " "}, {"id": None}):
+        answer = read_tests(tmp_path, {"input": "x", "criteria": "c", **said})
+        assert answer.problems == ["tests[0]: the key 'id' is missing"]
+
+
+def test_an_id_that_stands_twice_is_a_problem_that_names_both(tmp_path: Path) -> None:
+    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "other"}, SOUND)
+    (problem,) = answer.complaints.problems
+    assert str(problem) == "EVAL.yaml:8:3: tests[2]: the test 't' has the id of the one in EVAL.yaml:2"
+    assert answer.ids == ["t", "other"]
+
+
+def test_a_number_is_an_id_too(tmp_path: Path) -> None:
+    assert read_test(tmp_path, id=7).one.task_id == "7"
+
+
+@pytest.mark.parametrize(
+    ("test", "missing"),
+    [
+        ({"id": "t", "criteria": "c"}, "`input`"),
+        ({"id": "t", "criteria": "c", "input": "  "}, "`input`"),
+        ({"id": "t", "criteria": "c", "input": []}, "`input`"),
+        ({"id": "t", "input": "x"}, "something that tells a good answer (`criteria`, `expected_output` or `assert`)"),
+        (
+            {"id": "t", "assert": []},
+            "`input` and something that tells a good answer (`criteria`, `expected_output` or `assert`)",
+        ),
+    ],
+)
+def test_an_incomplete_test_is_a_problem_that_says_what_is_missing(
+    tmp_path: Path, test: dict[str, Any], missing: str
+) -> None:
+    assert read_tests(tmp_path, test).problems == [f"tests[0]: incomplete test: it needs {missing}"]
+
+
+def test_criteria_that_a_missing_variable_makes_empty_keep_the_test_from_running(tmp_path: Path) -> None:
+    answer = read_test(tmp_path, criteria="${{ GOAL }}")
+    assert answer.problems == []
+    assert answer.warnings == ["tests[0].criteria: the environment variable 'GOAL' is not set, so it is empty here"]
+    assert answer.cannot_run == ["tests[0].criteria: nothing tells a good answer: the criteria are empty"]
+    test = SOUND | {"criteria": "${{ GOAL }}"}
+    assert read_tests(tmp_path, test, environment={"GOAL": "kind"}).one.criteria == "kind"
+
+
+def test_criteria_or_an_expected_answer_alone_are_graded_by_a_judge(tmp_path: Path) -> None:
+    messages = [{"role": "assistant", "content": "Yes"}]
+    for said in ({"criteria": "c"}, {"expected_output": "Yes"}, {"expected_messages": messages}):
+        assert read_tests(tmp_path, {"id": "t", "input": "x", **said}).one.graders == (LlmGrader(type="llm_grader"),)
+
+
+def test_two_goals_that_differ_are_a_problem(tmp_path: Path) -> None:
+    assert read_test(tmp_path, expected_outcome="Is kind.").one.criteria == "Is kind."
+    (problem,) = read_test(tmp_path, expected_outcome="Is rude.").problems
+    assert problem == (
+        "tests[0].expected_outcome: 'criteria' and 'expected_outcome' mean the same and differ; keep one of them"
+    )
+
+
+def test_an_unknown_key_is_a_problem_with_the_nearest_name(tmp_path: Path) -> None:
+    (problem,) = read_test(tmp_path, critera="x").problems
+    assert problem == "tests[0].critera: unknown key; did you mean 'criteria'?"
+
+
+def test_the_problems_of_all_tests_come_together(tmp_path: Path) -> None:
+    answer = read_tests(tmp_path, SOUND | {"note": 3}, SOUND | {"id": "good"}, SOUND | {"id": "x", "threshold": 2})
+    assert answer.problems == [
+        "tests[0].note: expected a text, not 3",
+        "tests[2].threshold: must be from 0 to 1, not 2",
+    ]
+    assert answer.ids == ["good"]
+
+
+def test_graders_are_the_rubric_then_the_tests_own_then_those_of_the_file(tmp_path: Path) -> None:
+    top = {"assert": [{"type": "regex", "value": "f", "name": "of file"}], "rubrics": ["Of file"]}
+    own = {"rubrics": ["Own"], "assert": [{"type": "contains", "value": "x", "name": "own"}]}
+    assert labels(read_test(tmp_path, top, **own).one) == ["rubrics", "own", "rubrics", "of file"]
+    alone = read_test(tmp_path, top, execution={"skip_defaults": True}, **own).one
+    assert labels(alone) == ["rubrics", "own"]
+
+
+def test_a_test_with_the_graders_of_its_file_needs_no_criteria(tmp_path: Path) -> None:
+    test = {"id": "t", "input": "x"}
+    assert labels(read_tests(tmp_path, test, top={"assertions": [CONTAINS]}).one) == ["contains"]
+
+
+@pytest.mark.parametrize("place", ["assert", "assertions", "evaluators"])
+def test_graders_in_two_places_must_be_the_same(tmp_path: Path, place: str) -> None:
+    same = {place: [CONTAINS], "execution": {"evaluators": [CONTAINS]}}
+    assert labels(read_test(tmp_path, **same).one) == ["contains"]
+    (problem,) = read_test(tmp_path, **(same | {place: [CONTAINS | {"value": "y"}]})).problems
+    assert problem == (f"tests[0].execution.evaluators: says something else than tests[0].{place}; keep one of them")
+
+
+def test_a_wrong_grader_is_not_replaced_by_a_judge(tmp_path: Path) -> None:
+    answer = read_test(tmp_path, **{"assert": [{"type": "contans", "value": "x"}]})
+    assert answer.tasks == ()
+    assert "unknown evaluator 'contans'; did you mean 'contains'?" in answer.problems[0]
+
+
+def test_a_broken_grader_of_the_file_is_told_once_and_no_test_is_a_task(tmp_path: Path) -> None:
+    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={"assert": [{"type": "contains"}]})
+    assert answer.problems == ["assert[0]: the key 'value' is missing"]
+    assert answer.tasks == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"preprocessors": [{"type": "xlsx"}]}, "passgate runs no preprocessors of files"),
+        ({"options": {"transform": "file://x.ts"}}, "passgate transforms no answers"),
+        ({"options": {"storeOutputAs": "x"}}, "every trial stands alone: no test gets the answer of another"),
+        ({"execution": {"sandbox": "docker"}}, "passgate has no `sandbox` of another tool"),
+        ({"targets": [{"name": "a", "hooks": {}}]}, "passgate has no hooks of targets"),
+    ],
+)
+def test_what_passgate_cannot_do_keeps_the_test_from_running(
+    tmp_path: Path, said: dict[str, Any], message: str
+) -> None:
+    answer = read_test(tmp_path, **said)
+    assert [text.split(": ", 1)[1] for text in answer.cannot_run] == [message]
+    assert len(answer.one.cannot_run) == 1
+
+
+@pytest.mark.parametrize("key", ["preprocessors", "extensions"])
+def test_what_a_file_asks_for_in_vain_keeps_all_its_tests_from_running(tmp_path: Path, key: str) -> None:
+    answer = read_tests(tmp_path, SOUND, SOUND | {"id": "u"}, top={key: ["agentv:agent-rules"]})
+    assert len(answer.cannot_run) == 1
+    assert [task.cannot_run for task in answer.tasks] == [tuple(map(str, answer.complaints.cannot_run))] * 2
+
+
+def test_a_missing_file_keeps_only_its_own_test_from_running(tmp_path: Path) -> None:
+    judge = {"type": "code_judge", "script": ["python", "./gone.py"]}
+    first, second = read_tests(tmp_path, SOUND | {"assert": [judge]}, SOUND | {"id": "u"}).tasks
+    assert len(first.cannot_run) == 1
+    assert second.cannot_run == ()

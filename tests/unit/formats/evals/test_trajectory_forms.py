@@ -1,0 +1,139 @@
+"""Graders of tool calls."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.formats.evals.grader_lists import read
+
+from passgate.tasks.model.assertions import (
+    ExpectedCall,
+    StepCount,
+    ToolArguments,
+    ToolSequence,
+    ToolTrajectory,
+    ToolUsed,
+)
+
+
+def test_a_trajectory_is_read(tmp_path: Path) -> None:
+    said = {
+        "type": "tool-trajectory",
+        "mode": "in_order",
+        "argsMatch": "superset",
+        "expected": [
+            {"tool": "a", "args": {"q": 1}, "args_match": ["q"], "max_duration_ms": 50},
+            {"tool": "b", "args": "any", "argsMatch": "ignore"},
+            {"tool": "c"},
+            "d",
+        ],
+    }
+    assert read(tmp_path, said).one == ToolTrajectory(
+        type="tool_trajectory",
+        mode="in_order",
+        args_match="superset",
+        expected=(
+            ExpectedCall(tool="a", args={"q": 1}, args_match=("q",), max_duration_ms=50),
+            ExpectedCall(tool="b", args="any", args_match="ignore"),
+            ExpectedCall(tool="c"),
+            ExpectedCall(tool="d"),
+        ),
+    )
+
+
+@pytest.mark.parametrize("said", [{"expected": [{"tool": "a"}]}, {"minimums": {"a": 2}}])
+def test_without_a_mode_the_order_does_not_matter(tmp_path: Path, said: dict[str, Any]) -> None:
+    assert read(tmp_path, {"type": "tool_trajectory", **said}).one.mode == "any_order"
+
+
+@pytest.mark.parametrize("mode", ["exact", "subset"])
+def test_no_calls_at_all_can_be_expected(tmp_path: Path, mode: str) -> None:
+    assert read(tmp_path, {"type": "tool_trajectory", "mode": mode, "expected": []}).one.expected == ()
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({}, ": this grader cannot fail: give at least one of expected, minimums"),
+        ({"expected": []}, ": this grader cannot fail: give at least one of expected, minimums"),
+        ({"mode": "exact"}, ": the key 'expected' is missing"),
+        ({"mode": "in_order", "expected": []}, ".expected: must not be empty"),
+        ({"mode": "superset", "expected": []}, ".expected: must not be empty"),
+        ({"mode": "exact", "minimums": {"a": 1}}, ".minimums: 'minimums' are for the mode 'any_order'"),
+        (
+            {"mode": "inorder", "expected": ["a"]},
+            ".mode: \"inorder\" is not one of the allowed values; did you mean 'in_order'?",
+        ),
+        ({"minimums": {"a": -1}}, ".minimums.a: must be at least 0, not -1"),
+        ({"minimums": {"a": 1.5}}, ".minimums.a: expected a whole number, not 1.5"),
+        ({"expected": [{"tool": "a", "args": "some"}]}, ".expected[0].args: expected a mapping or 'any', not 'some'"),
+        ({"expected": [{"args": {}}]}, ".expected[0]: the key 'tool' is missing"),
+        ({"expected": [{"tool": ""}]}, ".expected[0].tool: must not be empty"),
+        (
+            {"expected": [{"tool": "a", "input": {}}]},
+            ".expected[0].input: unknown key; known: args, args_match, max_duration_ms, tool",
+        ),
+        ({"expected": [3]}, ".expected[0]: expected a mapping or a text, not 3"),
+        ({"expected": ["a"], "args_match": "equal"}, '.args_match: "equal" is not one of the allowed values'),
+    ],
+)
+def test_a_wrong_trajectory_is_refused(tmp_path: Path, said: dict[str, Any], problem: str) -> None:
+    (found,) = read(tmp_path, {"type": "tool_trajectory", **said}).problems
+    assert found.startswith(f"[0]{problem}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "grader"),
+    [
+        ("tool-used", "a*", ToolUsed(type="tool_used", tools=("a*",))),
+        ("tool-used", ["a", "b"], ToolUsed(type="tool_used", tools=("a", "b"))),
+        ("tool-used", {"name": "a", "min": 2, "max": 3}, ToolUsed(type="tool_used", tools=("a",), min=2, max=3)),
+        ("tool-used", {"pattern": "a?"}, ToolUsed(type="tool_used", tools=("a?",))),
+        ("tool_used", {"name": "a", "min": 0, "max": 0}, ToolUsed(type="tool_used", tools=("a",), min=0, max=0)),
+        ("tool-sequence", ["a", "b"], ToolSequence(type="tool_sequence", steps=("a", "b"))),
+        (
+            "tool-sequence",
+            {"mode": "exact", "steps": ["a"]},
+            ToolSequence(type="tool_sequence", steps=("a",), mode="exact"),
+        ),
+        (
+            "tool-args-match",
+            {"name": "a", "args": {"q": 1}, "mode": "exact", "defaults": {"n": 5}, "ignore": "limit"},
+            ToolArguments(
+                type="tool_arguments", tool="a", args={"q": 1}, mode="exact", defaults={"n": 5}, ignore=("limit",)
+            ),
+        ),
+        ("step-count", {"type": "tool", "max": 4}, StepCount(type="step_count", kind="tool", max=4)),
+        ("step-count", {"pattern": "read*", "min": 1}, StepCount(type="step_count", pattern="read*", min=1)),
+    ],
+)
+def test_the_later_types_are_read(tmp_path: Path, kind: str, value: Any, grader: object) -> None:
+    assert read(tmp_path, {"type": f"trajectory:{kind}", "value": value}).one == grader
+
+
+@pytest.mark.parametrize("value", ["A flight is booked.", {"goal": "A flight is booked."}])
+def test_a_goal_is_for_a_judge_that_sees_the_work(tmp_path: Path, value: Any) -> None:
+    one = read(tmp_path, {"type": "trajectory:goal-success", "value": value, "provider": "p"}).one
+    assert (one.type, one.criteria, one.target) == ("llm_grader", "A flight is booked.", "p")
+    for variable in ("criteria", "input", "tool_calls", "output"):
+        assert f"{{{{ {variable} }}}}" in one.prompt
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "problem"),
+    [
+        ("tool-used", 3, ".value: expected a text or a list or a mapping, not 3"),
+        ("tool-used", [], ".value: must not be empty"),
+        ("tool-used", {"min": 1}, ".value: the key 'name' is missing"),
+        ("tool-used", {"name": "a", "min": 3, "max": 1}, ".value: 'min' is 3 and 'max' is 1"),
+        ("tool-sequence", {"mode": "exact"}, ".value: the key 'steps' is missing"),
+        ("tool-sequence", {"steps": ["a"], "mode": "subset"}, '.value.mode: "subset" is not one of the allowed values'),
+        ("tool-args-match", {"name": "a"}, ".value: the key 'args' is missing"),
+        ("step-count", {"type": "tool"}, ".value: this grader cannot fail: give at least one of min, max"),
+        ("step-count", {"type": "steps", "max": 1}, '.value.type: "steps" is not one of the allowed values'),
+        ("goal-success", {"gaol": "a"}, ".value.gaol: unknown key; did you mean 'goal'?"),
+    ],
+)
+def test_wrong_values_of_the_later_types_are_refused(tmp_path: Path, kind: str, value: Any, problem: str) -> None:
+    (found,) = read(tmp_path, {"type": f"trajectory:{kind}", "value": value}).problems
+    assert found.startswith(f"[0]{problem}")

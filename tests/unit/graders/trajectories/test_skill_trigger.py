@@ -1,0 +1,69 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from passgate.tasks.graders import grade
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.model.assertions import SkillTrigger
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+
+MakeEvidence = Callable[..., Evidence]
+Called = Callable[..., Transcript]
+
+SKILL = ("Skill", {"skill": "team:csv-analyzer"})
+READ = ("Read", {"file_path": ".claude/skills/csv-analyzer/SKILL.md"})
+OTHER = ("Bash", {"command": "cat skills/csv-analyzer/SKILL.md"})
+
+
+def options(**fields: Any) -> SkillTrigger:
+    return SkillTrigger(type="skill_trigger", skill="csv-analyzer", **fields)
+
+
+@pytest.mark.parametrize(
+    ("calls", "first", "any_call"),
+    [
+        ([SKILL], 1.0, 1.0),
+        ([READ], 1.0, 1.0),
+        ([("read", {"path": "csv-analyzer.md"})], 1.0, 1.0),
+        ([OTHER, SKILL], 0.0, 1.0),
+        ([OTHER], 0.0, 0.0),
+        ([("Skill", {"skill": "csv"}), ("Skill", {})], 0.0, 0.0),
+        ([("Skill", {"file_path": "csv-analyzer"})], 0.0, 0.0),
+        ([("Read", {"file_path": None})], 0.0, 0.0),
+        ([], 0.0, 0.0),
+    ],
+)
+async def test_which_call_counts(
+    calls: list[Any], first: float, any_call: float, make_evidence: MakeEvidence, called: Called
+) -> None:
+    evidence = make_evidence(transcript=called(*calls))
+    assert (await grade(options(), evidence)).score == first
+    assert (await grade(options(any_call=True), evidence)).score == any_call
+    assert (await grade(options(should_trigger=False), evidence)).score == 1 - first
+    assert (await grade(options(should_trigger=False, any_call=True), evidence)).score == 1 - any_call
+
+
+async def test_a_refused_call_is_no_use(make_evidence: MakeEvidence) -> None:
+    calls = (ToolCall(tool="Skill", arguments={"skill": "csv-analyzer"}, refused=True), ToolCall(tool="Bash"))
+    evidence = make_evidence(transcript=Transcript(messages=(Message(role="assistant", tool_calls=calls),)))
+    result = await grade(options(any_call=True), evidence)
+    assert result.score == 0.0
+    assert result.checks[0].message == "no use of the skill 'csv-analyzer' in any call, expected one"
+
+
+@pytest.mark.parametrize("should_trigger", [True, False])
+async def test_calls_that_are_not_known_are_an_error(
+    should_trigger: bool, make_evidence: MakeEvidence, called: Called
+) -> None:
+    evidence = make_evidence(transcript=called(SKILL, complete=False))
+    result = await grade(options(should_trigger=should_trigger), evidence)
+    assert (result.score, result.passed) == (None, False)
+    assert result.error
+
+
+async def test_a_known_use_settles_it(make_evidence: MakeEvidence, called: Called) -> None:
+    evidence = make_evidence(transcript=called(OTHER, SKILL, complete=False))
+    result = await grade(options(should_trigger=False, any_call=True), evidence)
+    assert (result.score, result.error) == (0.0, None)
+    assert result.checks[0].message == 'Skill({"skill": "team:csv-analyzer"}) uses the skill, expected none'

@@ -1,0 +1,151 @@
+"""Commands of the suites' authors around the trials."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
+
+TELL = "import json, os, sys; print(json.dumps([json.load(sys.stdin), dict(os.environ), os.getcwd(), sys.argv[1:]]))"
+HOOKS = ("before_all", "before_each", "after_each", "after_all")
+
+
+@pytest.fixture
+def script(suites: Path) -> Path:
+    """The script that says what a hook is told."""
+    (suites / "evals/scripts").mkdir(parents=True)
+    file = suites / "evals/scripts/tell.py"
+    file.write_text(TELL)
+    return file
+
+
+def hook(command: str, **more: object) -> dict[str, object]:
+    return {"command": ["sh", "-c", command], **more}
+
+
+def telling(name: str, *words: str) -> dict[str, object]:
+    """A hook that writes what it is told into the workspace."""
+    command = f'"$0" scripts/tell.py "$@" > "$WORKSPACE_PATH/{name}.json"'
+    return {"command": ["sh", "-c", command, "python", *words], "cwd": "evals"}
+
+
+def heard(sandbox: TrialSandbox, name: str) -> list[object]:
+    return json.loads((sandbox.workspace / f"{name}.json").read_text())
+
+
+async def test_what_a_hook_of_a_trial_is_told(isolation: str, workbench_of, script: Path, suites: Path) -> None:
+    task = a_task(
+        metadata={"difficulty": "hard"},
+        workspace={"before_each": telling("each"), "environment": {"MODE": "careful"}},
+        file=str(suites / "evals/a.eval.yaml"),
+    )
+    with workbench_of() as workbench:
+        async with workbench.sandbox(task) as sandbox:
+            told, environment, folder, _ = heard(sandbox, "each")
+    assert told.pop("eval_run_id")
+    assert told == {
+        "workspace_path": str(sandbox.workspace),
+        "test_id": "say-yes",
+        "task_id": "say-yes",
+        "eval_dir": str(suites / "evals"),
+        "case_input": "Say yes.",
+        "case_metadata": {"difficulty": "hard"},
+    }
+    assert environment["WORKSPACE_PATH"] == environment["AGENTV_WORKSPACE_PATH"] == str(sandbox.workspace)
+    assert environment["MODE"] == "careful"
+    assert folder == str(suites / "evals")
+
+
+async def test_what_a_hook_of_the_run_is_told(isolation: str, workbench_of, script: Path) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task(workspace={"before_all": telling("all")})) as sandbox:
+            told, environment, _, _ = heard(sandbox, "all")
+    assert (told["test_id"], told["task_id"], told["case_input"]) == ("__before_all__", None, None)
+    assert told["workspace_path"] == environment["WORKSPACE_PATH"] != str(sandbox.workspace)
+
+
+async def test_placeholders_in_a_hooks_command(workbench_of, script: Path) -> None:
+    words = (
+        "{{workspace_path}}",
+        "id={{ test_id }}",
+        "{{case_metadata}}",
+        "{{ new }}",
+        "{{task_id}}{{case_input}}",
+    )
+    task = a_task(metadata={"a": 1}, workspace={"before_each": telling("each", *words)})
+    with workbench_of() as workbench:
+        async with workbench.sandbox(task) as sandbox:
+            given = heard(sandbox, "each")[3]
+    assert given == [str(sandbox.workspace), "id=say-yes", '{"a": 1}', "{{ new }}", "say-yesSay yes."]
+
+
+async def test_every_hook_has_its_time(workbench_of, tmp_path: Path, without_bubblewrap) -> None:
+    """Written outside of the workspaces, which is only possible without bubblewrap."""
+    log = tmp_path / "log"
+    task = a_task(workspace={name: hook(f"echo {name} >> {log}") for name in HOOKS})
+    async with workbench_of() as workbench:
+        for number in range(2):
+            async with workbench.sandbox(task):
+                with log.open("a") as file:
+                    file.write(f"trial {number}\n")
+    each = ["before_each", "trial 0", "after_each", "before_each", "trial 1", "after_each"]
+    assert log.read_text().splitlines() == ["before_all", *each, "after_all"]
+
+
+async def test_the_last_hooks_see_what_the_first_ones_left(isolation: str, workbench_of) -> None:
+    workspace = {
+        "before_all": hook('echo all > "$WORKSPACE_PATH/made"'),
+        "after_all": hook('grep -q all "$WORKSPACE_PATH/made"'),
+        "before_each": hook('echo each > "$WORKSPACE_PATH/made"'),
+        "after_each": hook('grep -q graded "$WORKSPACE_PATH/made"'),
+    }
+    async with workbench_of() as workbench, workbench.sandbox(a_task(workspace=workspace)) as sandbox:
+        assert (sandbox.workspace / "made").read_text() == "each\n"
+        (sandbox.workspace / "made").write_text("graded")
+    assert workbench.troubles == ()
+
+
+@pytest.mark.parametrize("name", ["before_all", "before_each"])
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        (hook("echo oh no >&2; exit 3"), "the hook {} exited 3: sh -c .*: oh no"),
+        (hook("sleep 60", timeout_seconds=0.3), r"the hook {} took longer than 0\.3 s: sh -c 'sleep 60'"),
+        ({"command": ["no-such-program", "a"]}, "the hook {} exited 127: no-such-program a: .*not found"),
+        ({"command": ["true"], "cwd": "gone"}, "cannot start true: there is no folder .*gone"),
+    ],
+)
+async def test_a_hook_that_fails_before_a_trial_is_an_error(
+    isolation: str, workbench_of, tmp_path: Path, name: str, command: dict[str, object], what: str
+) -> None:
+    task = a_task(workspace={name: command, "after_each": hook("false"), "after_all": hook("true")})
+    async with workbench_of() as workbench:
+        for _ in range(2):
+            with pytest.raises(MeasurementError, match=what.format(name)):
+                async with workbench.sandbox(task):
+                    pytest.fail("the trial must not begin")
+    assert workbench.troubles == (), "what did not begin is not ended"
+
+
+async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolation: str, workbench_of) -> None:
+    task = a_task(workspace={"after_each": hook("echo oh >&2; exit 3"), "after_all": hook("exit 4")})
+    async with workbench_of() as workbench:
+        async with workbench.sandbox(task) as sandbox:
+            assert not sandbox.network
+        assert not sandbox.workspace.exists()
+    assert workbench.troubles == (
+        "say-yes: the hook after_each exited 3: sh -c 'echo oh >&2; exit 3': oh",
+        "the hook after_all exited 4: sh -c 'exit 4': ",
+    )
+
+
+async def test_the_last_hook_runs_after_a_trial_that_broke(workbench_of, tmp_path: Path, without_bubblewrap) -> None:
+    task: EvalTask = a_task(workspace={"after_each": hook(f"touch {tmp_path}/tidied")})
+    with workbench_of() as workbench, pytest.raises(ZeroDivisionError):
+        async with workbench.sandbox(task):
+            1 / 0  # noqa: B018 - any error of whoever uses the sandbox
+    assert (tmp_path / "tidied").exists()

@@ -1,0 +1,282 @@
+"""Repositories in workspaces, from real ones beside the suites."""
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders import a_task
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.repositories import address_of, shown
+from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
+
+IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", *IDENTITY, *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit(folder: Path, content: str) -> str:
+    """Another commit on the branch; its hash."""
+    (folder / "app.txt").write_text(content)
+    for name in ("src/code.py", "docs/text.md"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(content)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", content)
+    return git(folder, "rev-parse", "HEAD")
+
+
+@pytest.fixture
+def app(suites: Path) -> Path:
+    folder = suites / "app"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=trunk")
+    return folder
+
+
+@pytest.fixture
+def commits(app: Path) -> list[str]:
+    """Three on the default branch, the middle one tagged, and one beside them on another branch."""
+    made = [commit(app, text) for text in ("first", "second", "third")]
+    git(app, "tag", "v2", made[1])
+    git(app, "checkout", "--quiet", "-b", "side", made[0])
+    made.append(commit(app, "beside"))
+    git(app, "checkout", "--quiet", "trunk")
+    return made
+
+
+def with_repos(*repos: dict[str, object], **workspace: object) -> EvalTask:
+    return a_task(workspace={"repos": [{"repo": "app", **repo} for repo in repos], **workspace})
+
+
+async def told(sandbox: TrialSandbox, *command: str) -> str:
+    result = await sandbox.run(command, seconds=20)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("pin", "number", "branch"),
+    [
+        ({}, 2, "trunk"),
+        ({"commit": "v2"}, 1, ""),
+        ({"commit": "side"}, 3, "side"),
+        ({"commit": "trunk", "ancestor": 2}, 0, "trunk"),
+        ({"commit": "v2", "ancestor": 1}, 0, ""),
+    ],
+)
+async def test_the_commit_that_is_said_is_checked_out(
+    isolation: str, workbench_of, commits: list[str], pin: dict[str, object], number: int, branch: str
+) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos(pin)) as sandbox:
+            assert await told(sandbox, "git", "rev-parse", "HEAD") == commits[number]
+            assert await told(sandbox, "git", "branch", "--show-current") == branch
+            assert await told(sandbox, "git", "status", "--porcelain") == ""
+            assert (sandbox.workspace / "app.txt").read_text() in ("first", "second", "third", "beside")
+
+
+@pytest.mark.parametrize("length", [40, 9])
+async def test_a_commit_may_be_said_by_its_hash(workbench_of, commits: list[str], length: int) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({"commit": commits[1][:length]})) as sandbox:
+            assert (sandbox.workspace / "app.txt").read_text() == "second"
+
+
+async def test_a_commit_of_no_branch_can_be_had(workbench_of, app: Path, commits: list[str]) -> None:
+    git(app, "branch", "--delete", "--force", "--quiet", "side")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({"commit": commits[3]})) as sandbox:
+            assert (sandbox.workspace / "app.txt").read_text() == "beside"
+
+
+async def test_what_came_later_cannot_be_found(workbench_of, commits: list[str]) -> None:
+    """An agent that is asked for a repair must not find the repair."""
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({"commit": commits[1]})) as sandbox:
+            assert (await told(sandbox, "git", "log", "--all", "--format=%s")).split() == ["second", "first"]
+            assert await told(sandbox, "git", "tag") == await told(sandbox, "git", "remote") == ""
+            objects = await told(sandbox, "git", "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
+            assert commits[1] in objects
+            assert commits[2] not in objects
+            assert commits[3] not in objects
+            kept = [file for file in (sandbox.workspace / ".git").rglob("*") if file.is_file()]
+            assert not any(b"suites/app" in file.read_bytes() for file in kept)
+
+
+async def test_repositories_lie_where_they_are_wanted(workbench_of, suites: Path, commits: list[str]) -> None:
+    (suites / "template/kept").mkdir(parents=True)
+    (suites / "template/app.txt").write_text("of the template")
+    (suites / "template/kept/own.txt").write_text("of the template")
+    task = with_repos({"path": "./one"}, {"path": "deep/two", "commit": "v2"}, {"path": "."}, template="template")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(task) as sandbox:
+            texts = {place: (sandbox.workspace / place).read_text() for place in ("one/app.txt", "deep/two/app.txt")}
+            assert texts == {"one/app.txt": "third", "deep/two/app.txt": "second"}
+            assert (sandbox.workspace / "app.txt").read_text() == "third", "what comes later stays"
+            assert (sandbox.workspace / "kept/own.txt").read_text() == "of the template"
+
+
+async def test_only_the_folders_that_are_wanted(workbench_of, commits: list[str]) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({"sparse": ["./src"]})) as sandbox:
+            assert sorted(file.name for file in sandbox.workspace.iterdir()) == [".git", "app.txt", "src"]
+
+
+async def test_a_repository_is_fetched_once_per_run(workbench_of, app: Path, commits: list[str]) -> None:
+    """What happens to it meanwhile is nothing to the run."""
+
+    async def text(**repo: object) -> str:
+        async with workbench.sandbox(with_repos(repo)) as sandbox:
+            return (sandbox.workspace / "app.txt").read_text()
+
+    with workbench_of() as workbench:
+        assert await asyncio.gather(text(), text(path="."), text(commit="trunk")) == ["third"] * 3
+        commit(app, "fourth")
+        assert await text(commit="trunk", path="./") == "third"
+    with workbench_of() as workbench:
+        assert await text() == "fourth"
+
+
+async def test_the_checkouts_of_trials_are_independent(isolation: str, workbench_of, app: Path, commits) -> None:
+    task = with_repos({})
+    change = [*("git", *IDENTITY), "commit", "--quiet", "--allow-empty", "--message", "mine"]
+    with workbench_of() as workbench:
+        async with workbench.sandbox(task) as first, workbench.sandbox(task) as second:
+            await told(first, *change)
+            assert await told(second, "git", "rev-parse", "HEAD") == commits[2]
+        async with workbench.sandbox(task) as third:
+            assert await told(third, "git", "rev-parse", "HEAD") == commits[2]
+    assert git(app, "rev-parse", "HEAD") == commits[2]
+
+
+async def test_a_shallow_repository_will_do(workbench_of, suites: Path, app: Path, commits: list[str]) -> None:
+    git(suites, "clone", "--quiet", "--depth=1", f"file://{app}", "shallow")
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({"repo": "shallow"})) as sandbox:
+            assert (sandbox.workspace / "app.txt").read_text() == "third"
+
+
+async def test_no_program_of_the_user_runs(
+    workbench_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    (hooks / "post-checkout").write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    (hooks / "post-checkout").chmod(0o755)
+    (tmp_path / "config").write_text(f"[core]\n\thooksPath = {hooks}\n[init]\n\ttemplateDir = {tmp_path}\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({})) as sandbox:
+            assert (sandbox.workspace / "app.txt").exists()
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_the_repository_that_git_started_passgate_for_is_another_one(
+    workbench_of, commits: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a hook of git runs the gate."""
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(other / ".git/index"))
+    with workbench_of() as workbench:
+        async with workbench.sandbox(with_repos({})) as sandbox:
+            assert (sandbox.workspace / "app.txt").read_text() == "third"
+    assert not (other / ".git/index").exists()
+
+
+@pytest.mark.parametrize(
+    ("repo", "message"),
+    [
+        ({"commit": "gone"}, r"the repository app: git fetch exited 128: .*gone"),
+        ({"commit": "--upload-pack=touch x"}, "the repository app has no commit --upload-pack=touch x"),
+        ({"commit": "v2", "ancestor": 9}, "the repository app has no commit 9 before v2"),
+        ({"ancestor": 9}, "the repository app has no commit 9 before its last one"),
+        ({"repo": "golden"}, r"git clone exited 128: .*golden"),
+        ({"repo": "file:///nowhere/at-all"}, r"the repository file:///nowhere/at-all: git clone exited 128: .*nowhere"),
+        ({"repo": "neither this nor that"}, "'neither this nor that' is no URL, no folder and no OWNER/NAME of GitHub"),
+        ({"path": "../outside"}, r"the repository's path '\.\./outside' leaves the workspace"),
+        ({"path": "/outside"}, "the repository's path '/outside' leaves the workspace"),
+        ({"path": "leaves"}, "the repository's path 'leaves' leaves the workspace"),
+        ({"path": "taken"}, "there is a repository at 'taken' of the workspace already"),
+    ],
+)
+async def test_a_repository_that_cannot_be_had_is_an_error(
+    workbench_of, suites: Path, commits: list[str], tmp_path: Path, repo: dict[str, object], message: str
+) -> None:
+    (suites / "golden").mkdir()
+    (suites / "template/taken/.git").mkdir(parents=True)
+    (suites / "template/taken/.git/x").write_text("")
+    (suites / "template/leaves").symlink_to(tmp_path)
+    with workbench_of() as workbench:
+        for _ in range(2):
+            with pytest.raises(MeasurementError, match=message):
+                async with workbench.sandbox(with_repos(repo, template="template")):
+                    pytest.fail("the trial must not begin")
+
+
+async def test_a_clone_that_takes_too_long_is_an_error(
+    workbench_of, commits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passgate.tasks.sandboxes.repositories.GIT_SECONDS", 0.3)
+    monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 60; true")
+    with workbench_of() as workbench, pytest.raises(MeasurementError, match=r"git clone took longer than 0\.3 s"):
+        async with workbench.sandbox(with_repos({"repo": "git@example.org:a/b.git"})):
+            pytest.fail("the trial must not begin")
+
+
+async def test_nobody_is_asked_for_a_password(workbench_of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = tmp_path / "asks"
+    asks.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\n")
+    asks.chmod(0o755)
+    monkeypatch.setenv("SSH_ASKPASS", str(asks))
+    monkeypatch.setenv("GIT_ASKPASS", str(asks))
+    server = await asyncio.start_server(_wants_a_password, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    what = r"git clone exited 128: .*terminal prompts disabled"
+    with workbench_of() as workbench, pytest.raises(MeasurementError, match=what):
+        async with workbench.sandbox(with_repos({"repo": f"http://127.0.0.1:{port}/a.git"})):
+            pytest.fail("the trial must not begin")
+    server.close()
+    await server.wait_closed()
+    assert not (tmp_path / "asked").exists()
+
+
+async def _wants_a_password(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(
+        b'HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm="x"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+    )
+    await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("repo", "address"),
+    [
+        ("https://host/a.git", "https://host/a.git"),
+        ("git@host:a/b.git", "git@host:a/b.git"),
+        ("ssh://git@host/a", "ssh://git@host/a"),
+        ("owner/name", "https://github.com/owner/name.git"),
+        ("owner/name.git", "https://github.com/owner/name.git"),
+    ],
+)
+def test_addresses(suites: Path, repo: str, address: str) -> None:
+    assert address_of(repo, suites) == address
+
+
+def test_a_folder_goes_before_a_repository_of_github(suites: Path) -> None:
+    (suites / "owner/name").mkdir(parents=True)
+    assert address_of("owner/name", suites) == str(suites / "owner/name")
+    assert address_of("../suites/owner", suites) == str(suites / "owner")
+
+
+def test_a_password_in_an_address_is_not_shown() -> None:
+    assert shown("https://me:secret@host/a.git") == shown("https://secret@host/a.git") == "https://host/a.git"
