@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from passgate import __version__
+from passgate.flows.cli.convert import convert
 from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
@@ -46,6 +47,7 @@ app.command()(run)
 app.command("try")(try_task)
 app.command()(validate)
 app.command()(show)
+app.command()(convert)
 app.command()(judge)
 app.command()(trend)
 app.command()(doctor)

@@ -47,7 +47,7 @@ class Surroundings:
 def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
     """Everything wrong with a task whose shape is right."""
     yield from _suite(task, around)
-    yield from _environment(task, around)
+    yield from _sandbox(task, around.suites_folder)
     yield from agent_findings(task, around.suites_folder)
     yield from message_findings(task, around.suites_folder)
     yield from workspace_findings(task, around.suites_folder)
@@ -55,9 +55,17 @@ def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
         yield from scoring_findings(task, around.policy)
     yield from _tracked_metrics(task)
     for index, grader in enumerate(task.graders):
-        for path, message in _grader(grader, around.suites_folder):
+        for path, message in grader_findings(grader, around.suites_folder):
             yield ("graders", index, *path), message
     yield from _reference(task, around.suites_folder)
+
+
+def own_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    """What of that is about the parts of a task that no other dialect has: sandbox, tools, metrics, reference."""
+    yield from _sandbox(task, root)
+    yield from agent_findings(task, root)
+    yield from _tracked_metrics(task)
+    yield from _reference(task, root)
 
 
 def _suite(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
@@ -75,11 +83,11 @@ def _suite(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
         )
 
 
-def _environment(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
     name = task.environment.sandbox
     if name is None:
         return
-    known = sandbox_names(around.suites_folder)
+    known = sandbox_names(root)
     if name not in known:
         yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
 
@@ -141,7 +149,8 @@ def _pattern(path: DocumentPath, pattern: str | None) -> Iterator[Finding]:
         yield path, f"not a regular expression: {error}"
 
 
-def _grader(grader: Grader, root: Path) -> Iterator[Finding]:
+def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
+    """Everything wrong with a grader whose shape is right, with paths inside of the grader."""
     check: Callable[[object, Path], Iterator[Finding]] | None = _GRADER_RULES.get(type(grader))
     if check is not None:
         yield from check(grader, root)
@@ -231,5 +240,5 @@ _GRADER_RULES: dict[type, Callable[..., Iterator[Finding]]] = {
     PolicyCheck: _policy_check,
     OutputCheck: _output_check,
     LlmRubric: _llm_rubric,
-    **assertion_rules(_grader),
+    **assertion_rules(grader_findings),
 }

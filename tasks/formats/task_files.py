@@ -42,9 +42,7 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
 
     `environment` are the variables of the process.
     """
-    found = [
-        tasks_of_file(file, root, policy, environment) for root, file in dict.fromkeys(_files(paths, environment))
-    ]
+    found = [tasks_of_file(file, root, policy, environment) for root, file in dict.fromkeys(_files(paths, environment))]
     return Found(
         tuple(task for one in found for task in one.tasks),
         tuple(dict.fromkeys(problem for one in found for problem in one.problems)),

@@ -8,8 +8,13 @@ from passgate.tasks.agents.http import endpoint
 from passgate.tasks.agents.scoped import PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.budgets import requests
+from passgate.tasks.formats import text_files
 from passgate.tasks.formats.agents_file import LONGEST_NAME
+from passgate.tasks.formats.evals import assertion_templates, compose, documents, variables
+from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
+from passgate.tasks.graders.programs import code_grader, script_assertion
+from passgate.tasks.model.workspace import Hook
 from passgate.tasks.providers import wire
 from passgate.tasks.run import DEFAULT_SECONDS
 from passgate.tasks.sandboxes import workbench
@@ -26,6 +31,17 @@ KIB, MIB = 1024, 1024 * 1024
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"the last {PRINTED_BYTES // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
+        ("docs/eval-graders.md", "regex", f"more than {regexes.CPU_SECONDS} seconds of CPU time"),
+        ("docs/eval-graders.md", "regex", f"more than {regexes.LONGEST_TEXT:,} characters"),
+        ("docs/eval-graders.md", "javascript", f"at most {script_assertion.SECONDS} seconds"),
+        ("docs/eval-graders.md", "code_grader", f"more than {code_grader.LONGEST_OUTPUT:,} bytes"),
+        ("docs/evals.md", "Tests from elsewhere", f"include files {compose.MAX_DEPTH} deep"),
+        ("docs/evals.md", "Tests from elsewhere", f"others, {assertion_templates.MAX_DEPTH} deep"),
+        ("docs/evals.md", "Workspaces", f"at most {Hook.model_fields['timeout_seconds'].default} seconds"),
+        ("docs/security.md", "What is done about it", f"has at most {documents.MAX_LINES_BYTES // MIB} MiB"),
+        ("docs/security.md", "What is done about it", f"{text_files.MAX_TEXT_BYTES // MIB} MiB; includes"),
+        ("docs/security.md", "What is done about it", f"{compose.MAX_OPENED:,} files"),
+        ("docs/security.md", "What is done about it", f"at most {variables.MAX_RENDERED:,} characters"),
         ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
         ("docs/security.md", "What is done about it", f"at most {endpoint.MAX_REPLY_BYTES // MIB} MiB of a service"),

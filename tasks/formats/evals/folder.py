@@ -46,7 +46,8 @@ class FolderFiles:
 
 
 def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles:
-    """What the files below a folder are. A file that an eval file takes in is not read a second time.
+    """What the files below a folder are. A file that an eval file takes in is not read a second time, but for suites
+    of which it selects some tests.
 
     In a folder with a suite's name every other YAML file is a task. `environment` are the variables of the process.
     """
@@ -104,7 +105,8 @@ def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, envir
         return {name for name in sidecar_names(file) if name in kinds and not has_list_of_tests(name)}
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
-    for path, text in scalars_of(file):
+    scalars = list(scalars_of(file))
+    for path, text in scalars:
         node = _reference(path, text, file, documents)
         if node is None:
             continue
@@ -112,7 +114,14 @@ def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, envir
             found |= _without_tests(named, file, kinds)
             if path in _TEST_PATHS:
                 found |= _with_tests(named)
-    return found & {*kinds}
+    # What a selection leaves of a suite would not be run otherwise.
+    whole = {named for named in found if kinds.get(named) != "eval"} if any(map(_selects, scalars)) else found
+    return whole & {*kinds}
+
+
+def _selects(scalar: tuple[KeyPath, str]) -> bool:
+    path, _ = scalar
+    return len(path) > 2 and path[0] in _LISTS and path[2] == "select"
 
 
 def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> Node | None:

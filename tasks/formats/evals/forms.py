@@ -7,7 +7,7 @@ from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Keys, Parts
 from passgate.tasks.formats.evals.reading import Reading
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.grader_options import GraderOptions
 
 TEXT, NUMBER, WHOLE = (Kind.TEXT,), (Kind.NUMBER,), (Kind.WHOLE,)
 TRUTH, LIST, MAPPING = (Kind.TRUTH,), (Kind.LIST,), (Kind.MAPPING,)
@@ -17,7 +17,7 @@ TRUTH, LIST, MAPPING = (Kind.TRUTH,), (Kind.LIST,), (Kind.MAPPING,)
 class Draft:
     """A grader that is not made yet: its model, the model's `type` and its options by their names in the model."""
 
-    model: type[AssertionOptions]
+    model: type[GraderOptions]
     type_name: str
     options: dict[str, Node]
 
@@ -31,7 +31,7 @@ class Form:
 
     names: tuple[str, ...]
     """In snake_case; kebab-case need not be said."""
-    model: type[AssertionOptions]
+    model: type[GraderOptions]
     keys: Keys
     draft: Drafting
     agentevals: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Form:
     """Whether it takes any other keys."""
 
 
-def plain(model: type[AssertionOptions], type_name: str) -> Drafting:
+def plain(model: type[GraderOptions], type_name: str) -> Drafting:
     """How a grader is drafted whose keys are the options of its model."""
 
     def draft(parts: Parts, reading: Reading) -> Draft:

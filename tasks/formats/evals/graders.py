@@ -12,6 +12,7 @@ from passgate.tasks.formats.evals.forms import NUMBER, TEXT, TRUTH, Draft, Form
 from passgate.tasks.formats.evals.json_kinds import Kind, is_kind, wrong_kind
 from passgate.tasks.formats.evals.judge_forms import JUDGE_FORMS
 from passgate.tasks.formats.evals.metric_forms import METRIC_FORMS
+from passgate.tasks.formats.evals.native_forms import NATIVE_FORMS
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.parts import Key, Keys, Parts, snake_case, take_apart
 from passgate.tasks.formats.evals.paths import Ground
@@ -22,7 +23,10 @@ from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.assertions import LlmGrader, Rubrics, Unavailable
 from passgate.tasks.model.graders import Grader
 
-FORMS: tuple[Form, ...] = (*ANSWER_FORMS, *JUDGE_FORMS, *COMPOSITE_FORMS, *TRAJECTORY_FORMS, *METRIC_FORMS)
+FORMS: tuple[Form, ...] = (
+    *(*ANSWER_FORMS, *JUDGE_FORMS, *COMPOSITE_FORMS, *TRAJECTORY_FORMS, *METRIC_FORMS),
+    *NATIVE_FORMS,
+)
 BASE_KEYS: Keys = {
     "type": Key(TEXT, needed=True, says="What grades."),
     "name": Key(TEXT),

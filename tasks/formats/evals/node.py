@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath
@@ -20,8 +20,7 @@ class Places(Protocol):
         """A problem at a path of the file."""
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A value and where it stands. The value may differ from what the file says: variables are filled in."""
 
     value: Any

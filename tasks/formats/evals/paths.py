@@ -6,6 +6,9 @@ from pathlib import Path
 
 from passgate.tasks.formats.evals.node import Complaints, Node
 
+PROJECT_MARK = ".agentv"
+"""The folder of AgentV's settings, which lies at the top of a project."""
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -24,14 +27,16 @@ def ground_of(file: Path, suites_folder: Path) -> Ground:
     """The ground of an eval file.
 
     Its repository is the nearest folder above it with a `.git`. Without one it is the outermost of the suites folder,
-    the working folder where the file lies in it, and the folder above the file's own.
+    the working folder where the file lies in it, folders above it with an `.agentv` (in the user's home these are
+    AgentV's own settings), and the folder above the file's own.
     """
     folder = file.absolute().parent
     suites = suites_folder.absolute()
     for parent in (folder, *folder.parents):
         if (parent / ".git").exists():
             return Ground(suites, parent)
-    candidates = [suites, Path.cwd(), folder.parent if folder.parent != Path(folder.anchor) else folder]
+    marked = [parent for parent in folder.parents if (parent / PROJECT_MARK).is_dir() and parent != Path.home()]
+    candidates = [suites, Path.cwd(), *marked, folder.parent if folder.parent != Path(folder.anchor) else folder]
     holding = [candidate for candidate in candidates if folder.is_relative_to(candidate)]
     return Ground(suites, min(holding or [folder], key=lambda candidate: len(candidate.parts)))
 

@@ -86,6 +86,11 @@ def said_task(task: TaskFile, saying: Saying) -> dict[str, Any]:
     return plain
 
 
+def said_model(model: BaseModel, saying: Saying) -> dict[str, Any]:
+    """The same of a part of a task."""
+    return _said(model, saying, "")
+
+
 def _messages(value: Any) -> tuple[TaskMessage, ...] | None:
     if value is None:
         return None
@@ -112,6 +117,8 @@ def _said(model: BaseModel, saying: Saying, path: str) -> dict[str, Any]:
             if fields[name].is_required() or fields[name].default is not None:
                 raise
             saying.losses.append(Loss(inner, str(error)))
+        if plain.get(name) == {} and fields[name].default is not None and isinstance(value, BaseModel):
+            del plain[name]  # all that was in it is lost
     return plain
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from jinja2 import ChainableUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
+from passgate.tasks.formats.evals.template_limits import refuse_unbounded
+
 MAX_RENDERED = 1024 * 1024
 """Characters of one rendered text."""
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
@@ -63,13 +65,15 @@ def _as_text(value: Any) -> Any:
 def render_template(text: str, variables: Mapping[str, Any]) -> str:
     """A template rendered as Nunjucks does it; what has no variable is empty, lists and mappings become JSON.
 
-    Raises `ValueError` with what is wrong with the template.
+    Raises `ValueError` with what is wrong with the template, see `refuse_unbounded` too.
     """
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return text
-    rendered, length = [], 0
+    rendered, length, environment = [], 0, _environment()
     try:
-        for piece in _environment().from_string(text).generate(variables):
+        template = environment.parse(text)
+        refuse_unbounded(template)
+        for piece in environment.from_string(template).generate(variables):
             length += len(piece)
             if length > MAX_RENDERED:
                 raise ValueError(f"it becomes longer than {MAX_RENDERED} characters")

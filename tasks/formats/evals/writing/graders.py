@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from passgate.tasks.formats.evals.native_forms import NAMESPACE
 from passgate.tasks.formats.evals.parts import snake_case
 
 Said = Mapping[str, Any]
 """A grader as task files have it, its paths as eval files write them."""
 
 _BASE = ("name", "weight", "required", "min_score", "negate")
-_NAMES = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
+_NAMES = {"code_grader": "code_judge", "llm_grader": "llm_judge", "llm_rubric": f"{NAMESPACE}llm_rubric"}
 _SHELL = ["sh", "-c"]
 
 

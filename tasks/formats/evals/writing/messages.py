@@ -17,7 +17,9 @@ def written_messages(messages: Sequence[Said]) -> list[dict[str, Any]]:
 
 
 def _message(message: Said) -> dict[str, Any]:
-    calls = [{_CALL_NAMES.get(key, key): value for key, value in call.items()} for call in message.get("tool_calls", ())]
+    calls = [
+        {_CALL_NAMES.get(key, key): value for key, value in call.items()} for call in message.get("tool_calls", ())
+    ]
     words = {"role": message["role"], "content": message.get("content", ""), **message}
     if calls:
         words["tool_calls"] = calls

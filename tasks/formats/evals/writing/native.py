@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from passgate.tasks.formats.evals.native_keys import KEY
 from passgate.tasks.formats.evals.test_keys import TEST_KEYS
 from passgate.tasks.formats.evals.tests import TRACKED
 
 Said = Mapping[str, Any]
-
-KEY = "passgate"
-
 
 def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     """The mapping `passgate` of a test; nothing where the test says all without it."""

@@ -23,7 +23,7 @@ def written_test(task: Said) -> dict[str, Any]:
     """A test with what AgentEvals has words for first, then what AgentV has, then what only passgate has."""
     conversation = conversation_of(task)
     graders = conversation.graders if conversation is not None else task["graders"]
-    test = {
+    return {
         "id": task["task_id"],
         "suite": task["suite"],
         **{key: task[key] for key in ("description", "tags", "criteria", "note", "conversation_id") if task.get(key)},
@@ -36,7 +36,6 @@ def written_test(task: Said) -> dict[str, Any]:
         **{key: task[key] for key in ("metadata",) if key in task},
         **only_passgates(task, is_conversation=conversation is not None),
     }
-    return test
 
 
 def _input(inputs: Said) -> dict[str, Any]:

@@ -105,3 +105,17 @@ def test_a_task_or_eval_file_is_never_swallowed_by_a_folder_that_is_named(tmp_pa
 def test_paths_are_as_the_folder_is_given(tmp_path: Path) -> None:
     write(tmp_path, {"evals/EVAL.yaml": "tests: [{id: a}]\n"})
     assert files_of_folder(tmp_path / "evals", {}).evals == (tmp_path / "evals/EVAL.yaml",)
+
+
+def test_a_suite_of_which_tests_are_selected_is_read_for_the_others_too(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "wrap.eval.yaml": "tests: [{include: ./a.eval.yaml, type: suite, select: {test_ids: [x]}}, ./raw.yaml]\n",
+            "a.eval.yaml": "tests: [{id: x, input: x}, {id: y, input: y}]\n",
+            "raw.yaml": "[{id: a, input: x}]\n",
+        },
+    )
+    files = grouped(tmp_path)
+    assert files["evals"] == ["a.eval.yaml", "wrap.eval.yaml"]
+    assert files["parts"] == ["raw.yaml"]

@@ -1,0 +1,91 @@
+"""`passgate convert`: files of one dialect written as another."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passgate.flows.cli.options import GatesOption
+
+if TYPE_CHECKING:
+    from passgate.tasks.convert import Converted
+
+DIALECTS = ("four-suite", "eval", "jsonl")
+
+
+def convert(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Task files, eval files, folders of them.", show_default=False),
+    ],
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="DIALECT",
+            help="four-suite: a YAML file for each task; eval: one EVAL.yaml; jsonl: a test a line, and a sidecar.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="PATH", help="The suites folder for four-suite, else the file.", show_default=False
+        ),
+    ],
+    gates: GatesOption = "gates.yaml",
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Leave out what the dialect cannot say, and tell it on standard error.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+) -> int:
+    """Write the tasks of files in another dialect; what is written is read again, and must say the same."""
+    import os
+
+    from passgate.flows.cli.remarks import remark
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.convert import (
+        Dialect,
+        Target,
+        accept_existing,
+        accept_losses,
+        refuse_existing,
+        refuse_losses,
+    )
+    from passgate.tasks.convert import convert as write
+    from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.load import load_paths, policy_or_default
+
+    if to not in DIALECTS:
+        raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"no file or folder {path}")
+    policy = policy_or_default(Path(gates))
+    loaded = load_paths(paths, policy)
+    remark(loaded)
+    if loaded.problems:
+        raise InputError(loaded.problems)
+    converted = write(
+        paths,
+        Target(Dialect(to), out, policy, os.environ),
+        losses=accept_losses if lossy else refuse_losses,
+        existing=accept_existing if force else refuse_existing,
+    )
+    _tell(converted)
+    say(f"{_counted(converted.tasks, 'task')} written to {_counted(len(converted.files), 'file')}: {out}")
+    return 0
+
+
+def _tell(converted: "Converted") -> None:
+    from passgate.flows.cli.terminal import LONGEST_MESSAGE
+    from passgate.tasks.reports.escape import printable
+
+    lines = [*converted.renamed, *(f"left out: {loss}" for loss in converted.left_out)]
+    for line in lines:
+        sys.stderr.write(printable(line, LONGEST_MESSAGE) + "\n")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,61 @@
+"""What docs/evals.md says of eval files, and the catalogue of schemas."""
+
+import json
+import re
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from passgate.tasks.formats.evals import repeats
+from passgate.tasks.formats.evals.runtime import BLOCKS
+from passgate.tasks.formats.evals.suite_wide import _NOT_HAD
+from passgate.tasks.formats.evals.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
+from passgate.tasks.model.task import TaskFile
+from tests.conftest import REPOSITORY
+from tests.docs.keys import paths
+from tests.docs.pages import PAGES, code_in, rows, section, table
+
+PAGE = "docs/evals.md"
+CATALOGUE = REPOSITORY / "docs" / "schema-catalog.json"
+
+
+def test_the_names_of_the_tests_and_of_what_stands_beside_prompts() -> None:
+    said = code_in(next(row[0] for row in rows(section(PAGE, "What is read")) if "`evalcases`" in row[0]))
+    assert said >= {*TESTS_KEYS}
+    assert said <= {*TOP_LEVEL_KEYS}
+
+
+def test_where_the_keys_of_a_task_come_from() -> None:
+    table_of_keys = table(section(PAGE, "From a test to a task"), "of a task")
+    assert {key for row in rows(table_of_keys)[2:] for key in code_in(row[0])} <= {*paths(TaskFile)}
+
+
+def test_strategies_and_their_metrics() -> None:
+    said = rows(table(section(PAGE, "From a test to a task"), "strategy"))[2:]
+    metrics = {name: row[1].strip("`") for row in said for name in code_in(row[0])}
+    assert metrics == {name: str(metric) for name, metric in repeats.STRATEGIES.items()}
+
+
+def test_where_a_file_says_how_it_is_run_and_what_it_asks_for_in_vain() -> None:
+    assert {*BLOCKS} <= code_in(section(PAGE, "From a test to a task"))
+    assert {*_NOT_HAD} <= code_in(section(PAGE, "What cannot be run"))
+
+
+def test_the_catalogue_has_every_schema_of_files_that_people_write() -> None:
+    schemas = json.loads(CATALOGUE.read_text(encoding="utf-8"))["schemas"]
+    files = {(CATALOGUE.parent / entry["url"]).resolve().name for entry in schemas}
+    written = {f"{name}.schema.json" for name in ("transcript", "trial", "verdict")}
+    assert files == {file.name for file in (REPOSITORY / "schema").glob("*.json")} - written
+    assert all({"name", "description", "fileMatch", "url"} == set(entry) for entry in schemas)
+
+
+def test_the_catalogue_finds_the_shipped_files() -> None:
+    schemas = json.loads(CATALOGUE.read_text(encoding="utf-8"))["schemas"]
+    patterns = {pattern.removeprefix("**/"): entry["url"] for entry in schemas for pattern in entry["fileMatch"]}
+    for name, schema in (("gates.yaml", "gates"), ("suites/golden/a.yaml", "task"), ("EVAL.yaml", "eval")):
+        found = {url for pattern, url in patterns.items() if fnmatchcase(name, pattern)}
+        assert {PurePosixPath(url).name for url in found} == {f"{schema}.schema.json"}
+
+
+def test_the_settings_of_editors_name_schemas() -> None:
+    for name in re.findall(r"schema/(\w+\.schema\.json)", PAGES[PAGE]):
+        assert (REPOSITORY / "schema" / name).is_file(), name
