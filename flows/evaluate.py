@@ -14,6 +14,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Crashed, Failed
 
+from passgate.flows.cli.terminal import warn
 from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots, TrialKey
@@ -64,6 +65,8 @@ async def run_trials(plan: Plan) -> list[FinishedTrial]:
             for batch in batches(tasks):
                 step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
                 group.create_task(step(batch, bench, journal, slots, done))
+        for trouble in bench.workbench.troubles:
+            warn(f"{trouble}. The verdict does not depend on it")
     return read_journal(journal_file)[0]
 
 

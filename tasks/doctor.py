@@ -19,7 +19,7 @@ from passgate.tasks.find import NamedAgents, find_agent, named_agents
 from passgate.tasks.formats.agents_file import AGENTS_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.load import load_policy, load_prices
+from passgate.tasks.load import load_prices, policy_of_run
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checkup import State, Symptom
 from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
@@ -139,7 +139,10 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Case]:
         symptoms.append(Symptom(subject="files", what=what, state=State.OK, found=shown(content)))
         return content
 
-    policy = read("gates", lambda: load_policy(gates), lambda policy: f"{gates}: {', '.join(sorted(policy.gates))}")
+    where = str(gates) if gates.is_file() else f"no {gates}, so what passgate ships"
+    policy = read(
+        "gates", lambda: policy_of_run(gates)[0], lambda policy: f"{where}: {', '.join(sorted(policy.gates))}"
+    )
     prices = read("prices", lambda: load_prices(gates), lambda prices: f"of {len(prices.models)} patterns of models")
     named = read("agents", lambda: named_agents(gates, suites), _names)
     return symptoms, _Case(gates, suites, policy, prices or PriceTable(), named or NamedAgents({}, ()))

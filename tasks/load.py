@@ -44,6 +44,14 @@ def policy_or_default(file: Path) -> Policy:
         return load_policy(shipped)
 
 
+def policy_of_run(gates: Path) -> tuple[Policy, bool]:
+    """The policy that a run goes by, and whether it is the one that passgate ships: where no gates file is named and
+    there is none of the usual name. Raises as `load_policy`.
+    """
+    is_shipped = gates == Path(RunRequest().gates) and not gates.exists()
+    return (policy_or_default(gates) if is_shipped else load_policy(gates)), is_shipped
+
+
 def load_prices(gates: Path) -> PriceTable:
     """What models cost: prices.yaml beside the gates file, before the prices that passgate ships.
 
@@ -195,9 +203,7 @@ def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
 
 def make_plan(gate: GateName, request: RunRequest, agent: AgentSpec, *, revision: Revision, version: str) -> Plan:
     """Everything that a run of a gate needs, from files. Raises `InputError` or `UsageError`; runs nothing."""
-    gates = Path(request.gates)
-    is_shipped = request.gates == RunRequest().gates and not gates.exists()
-    policy = policy_or_default(gates) if is_shipped else load_policy(gates)
+    policy, is_shipped = policy_of_run(Path(request.gates))
     if gate not in policy.gates:
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
     loaded = _load_folder(Path(request.suites), policy)

@@ -152,6 +152,8 @@ def _notes(
 ) -> Iterator[str]:
     if plan.request.k is not None:
         yield f"--k {plan.request.k} stands in place of the tasks' own k"
+    if plan.shipped_policy:
+        yield f"there is no {plan.request.gates}: the policy is the one that passgate ships"
     assumed = sum(task.suite_assumed for task in plan.tasks)
     if assumed:
         yield (

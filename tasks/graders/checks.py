@@ -62,9 +62,17 @@ def _negated(options: AssertionOptions, bare: Grade) -> Grade:
     least = PASS_FROM if options.min_score is None else options.min_score
     checks = bare.checks
     if all(check.passed for check in checks) is bare.passed:  # some graders' checks tell of the negation themselves
-        checks = tuple(Check(passed=not check.passed, message=f"negated: {check.message}") for check in checks)
+        checks = tuple(Check(passed=not check.passed, message=_opposite(check.message)) for check in checks)
     update = {"score": score, "passed": score >= least - ROUNDING, "checks": checks, "fatal": ""}
     return bare.model_copy(update=update)
+
+
+def _opposite(message: str) -> str:
+    """What a check says when the contrary is wanted."""
+    for wanted, unwanted in (("expected it to", "expected it not to"), ("expected one", "expected none")):
+        if wanted in message:
+            return message.replace(wanted, unwanted)
+    return f"negated: {message}"
 
 
 def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:

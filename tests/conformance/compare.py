@@ -1,6 +1,6 @@
 """AgentV's grades beside passgate's: which belong together, and whether their scores are the same."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -47,7 +47,7 @@ class Compared(NamedTuple):
     """The types of the test's graders that AgentV has no grade of."""
 
 
-def types_of(recorded: str) -> frozenset[str] | set[str]:
+def types_of(recorded: str) -> Collection[str]:
     """passgate's types that a type of AgentV can have become."""
     name = recorded.removeprefix("not-").replace("-", "_")
     return _TYPES.get(name, {name})

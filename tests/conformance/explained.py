@@ -35,7 +35,6 @@ def _broke_down(compared: Compared) -> bool:
 
 
 EXPLANATIONS: tuple[Explanation, ...] = (
-    Explanation("dropped grader", _dropped),
     Explanation("dropped member", _is("*/composite.eval.yaml", "member-unnamed", "member-snake")),
     Explanation("conversation breaks down", _broke_down),
     Explanation("skipped after a crash", _is("*/deps.eval.yaml", "d", "f")),
@@ -45,6 +44,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     Explanation("items without an id", _is("*/readme-quickstart/*", "fizzbuzz")),
     Explanation("working folder of code graders", _is("*/codegrader.eval.yaml", "dump")),
     Explanation("assertions of code graders", _is("probes-head/evals/codegrader.eval.yaml", "asserts")),
+    Explanation("dropped grader", _dropped),
 )
 
 

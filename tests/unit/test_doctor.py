@@ -85,7 +85,14 @@ async def test_files_that_are_wrong_are_listed_with_every_place(project: Path) -
     assert sum(symptom.what == "gates" for symptom in files) == 3
 
 
-async def test_without_a_gates_file_nothing_can_be_run() -> None:
+async def test_without_a_gates_file_it_is_the_policy_that_passgate_ships(project: Path) -> None:
+    (project / "gates.yaml").unlink()
+    gates = (await of("files"))["gates"]
+    assert gates.state is State.OK
+    assert gates.found == "no gates.yaml, so what passgate ships: ci_merge, nightly, release_candidate"
+
+
+async def test_without_the_gates_file_that_is_named_nothing_can_be_run() -> None:
     gates = (await of("files", gates="gone.yaml"))["gates"]
     assert gates.state is State.FAILED
     assert "make one with `passgate init`" in gates.found

@@ -5,6 +5,7 @@ from typing import Final
 from passgate.tasks.formats.evals.grader_schema import Schema, grader_definitions, reference
 from passgate.tasks.formats.evals.schema_words import (
     COMMON_TEST,
+    COMPATIBILITY,
     MESSAGE_LIST,
     MESSAGES,
     NAME_PATTERN,
@@ -48,6 +49,7 @@ def _root() -> Schema:
         "description": text("What the suite is about.", maxLength=2048),
         "metadata": _metadata(),
         "suite": text("The suite of passgate that the tests belong to, where their folder does not say it."),
+        "compat": COMPATIBILITY,
         "execution": reference("Execution"),
         "assert": listed("Graders of every test.", "Assertion"),
         "rubrics": listed("Items of a rubric for every test.", "RubricItem", minItems=1),

@@ -6,6 +6,7 @@ from passgate.tasks.formats.evals.forms import Form
 from passgate.tasks.formats.evals.grader_schema import Schema, grader_definitions, reference
 from passgate.tasks.formats.evals.schema_words import (
     COMMON_TEST,
+    COMPATIBILITY,
     MESSAGE_LIST,
     MESSAGES,
     NAME_PATTERN,
@@ -51,8 +52,11 @@ _RUN: Final[dict[str, Schema]] = {
 
 def agentv_schema() -> Schema:
     """Suites of tests, raw cases, and wrappers that include them with a runtime policy of their own."""
+    graders = grader_definitions(_names, _AGGREGATORS)
+    types = graders["Grader"]["properties"]["type"]
+    types["anyOf"] = [{"enum": types.pop("enum")}, {"type": "string", "pattern": "^not[-_]"}]
     definitions = {
-        **grader_definitions(_names, _AGGREGATORS),
+        **graders,
         **MESSAGES,
         **_workspace_definitions(),
         "Message": message_definition(call="ToolCall", content=("object", "number", "boolean")),
@@ -96,6 +100,7 @@ def _root() -> Schema:
         "run": reference("Run"),
         "policy": reference("Policy"),
         "workspace": text_or("The folder that the agent works in, or the file that says it.", reference("Workspace")),
+        "compat": COMPATIBILITY,
         "preprocessors": described("Programs that turn files into text for graders; passgate has none."),
         **{name: _tests(name) for name in _TESTS},
     }
@@ -196,7 +201,7 @@ def _repeat() -> Schema:
         "strategy": described("How the trials decide the test.", enum=strategies),
         "cost_limit_usd": number("US dollars that they may cost together."),
         "costLimitUsd": number("The same as `cost_limit_usd`."),
-        "early_exit": truth("Whether trials stop when the test is decided; passgate always does."),
+        "early_exit": truth("Whether trials stop when the test is decided; passgate runs all of them."),
     }
     several = record(properties)
     return {"description": "How often a test is tried.", "anyOf": [{"type": "integer", "minimum": 1}, several]}
@@ -223,7 +228,7 @@ def _policy() -> Schema:
         "workers": whole("Tests at once.", minimum=1, maximum=50),
         "trials": reference("Repeat"),
         "runs": whole("Trials.", minimum=1),
-        "early_exit": truth("Whether trials stop when the test is decided; passgate always does."),
+        "early_exit": truth("Whether trials stop when the test is decided; passgate runs all of them."),
         "skip_defaults": truth("Of a test: without the input and graders of the file."),
         "cache": truth("Whether answers are kept; passgate keeps none."),
         "cache_path": text("Where."),

@@ -74,6 +74,7 @@ def text_or(says: str, *others: Schema) -> Schema:
 
 
 MESSAGE_LIST: Final[Schema] = {"type": "array", "items": {"$ref": "#/$defs/Message"}}
+COMPATIBILITY: Final[Schema] = described("Scores as AgentV computes them, where it differs.", enum=["agentv"])
 COMMON_TEST: Final[dict[str, Schema]] = {
     "id": text("Unique among the tests of the file.", minLength=1),
     "description": text("What the test is about, for readers."),

@@ -29,12 +29,13 @@ def rule(
     agent: AgentSpec | None = None,
     request: RunRequest | None = None,
     unselected: int = 0,
+    shipped_policy: bool = False,
     **policy: Any,
 ) -> Ruling:
     """The ruling on some trials by a gate that blocks on everything and wants the suites that there are."""
     suites = list(dict.fromkeys(task.suite for task, _ in groups)) or [Suite.GOLDEN]
     gate = GatePolicy.model_validate({"suites": suites, "blocks_on": ALL_RULES} | policy)
-    changes = {"agent": agent} if agent else {}
+    changes = ({"agent": agent} if agent else {}) | {"shipped_policy": shipped_policy}
     plan = a_plan(*(task for task, _ in groups), request=request or RunRequest(), unselected=unselected, **changes)
     return rule_on(plan, gate, measured(*groups), baseline or Baseline(branch="main"))
 
@@ -270,6 +271,12 @@ def test_a_task_that_its_scores_decide_says_which(metric: Metric, says: str) -> 
     ruling = rule((task, [a_trial(task, number, TrialStatus.FAILED, score=0.5) for number in range(2)]))
     assert ruling.decision is Decision.FAIL
     assert only(ruling).message.startswith(says)
+
+
+def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
+    assert not any("ships" in note for note in rule(of("ppp")).notes)
+    note = "there is no gates.yaml: the policy is the one that passgate ships"
+    assert note in rule(of("ppp"), shipped_policy=True).notes
 
 
 class TestNightly:

@@ -1,0 +1,41 @@
+"""The corpus loads but for real mistakes, and passgate's compatibility mode gives AgentV's scores."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.load import load_paths, policy_or_default
+from tests.conformance.__main__ import compared_in
+from tests.conformance.compare import Finding
+from tests.conformance.corpus import CORPUS, REFUSED
+from tests.conformance.explained import EXPLANATIONS, explanation_of
+
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}")
+
+
+def test_every_eval_file_loads_or_is_refused_for_a_mistake_of_its_own() -> None:
+    policy = policy_or_default(Path("gates.yaml"))
+    refused: dict[str, set[str]] = {}
+    for file in files_of_folder(CORPUS, {}).evals:
+        loaded = load_paths([file], policy)
+        assert loaded.tasks or loaded.problems, f"{file} has neither a task nor a problem"
+        for problem in loaded.problems:
+            refused.setdefault(str(Path(problem.file).relative_to(CORPUS)), set()).add(problem.message)
+    assert {file: _begins(file, messages) for file, messages in refused.items()} == REFUSED
+
+
+def _begins(file: str, messages: set[str]) -> set[str]:
+    """What each message begins with, of what this file is known to be refused for; else the message."""
+    known = REFUSED.get(file, set())
+    return {next((start for start in known if message.startswith(start)), message) for message in messages}
+
+
+def test_every_score_is_agentvs_or_its_difference_is_explained() -> None:
+    every = compared_in(CORPUS)
+    differing = [one for one in every if one.finding is Finding.DIFFERING]
+    unexplained = [f"{one.type}: {one.row.label}: {one.detail}" for one in differing if explanation_of(one) is None]
+    assert unexplained == []
+    assert sum(one.finding is Finding.AGREED for one in every) > 2500
+    used = {known.name for one in differing if (known := explanation_of(one)) is not None}
+    assert used == {known.name for known in EXPLANATIONS}, "an explanation that nothing needs"
