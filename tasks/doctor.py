@@ -139,13 +139,18 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Case]:
         symptoms.append(Symptom(subject="files", what=what, state=State.OK, found=shown(content)))
         return content
 
-    where = str(gates) if gates.is_file() else f"no {gates}, so what passgate ships"
-    policy = read(
-        "gates", lambda: policy_of_run(gates)[0], lambda policy: f"{where}: {', '.join(sorted(policy.gates))}"
-    )
+    policy = read("gates", lambda: policy_of_run(gates)[0], lambda policy: f"{gates}: {_gates(policy)}")
+    if policy is not None and not gates.is_file():
+        found = f"no {gates}: runs go by the policy that passgate ships: {_gates(policy)}"
+        remedy = "make one with `passgate init`"
+        symptoms[-1] = Symptom(subject="files", what="gates", state=State.WARNING, found=found, remedy=remedy)
     prices = read("prices", lambda: load_prices(gates), lambda prices: f"of {len(prices.models)} patterns of models")
     named = read("agents", lambda: named_agents(gates, suites), _names)
     return symptoms, _Case(gates, suites, policy, prices or PriceTable(), named or NamedAgents({}, ()))
+
+
+def _gates(policy: Policy) -> str:
+    return ", ".join(sorted(policy.gates))
 
 
 def _names(named: NamedAgents) -> str:

@@ -10,18 +10,28 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
 from passgate.tasks.convert import Converted, Dialect, Target, accept_existing, refuse_losses, write_tasks
-from passgate.tasks.errors import InputError
-from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.prompt_text import names_file
-from passgate.tasks.formats.evals.writing.yaml_text import yaml_text
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.formats.task_files import SourceTask, tasks_of_paths
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
 
 PATIENT = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+
+
+def short(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """A strategy with a short name: hypothesis refuses to spell out those that are made of many."""
+
+    @st.composite
+    def some(draw: st.DrawFn) -> Any:
+        return draw(strategy)
+
+    return some()
+
+
 TRICKY = (
     *("yes", "~", "null", "1e3", "0o17", "0x1F", "1_000", "12:30", "2026-01-31", "3", "1.0", "<<", "=", "- x", "a: b"),
     *(
@@ -41,214 +51,264 @@ TRICKY = (
     *("'", '"', "\\", "|", ">", "!tag", "&a", "*a", "[", "{", "? k", "a #b", "x:", "\ufeff", "golden", "./a.md"),
 )
 CHARACTERS = st.characters(exclude_categories=["Cs"])
-TEXTS = (st.sampled_from(TRICKY) | st.text(CHARACTERS, min_size=1, max_size=12)).filter(
-    lambda text: bool(text.strip()) and "${{" not in text
+TEXTS = short(
+    (st.sampled_from(TRICKY) | st.text(CHARACTERS, min_size=1, max_size=12)).filter(
+        lambda text: bool(text.strip()) and "${{" not in text
+    )
 )
-PROMPTS = TEXTS.filter(lambda text: not names_file(text) and not text.endswith((".py", ".js")))
+PROMPTS = short(TEXTS.filter(lambda text: not names_file(text) and not text.endswith((".py", ".js"))))
 NUMBERS = st.integers(0, 10) | st.floats(0, 10)
 SHARES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
-JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(10**20), 10**20)
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | TEXTS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
-    max_leaves=6,
+JSON_VALUES: st.SearchStrategy[Any] = short(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers(-(10**20), 10**20)
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | TEXTS,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=6,
+    )
 )
-MAPPINGS = st.dictionaries(TEXTS, JSON_VALUES, max_size=3)
+MAPPINGS = short(st.dictionaries(TEXTS, JSON_VALUES, max_size=3))
 BASE = {"name": TEXTS, "weight": NUMBERS, "required": st.booleans(), "min_score": SHARES, "negate": st.booleans()}
-CALLS = st.fixed_dictionaries(
-    {"tool": TEXTS},
-    optional={
-        "args": MAPPINGS | st.just("any"),
-        "args_match": st.sampled_from(["superset", "ignore"]) | st.lists(TEXTS, min_size=1, max_size=2),
-        "max_duration_ms": NUMBERS,
-    },
+CALLS = short(
+    st.fixed_dictionaries(
+        {"tool": TEXTS},
+        optional={
+            "args": MAPPINGS | st.just("any"),
+            "args_match": st.sampled_from(["superset", "ignore"]) | st.lists(TEXTS, min_size=1, max_size=2),
+            "max_duration_ms": NUMBERS,
+        },
+    )
 )
 RANGES = [{"low": 0, "high": 4, "outcome": "bad"}, {"low": 5, "high": 10, "outcome": "good"}]
-CRITERIA = st.lists(
-    st.fixed_dictionaries(
-        {"outcome": TEXTS},
-        optional={
-            "weight": NUMBERS,
-            "required": st.booleans(),
-            "min_score": SHARES,
-            "score_ranges": st.just(RANGES),
-            "operator": st.just("contradiction"),
-        },
-    ),
-    min_size=1,
-    max_size=3,
-).map(lambda items: [{"id": f"rubric-{number}", **item} for number, item in enumerate(items, start=1)])
+CRITERIA = short(
+    st.lists(
+        st.fixed_dictionaries(
+            {"outcome": TEXTS},
+            optional={
+                "weight": NUMBERS,
+                "required": st.booleans(),
+                "min_score": SHARES,
+                "score_ranges": st.just(RANGES),
+                "operator": st.just("contradiction"),
+            },
+        ),
+        min_size=1,
+        max_size=3,
+    ).map(lambda items: [{"id": f"rubric-{number}", **item} for number, item in enumerate(items, start=1)])
+)
+
+
+def message_of_its_role(message: dict[str, Any]) -> dict[str, Any]:
+    """Only what a tool says has the names of the tool and of the call."""
+    of_tools = {"name", "tool_call_id"} if message["role"] != "tool" else set()
+    return {key: value for key, value in message.items() if key not in of_tools}
 
 
 def grader(type_name: str, needed: dict[str, Any] | None = None, **optional: Any) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({"type": st.just(type_name), **(needed or {})}, optional={**BASE, **optional})
 
 
-ASSERTIONS = st.one_of(
-    *(grader(kind, {"value": TEXTS}) for kind in ("contains", "icontains", "starts_with", "ends_with")),
-    *(grader(kind, {"value": st.lists(TEXTS, min_size=1, max_size=2)}) for kind in ("contains_any", "icontains_all")),
-    grader("equals", {"value": JSON_VALUES}),
-    grader("regex", {"value": st.sampled_from(["a+", "(?:x)\\d", "^y$"])}, flags=st.sampled_from(["", "i", "gm"])),
-    grader("is_json", value=st.just({"type": "object"})),
-    grader(
-        "code_grader",
-        {"command": st.lists(PROMPTS, min_size=1, max_size=3)},
-        config=MAPPINGS,
-        timeout_seconds=NUMBERS.filter(bool),
-    ),
-    grader("python", {"value": PROMPTS}, threshold=SHARES),
-    grader("llm_grader", prompt=PROMPTS, criteria=TEXTS, target=TEXTS, config=MAPPINGS),
-    grader("rubrics", {"criteria": CRITERIA}, prompt=PROMPTS, target=TEXTS),
-    grader(
-        "tool_trajectory",
-        {"expected": st.lists(CALLS, min_size=1, max_size=2)},
-        mode=st.sampled_from(["any_order", "exact", "subset"]),
-    ),
-    grader("tool_trajectory", {"minimums": st.dictionaries(TEXTS, st.integers(0, 3), min_size=1, max_size=2)}),
-    grader(
-        "tool_used", {"tools": st.lists(TEXTS, min_size=1, max_size=2)}, min=st.integers(0, 2), max=st.integers(2, 4)
-    ),
-    grader("tool_sequence", {"steps": st.lists(TEXTS, min_size=1, max_size=2)}, mode=st.just("exact")),
-    grader("tool_arguments", {"tool": TEXTS, "args": MAPPINGS}, defaults=MAPPINGS, ignore=st.lists(TEXTS, max_size=2)),
-    grader("step_count", {"min": st.integers(0, 3)}, kind=st.sampled_from(["any", "tool"]), pattern=TEXTS),
-    grader(
-        "field_accuracy",
-        {
-            "fields": st.lists(
-                st.fixed_dictionaries(
-                    {"path": TEXTS},
-                    optional={"match": st.just("date"), "required": st.booleans(), "formats": st.just(["DD/MM/YYYY"])},
-                ),
-                min_size=1,
-                max_size=2,
-            )
-        },
-        aggregation=st.just("minimum"),
-    ),
-    grader("execution_metrics", {"max_tokens": st.integers(0, 9)}, max_cost_usd=NUMBERS, exploration_tolerance=SHARES),
-    grader("latency", {"threshold": NUMBERS}),
-    grader("cost", {"budget": NUMBERS}),
-    grader("token_usage", {"max_input": st.integers(0, 9)}),
-    grader("skill_trigger", {"skill": TEXTS}, should_trigger=st.booleans(), any_call=st.booleans()),
+ASSERTIONS = short(
+    st.one_of(
+        *(grader(kind, {"value": TEXTS}) for kind in ("contains", "icontains", "starts_with", "ends_with")),
+        *(
+            grader(kind, {"value": st.lists(TEXTS, min_size=1, max_size=2)})
+            for kind in ("contains_any", "icontains_all")
+        ),
+        grader("equals", {"value": JSON_VALUES}),
+        grader("regex", {"value": st.sampled_from(["a+", "(?:x)\\d", "^y$"])}, flags=st.sampled_from(["", "i", "gm"])),
+        grader("is_json", value=st.just({"type": "object"})),
+        grader(
+            "code_grader",
+            {"command": st.lists(PROMPTS, min_size=1, max_size=3)},
+            config=MAPPINGS,
+            timeout_seconds=NUMBERS.filter(bool),
+        ),
+        grader("python", {"value": PROMPTS}, threshold=SHARES),
+        grader("llm_grader", prompt=PROMPTS, criteria=TEXTS, target=TEXTS, config=MAPPINGS),
+        grader("rubrics", {"criteria": CRITERIA}, prompt=PROMPTS, target=TEXTS),
+        grader(
+            "tool_trajectory",
+            {"expected": st.lists(CALLS, min_size=1, max_size=2)},
+            mode=st.sampled_from(["any_order", "exact", "subset"]),
+        ),
+        grader("tool_trajectory", {"minimums": st.dictionaries(TEXTS, st.integers(0, 3), min_size=1, max_size=2)}),
+        grader(
+            "tool_used",
+            {"tools": st.lists(TEXTS, min_size=1, max_size=2)},
+            min=st.integers(0, 2),
+            max=st.integers(2, 4),
+        ),
+        grader("tool_sequence", {"steps": st.lists(TEXTS, min_size=1, max_size=2)}, mode=st.just("exact")),
+        grader(
+            "tool_arguments", {"tool": TEXTS, "args": MAPPINGS}, defaults=MAPPINGS, ignore=st.lists(TEXTS, max_size=2)
+        ),
+        grader("step_count", {"min": st.integers(0, 3)}, kind=st.sampled_from(["any", "tool"]), pattern=TEXTS),
+        grader(
+            "field_accuracy",
+            {
+                "fields": st.lists(
+                    st.fixed_dictionaries(
+                        {"path": TEXTS},
+                        optional={
+                            "match": st.just("date"),
+                            "required": st.booleans(),
+                            "formats": st.just(["DD/MM/YYYY"]),
+                        },
+                    ),
+                    min_size=1,
+                    max_size=2,
+                )
+            },
+            aggregation=st.just("minimum"),
+        ),
+        grader(
+            "execution_metrics", {"max_tokens": st.integers(0, 9)}, max_cost_usd=NUMBERS, exploration_tolerance=SHARES
+        ),
+        grader("latency", {"threshold": NUMBERS}),
+        grader("cost", {"budget": NUMBERS}),
+        grader("token_usage", {"max_input": st.integers(0, 9)}),
+        grader("skill_trigger", {"skill": TEXTS}, should_trigger=st.booleans(), any_call=st.booleans()),
+    )
 )
-OWN = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "type": st.just("state_check"),
-            "expect": st.lists(
-                st.sampled_from(
-                    [
-                        {"file": "a.txt", "contains": ["x"]},
-                        {"json_file": "a.json", "path": "b", "equals": None},
-                        {"sqlite": "a.db", "query": "SELECT 1", "value": 1},
-                        {"command": "true", "stdout_equals": ""},
-                    ]
+OWN = short(
+    st.one_of(
+        st.fixed_dictionaries(
+            {
+                "type": st.just("state_check"),
+                "expect": st.lists(
+                    st.sampled_from(
+                        [
+                            {"file": "a.txt", "contains": ["x"]},
+                            {"json_file": "a.json", "path": "b", "equals": None},
+                            {"sqlite": "a.db", "query": "SELECT 1", "value": 1},
+                            {"command": "true", "stdout_equals": ""},
+                        ]
+                    ),
+                    min_size=1,
+                    max_size=2,
                 ),
-                min_size=1,
-                max_size=2,
-            ),
-        }
-    ),
-    st.fixed_dictionaries({"type": st.just("tool_calls"), "forbidden": st.lists(TEXTS, min_size=1, max_size=2)}),
-    st.fixed_dictionaries({"type": st.just("output_check"), "contains": st.lists(TEXTS, min_size=1, max_size=2)}),
-    st.fixed_dictionaries({"type": st.just("policy_check"), "secrets": st.just(True)}),
-    st.fixed_dictionaries(
-        {"type": st.just("llm_rubric"), "rubric": PROMPTS.filter(lambda text: not text.endswith((".md", ".txt")))}
-    ),
+            }
+        ),
+        st.fixed_dictionaries({"type": st.just("tool_calls"), "forbidden": st.lists(TEXTS, min_size=1, max_size=2)}),
+        st.fixed_dictionaries({"type": st.just("output_check"), "contains": st.lists(TEXTS, min_size=1, max_size=2)}),
+        st.fixed_dictionaries({"type": st.just("policy_check"), "secrets": st.just(True)}),
+        st.fixed_dictionaries(
+            {"type": st.just("llm_rubric"), "rubric": PROMPTS.filter(lambda text: not text.endswith((".md", ".txt")))}
+        ),
+    )
 )
 
 
 def composite(members: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
     aggregators = st.sampled_from([{"type": "minimum"}, {"type": "all_or_nothing", "threshold": 0.5}])
     inner = st.lists(members, min_size=1, max_size=2)
-    return grader("composite", {"assertions": inner}, aggregator=aggregators, threshold=SHARES)
+    return short(grader("composite", {"assertions": inner}, aggregator=aggregators, threshold=SHARES))
 
 
-GRADERS = ASSERTIONS | OWN | composite(ASSERTIONS | composite(ASSERTIONS | OWN))
-BLOCKS = st.lists(
-    st.one_of(
-        st.fixed_dictionaries({"type": st.just("text"), "value": TEXTS}),
-        st.fixed_dictionaries({"type": st.just("json"), "value": JSON_VALUES}),
-        st.fixed_dictionaries({"type": st.just("file"), "value": st.just("notes/a.md")}),
-        st.fixed_dictionaries({"type": st.just("image"), "value": st.just("data:image/png;base64,AAAA")}),
-    ),
-    min_size=1,
-    max_size=3,
+GRADERS = short(ASSERTIONS | OWN | composite(ASSERTIONS | composite(ASSERTIONS | OWN)))
+BLOCKS = short(
+    st.lists(
+        st.one_of(
+            st.fixed_dictionaries({"type": st.just("text"), "value": TEXTS}),
+            st.fixed_dictionaries({"type": st.just("json"), "value": JSON_VALUES}),
+            st.fixed_dictionaries({"type": st.just("file"), "value": st.just("notes/a.md")}),
+            st.fixed_dictionaries({"type": st.just("image"), "value": st.just("data:image/png;base64,AAAA")}),
+        ),
+        min_size=1,
+        max_size=3,
+    )
 )
-MESSAGES = st.lists(
-    st.fixed_dictionaries(
-        {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": TEXTS | BLOCKS},
-        optional={
-            "name": TEXTS,
-            "tool_call_id": TEXTS,
-            "tool_calls": st.lists(
-                st.fixed_dictionaries(
-                    {"tool": TEXTS}, optional={"id": TEXTS, "arguments": MAPPINGS, "result": JSON_VALUES}
+MESSAGES = short(
+    st.lists(
+        st.fixed_dictionaries(
+            {"role": st.sampled_from(["system", "user", "assistant", "tool"]), "content": TEXTS | BLOCKS},
+            optional={
+                "name": TEXTS,
+                "tool_call_id": TEXTS,
+                "tool_calls": st.lists(
+                    st.fixed_dictionaries(
+                        {"tool": TEXTS}, optional={"id": TEXTS, "arguments": MAPPINGS, "result": JSON_VALUES}
+                    ),
+                    min_size=1,
+                    max_size=2,
                 ),
-                min_size=1,
-                max_size=2,
+            },
+        ),
+        min_size=2,
+        max_size=3,
+    )
+)
+MESSAGES = MESSAGES.map(lambda messages: [message_of_its_role(message) for message in messages])
+INPUTS = short(
+    st.one_of(TEXTS.map(lambda text: {"prompt": text}), MESSAGES.map(lambda messages: {"messages": messages}))
+)
+HOOKS = short(
+    st.fixed_dictionaries(
+        {"command": st.just(["sh", "-c", "make"]) | st.lists(TEXTS, min_size=1, max_size=2)},
+        optional={"cwd": st.just("notes"), "timeout_seconds": st.sampled_from([1, 2.5])},
+    )
+)
+WORKSPACES = short(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "template": st.just("notes"),
+            "repos": st.just([{"repo": "owner/name", "commit": "abc", "path": "x"}]),
+            "before_all": HOOKS,
+            "after_each": HOOKS,
+            "environment": st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2),
+            "required_commands": st.lists(TEXTS, min_size=1, max_size=2),
+        },
+    )
+)
+TASKS = short(
+    st.fixed_dictionaries(
+        {
+            "task_id": TEXTS,
+            "suite": st.sampled_from(["golden", "adversarial"]),
+            "description": TEXTS | st.just(""),
+            "inputs": INPUTS,
+            "graders": st.lists(GRADERS, min_size=1, max_size=3).filter(
+                lambda graders: any(one.get("weight", 1) for one in graders)
+            ),
+            "tracked_metrics": st.just(["tokens", "latency", "cost", "tool_use"]),
+            "scoring": st.sampled_from([{}, {"threshold": 0.5}, {"threshold": 1}]).map(
+                lambda said: {"rule": "weighted_average", **said}
             ),
         },
-    ),
-    min_size=2,
-    max_size=3,
+        optional={
+            "tags": st.lists(TEXTS, max_size=2, unique=True),
+            "trials": st.sampled_from(
+                [{"k": 2}, {"k": 3, "metric": "pass@k"}, {"k": 4, "metric": "confidence_interval"}]
+            ),
+            "environment": st.fixed_dictionaries(
+                {}, optional={"budgets": st.just({"max_seconds": 2.5}), "workspace": WORKSPACES}
+            ),
+            "criteria": TEXTS,
+            "expected_output": TEXTS | st.integers() | MAPPINGS,
+            "note": TEXTS,
+            "conversation_id": TEXTS,
+            "metadata": MAPPINGS,
+            "target": TEXTS,
+        },
+    )
 )
-INPUTS = st.one_of(TEXTS.map(lambda text: {"prompt": text}), MESSAGES.map(lambda messages: {"messages": messages}))
-HOOKS = st.fixed_dictionaries(
-    {"command": st.just(["sh", "-c", "make"]) | st.lists(TEXTS, min_size=1, max_size=2)},
-    optional={"cwd": st.just("notes"), "timeout_seconds": st.sampled_from([1, 2.5])},
-)
-WORKSPACES = st.fixed_dictionaries(
-    {},
-    optional={
-        "template": st.just("notes"),
-        "repos": st.just([{"repo": "owner/name", "commit": "abc", "path": "x"}]),
-        "before_all": HOOKS,
-        "after_each": HOOKS,
-        "environment": st.dictionaries(TEXTS, TEXTS, min_size=1, max_size=2),
-        "required_commands": st.lists(TEXTS, min_size=1, max_size=2),
-    },
-)
-TASKS = st.fixed_dictionaries(
-    {
-        "task_id": TEXTS,
-        "suite": st.sampled_from(["golden", "adversarial"]),
-        "description": TEXTS | st.just(""),
-        "inputs": INPUTS,
-        "graders": st.lists(GRADERS, min_size=1, max_size=3).filter(
-            lambda graders: any(one.get("weight", 1) for one in graders)
-        ),
-        "tracked_metrics": st.just(["tokens", "latency", "cost", "tool_use"]),
-        "scoring": st.sampled_from([{}, {"threshold": 0.5}, {"threshold": 1}]).map(
-            lambda said: {"rule": "weighted_average", **said}
-        ),
-    },
-    optional={
-        "tags": st.lists(TEXTS, max_size=2, unique=True),
-        "trials": st.sampled_from([{"k": 2}, {"k": 3, "metric": "pass@k"}, {"k": 4, "metric": "confidence_interval"}]),
-        "environment": st.fixed_dictionaries(
-            {}, optional={"budgets": st.just({"max_seconds": 2.5}), "workspace": WORKSPACES}
-        ),
-        "criteria": TEXTS,
-        "expected_output": TEXTS | st.integers() | MAPPINGS,
-        "note": TEXTS,
-        "conversation_id": TEXTS,
-        "metadata": MAPPINGS,
-        "target": TEXTS,
-    },
-)
-TASKS_WITH_ANSWERS = TASKS | st.tuples(TASKS, MESSAGES).map(
-    lambda pair: {
-        **{key: value for key, value in pair[0].items() if key != "expected_output"},
-        "expected_messages": pair[1],
-    }
+TASKS_WITH_ANSWERS = short(
+    TASKS
+    | st.tuples(TASKS, MESSAGES).map(
+        lambda pair: {
+            **{key: value for key, value in pair[0].items() if key != "expected_output"},
+            "expected_messages": pair[1],
+        }
+    )
 )
 
 
-SAID = st.deferred(lambda: st.lists(TASKS_WITH_ANSWERS, min_size=1, max_size=2))  # whose name is short
+SAID = st.lists(TASKS_WITH_ANSWERS, min_size=1, max_size=2)
 
 
 def the_repository(tmp_path: Path) -> Path:
@@ -285,6 +345,11 @@ def without_texts(task: TaskFile) -> TaskFile:
 
 
 def plain(task: TaskFile) -> Any:
+    """A task without defaults, also those of its messages, which its inputs hold as they are written."""
+    messages = [TaskMessage.model_validate(message) for message in task.inputs.get("messages", ())]
+    if messages:
+        written = [json.loads(message.model_dump_json(exclude_defaults=True)) for message in messages]
+        task = task.model_copy(update={"inputs": {"messages": written}})
     return json.loads(without_texts(task).model_dump_json(exclude_defaults=True))
 
 

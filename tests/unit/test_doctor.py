@@ -88,8 +88,9 @@ async def test_files_that_are_wrong_are_listed_with_every_place(project: Path) -
 async def test_without_a_gates_file_it_is_the_policy_that_passgate_ships(project: Path) -> None:
     (project / "gates.yaml").unlink()
     gates = (await of("files"))["gates"]
-    assert gates.state is State.OK
-    assert gates.found == "no gates.yaml, so what passgate ships: ci_merge, nightly, release_candidate"
+    assert gates.state is State.WARNING
+    assert gates.found.startswith("no gates.yaml: runs go by the policy that passgate ships: ci_merge")
+    assert gates.remedy == "make one with `passgate init`"
 
 
 async def test_without_the_gates_file_that_is_named_nothing_can_be_run() -> None:

@@ -1,0 +1,111 @@
+"""Tasks as tests of eval files."""
+
+from typing import Any
+
+from passgate.tasks.formats.evals.writing.tests import written_test
+
+TASK: dict[str, Any] = {
+    "task_id": "t",
+    "suite": "golden",
+    "description": "",
+    "inputs": {"prompt": "Hi"},
+    "graders": [{"type": "contains", "value": "x"}],
+    "tracked_metrics": ["tokens", "latency", "cost", "tool_use"],
+    "scoring": {"rule": "weighted_average"},
+}
+
+
+def test_what_is_not_said_is_not_written() -> None:
+    assert written_test(TASK) == {
+        "id": "t",
+        "suite": "golden",
+        "input": "Hi",
+        "assert": [{"type": "contains", "value": "x"}],
+    }
+
+
+def test_target_time_and_threshold_stand_under_execution() -> None:
+    said = {
+        **TASK,
+        "target": "azure",
+        "environment": {"budgets": {"max_seconds": 30}},
+        "scoring": {"rule": "weighted_average", "threshold": 0.5},
+    }
+    assert written_test(said)["execution"] == {"target": "azure", "timeout_seconds": 30, "threshold": 0.5}
+
+
+def test_trials_are_repeats() -> None:
+    assert written_test({**TASK, "trials": {"k": 3}})["run"] == {"repeat": 3}
+    both = written_test({**TASK, "trials": {"k": 3, "metric": "pass^k"}})
+    assert both["run"] == {"repeat": {"count": 3, "strategy": "pass_all"}}
+
+
+def test_the_judge_of_the_criteria_need_not_be_said() -> None:
+    judge = [{"type": "llm_grader"}]
+    assert "assert" not in written_test({**TASK, "criteria": "Is kind.", "graders": judge})
+    assert written_test({**TASK, "graders": judge})["assert"] == [{"type": "llm_judge"}]
+
+
+def test_a_rubric_that_comes_first_is_that_of_the_test() -> None:
+    rubric = {"type": "rubrics", "criteria": [{"id": "rubric-1", "outcome": "is kind"}]}
+    test = written_test({**TASK, "graders": [rubric, *TASK["graders"]]})
+    assert test["rubrics"] == ["is kind"]
+    assert [grader["type"] for grader in test["assert"]] == ["contains"]
+    weighted = written_test({**TASK, "graders": [{**rubric, "weight": 2}]})
+    assert "rubrics" not in weighted
+
+
+def test_messages_are_written_with_their_calls() -> None:
+    messages = [
+        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
+        {"role": "assistant", "tool_calls": [{"tool": "get", "arguments": {"x": 1}, "result": "y"}]},
+    ]
+    test = written_test({**TASK, "inputs": {"messages": messages}, "expected_messages": messages[1:]})
+    calls = [{"tool": "get", "input": {"x": 1}, "output": "y"}]
+    assert test["input"] == [
+        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
+        {"role": "assistant", "tool_calls": calls},
+    ]
+    assert test["expected_output"] == [{"role": "assistant", "tool_calls": calls}]
+
+
+def test_a_conversation_is_turns() -> None:
+    turns = {
+        "type": "turns",
+        "turns": [{"assertions": [{"type": "contains", "value": "a"}]}, {"expected_output": "b"}],
+        "conversation": [{"type": "contains", "value": "c"}],
+        "on_turn_failure": "stop",
+    }
+    test = written_test({**TASK, "environment": {"user": {"says": ["And then?"]}}, "graders": [turns]})
+    assert test["mode"] == "conversation"
+    assert test["turns"] == [
+        {"input": "Hi", "assert": [{"type": "contains", "value": "a"}]},
+        {"input": "And then?", "expected_output": "b"},
+    ]
+    assert test["assert"] == [{"type": "contains", "value": "c"}]
+    assert test["on_turn_failure"] == "stop"
+    assert "input" not in test
+
+
+def test_turns_that_nobody_says_are_a_grader() -> None:
+    turns = {"type": "turns", "turns": [{"assertions": [{"type": "llm_grader"}]}, {}]}
+    assert written_test({**TASK, "graders": [turns]})["assert"] == [
+        {"type": "turns", "turns": [{"assertions": [{"type": "llm_judge"}]}, {}]}
+    ]
+
+
+def test_a_workspace_has_its_hooks_and_its_requirements_apart() -> None:
+    workspace = {
+        "template": "./t",
+        "before_all": {"command": ["sh", "-c", "make"]},
+        "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5},
+        "required_commands": ["git"],
+        "environment": {"A": "b"},
+    }
+    test = written_test({**TASK, "environment": {"workspace": workspace}})
+    assert test["workspace"] == {
+        "template": "./t",
+        "hooks": {"before_all": "make", "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5}},
+        "env": {"required_commands": ["git"]},
+    }
+    assert test["environment"] == {"type": "host", "env": {"A": "b"}}
