@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.evals.lines import sidecar_names
+from passgate.tasks.formats.evals.files.lines import sidecar_names
 from passgate.tasks.formats.evals.said import Saying, said_task
 from passgate.tasks.formats.evals.writing.differences import differences
 from passgate.tasks.formats.outputs import Output, eval_output, four_suite_output, lines_output

@@ -47,7 +47,7 @@ def assertion_rules(of_member: Check) -> Mapping[type, Callable[..., Iterator[Fi
         CodeGrader: _folder,
         ScriptAssertion: _folder,
         LlmGrader: _prompt_file,
-        ToolTrajectory: _needs_one("expected", "minimums"),
+        ToolTrajectory: _trajectory,
         StepCount: _needs_one("min", "max"),
         TokenUsage: _needs_one("max_total", "max_input", "max_output"),
         ExecutionMetrics: _needs_one(
@@ -112,6 +112,12 @@ def _prompt_file(grader: LlmGrader, root: Path) -> Iterator[Finding]:
         return
     if grader.prompt and grader.prompt != text:
         yield ("prompt_file",), "the file says something else than `prompt`: give only one of them"
+
+
+def _trajectory(grader: ToolTrajectory, root: Path) -> Iterator[Finding]:
+    # No calls at all can be what is expected.
+    if grader.mode not in {"exact", "subset"}:
+        yield from _needs_one("expected", "minimums")(grader, root)
 
 
 def _needs_one(*keys: str) -> Callable[[Grader, Path], Iterator[Finding]]:

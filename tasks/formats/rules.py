@@ -72,10 +72,15 @@ def _suite(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
     folder = suite_of(around.file)
     if folder is not None and folder != task.suite:
         yield ("suite",), f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`"
-    if task.suite not in around.policy.suites:
+    yield from policy_findings(task, around.policy)
+
+
+def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
+    """What the policy does not have, or does not allow, of what a task asks for."""
+    if task.suite not in policy.suites:
         yield ("suite",), f"the gates file says nothing of the suite {task.suite!s} under `suites:`"
         return
-    cap, asked = around.policy.suites[task.suite].max_steps, task.environment.budgets.max_steps
+    cap, asked = policy.suites[task.suite].max_steps, task.environment.budgets.max_steps
     if asked is not None and asked > cap:
         yield (
             ("environment", "budgets", "max_steps"),

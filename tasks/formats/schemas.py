@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from passgate.tasks.formats.evals.agentevals_schema import agentevals_schema
-from passgate.tasks.formats.evals.agentv_schema import agentv_schema
+from passgate.tasks.formats.evals.schemas.agentevals_schema import agentevals_schema
+from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.discover import TASK_SUFFIXES, suite_of, suites_folder_of
-from passgate.tasks.formats.evals.folder import files_of_folder
+from passgate.tasks.formats.evals.files.folder import files_of_folder
+from passgate.tasks.formats.evals.files.recognise import kind_of
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.evals.recognise import kind_of
 from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.policy import Policy

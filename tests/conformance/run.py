@@ -10,7 +10,7 @@ from statistics import fmean
 from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.discover import suites_folder_of
-from passgate.tasks.formats.evals.repeats import STRATEGIES
+from passgate.tasks.formats.evals.cases.repeats import STRATEGIES
 from passgate.tasks.grade import Outcome, outcome_of
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence

@@ -10,7 +10,8 @@ from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.budgets import requests
 from passgate.tasks.formats import text_files
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.formats.evals import assertion_templates, compose, documents, variables
+from passgate.tasks.formats.evals.files import compose, documents, variables
+from passgate.tasks.formats.evals.grading import assertion_templates
 from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader, script_assertion

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
-from passgate.tasks.formats.evals.forms import Form
-from passgate.tasks.formats.evals.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.grading.forms import Form
+from passgate.tasks.formats.evals.grading.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
+from passgate.tasks.formats.evals.grading.rubric_items import ITEM_KEYS
 from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.parts import Key, Keys
 from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.evals.rubric_items import ITEM_KEYS
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.graders import Grader
 

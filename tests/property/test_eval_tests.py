@@ -8,17 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
-from passgate.tasks.formats.evals.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
-from passgate.tasks.formats.evals.hooks import HOOK_KEYS, HOOKS_KEYS
-from passgate.tasks.formats.evals.messages import MESSAGE_KEYS
-from passgate.tasks.formats.evals.metadata import merged
+from passgate.tasks.formats.evals.cases.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
+from passgate.tasks.formats.evals.cases.hooks import HOOK_KEYS, HOOKS_KEYS
+from passgate.tasks.formats.evals.cases.messages import MESSAGE_KEYS
+from passgate.tasks.formats.evals.cases.metadata import merged
+from passgate.tasks.formats.evals.cases.repeats import REPEAT_KEYS
+from passgate.tasks.formats.evals.cases.repositories import REPOSITORY_KEYS
+from passgate.tasks.formats.evals.cases.runtime import OPTIONS_KEYS, POLICY_KEYS
+from passgate.tasks.formats.evals.cases.test_keys import TEST_KEYS, TURN_KEYS
+from passgate.tasks.formats.evals.cases.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
+from passgate.tasks.formats.evals.files.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.evals.repeats import REPEAT_KEYS
-from passgate.tasks.formats.evals.repositories import REPOSITORY_KEYS
-from passgate.tasks.formats.evals.runtime import OPTIONS_KEYS, POLICY_KEYS
-from passgate.tasks.formats.evals.test_keys import TEST_KEYS, TURN_KEYS
-from passgate.tasks.formats.evals.top_level import TOP_LEVEL_KEYS
-from passgate.tasks.formats.evals.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 

@@ -7,18 +7,19 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.compose import raw_tests
-from passgate.tasks.formats.evals.documents import Documents
-from passgate.tasks.formats.evals.filling import NONE, Variables
+from passgate.tasks.formats.evals.cases.filling import NONE, Variables
+from passgate.tasks.formats.evals.cases.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.cases.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
+from passgate.tasks.formats.evals.cases.tests import ReadTest, read_test
+from passgate.tasks.formats.evals.files.compose import raw_tests
+from passgate.tasks.formats.evals.files.documents import Documents
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
-from passgate.tasks.formats.evals.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
-from passgate.tasks.formats.evals.tests import ReadTest, read_test
 from passgate.tasks.formats.normalise import Origin, normalised
+from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import EvalTask, Suite, TaskFile
+from passgate.tasks.model.task import EvalTask, TaskFile
 
 Shown = Callable[[Path], str]
 """A file's name as users know it."""
@@ -102,7 +103,7 @@ class _Tests:
         answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
         if answer is not None:
             self._refuse_repeated_id(answer.task.task_id, raw, own)
-            self._refuse_unknown_suite(answer.task.suite, raw, own)
+            self._refuse_by_policy(answer.task, raw, own)
         return (None if own.problems else answer), own
 
     def _sources(self, context: SuiteContext, complaints: Complaints) -> Sources:
@@ -128,10 +129,8 @@ class _Tests:
             message = f"the test {test_id!r} has the id of the one in {first.file}:{first.line}"
             own.problems.append(raw.node.problem(message))
 
-    def _refuse_unknown_suite(self, suite: Suite, raw: RawTest, own: Complaints) -> None:
-        if suite not in self.policy.suites:
-            message = f"the gates file says nothing of the suite {suite!s} under `suites:`"
-            own.problems.append(raw.node.problem(message))
+    def _refuse_by_policy(self, task: TaskFile, raw: RawTest, own: Complaints) -> None:
+        own.problems += [raw.node.problem(message) for _, message in policy_findings(task, self.policy)]
 
 
 def _compat(root: Node) -> Any:

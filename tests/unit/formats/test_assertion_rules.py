@@ -36,6 +36,7 @@ def found(tmp_path: Path):
         {"type": "llm_grader", "prompt_file": "judge.md"},
         {"type": "llm_grader", "prompt_file": "judge.md", "prompt": "Is it kind?"},
         {"type": "tool_trajectory", "minimums": {"a": 1}},
+        {"type": "tool_trajectory", "mode": "subset"},
         {"type": "step_count", "max": 0},
         {"type": "token_usage", "max_total": 0},
         {"type": "execution_metrics", "max_input_tokens": 0},

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from passgate.tasks.formats.evals.case_folders import CASE_FILES
+from passgate.tasks.formats.evals.files.case_folders import CASE_FILES
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 120

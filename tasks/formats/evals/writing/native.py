@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from passgate.tasks.formats.evals.native_keys import KEY
-from passgate.tasks.formats.evals.test_keys import TEST_KEYS
-from passgate.tasks.formats.evals.tests import TRACKED
+from passgate.tasks.formats.evals.cases.native_keys import KEY
+from passgate.tasks.formats.evals.cases.tests import TRACKED
 
 Said = Mapping[str, Any]
 
+
 def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     """The mapping `passgate` of a test; nothing where the test says all without it."""
-    if KEY not in TEST_KEYS:
-        return {}
     parts = {
         "inputs": {key: value for key, value in task["inputs"].items() if not _is_input(key, value)},
         "environment": _environment(task.get("environment", {}), is_conversation=is_conversation),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from passgate.tasks.formats.evals.hooks import NAMES
+from passgate.tasks.formats.evals.cases.hooks import NAMES
 from passgate.tasks.formats.evals.writing.graders import written_command
 
 Said = Mapping[str, Any]

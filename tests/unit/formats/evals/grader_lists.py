@@ -10,8 +10,8 @@ from tests.unit.formats.evals.eval_files import write
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.documents import Documents
-from passgate.tasks.formats.evals.graders import read_graders
+from passgate.tasks.formats.evals.files.documents import Documents
+from passgate.tasks.formats.evals.grading.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.model.graders import Grader

@@ -2,7 +2,6 @@
 
 from tests.unit.formats.evals.writing.test_tests import TASK
 
-from passgate.tasks.formats.evals.test_keys import TEST_KEYS
 from passgate.tasks.formats.evals.writing.native import only_passgates
 
 
@@ -25,4 +24,4 @@ def test_everything_that_other_tools_do_not_know_is_in_it() -> None:
         **own,
         "scoring": {"rule": "all"},
     }
-    assert only_passgates(said, is_conversation=False) == ({"passgate": written} if "passgate" in TEST_KEYS else {})
+    assert only_passgates(said, is_conversation=False) == {"passgate": written}

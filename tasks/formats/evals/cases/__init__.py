@@ -1,0 +1,1 @@
+"""From a test as its file writes it to a task."""

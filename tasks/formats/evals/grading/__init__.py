@@ -1,0 +1,1 @@
+"""Graders as eval files write them, read into passgate's own."""

@@ -1,0 +1,282 @@
+"""The JSON Schema of AgentV's eval YAML up to 5.0: suites, raw cases, and wrappers with `experiment`."""
+
+from typing import Final
+
+from passgate.tasks.formats.evals.grading.forms import Form
+from passgate.tasks.formats.evals.schemas.grader_schema import Schema, grader_definitions, reference
+from passgate.tasks.formats.evals.schemas.schema_words import (
+    COMMON_TEST,
+    COMPATIBILITY,
+    MESSAGE_LIST,
+    MESSAGES,
+    NAME_PATTERN,
+    described,
+    goals_needed,
+    headed,
+    listed,
+    mapping,
+    message_definition,
+    number,
+    one_needed,
+    record,
+    text,
+    text_or,
+    texts,
+    truth,
+    whole,
+)
+
+_TESTS: Final = ("tests", "eval_cases", "evalcases")
+_AGGREGATORS: Final = (
+    *("weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"),
+    *("code_grader", "llm_grader", "code_judge", "llm_judge"),
+)
+_GOALS: Final = (
+    *("criteria", "expected_outcome", "expected_output", "expected_messages"),
+    *("assertions", "assert", "evaluators", "rubrics", "turns", "execution"),
+)
+_GRADERS: Final[dict[str, Schema]] = {
+    "assertions": listed("Graders; a text is an item of a rubric.", "Assertion"),
+    "assert": listed("Another name of `assertions`.", "Assertion"),
+    "evaluators": listed("The earliest name of `assertions`.", "Assertion"),
+}
+_INPUT: Final = text_or("What the agent is asked.", MESSAGE_LIST, {"type": "object"})
+_THRESHOLD: Final = number("The least score that passes a test.", maximum=1)
+_RUN: Final[dict[str, Schema]] = {
+    "threshold": _THRESHOLD,
+    "repeat": reference("Repeat"),
+    "timeout_seconds": number("How long a trial may take.", minimum=0),
+    "budget_usd": number("US dollars that it may cost."),
+}
+
+
+def agentv_schema() -> Schema:
+    """Suites of tests, raw cases, and wrappers that include them with a runtime policy of their own."""
+    graders = grader_definitions(_names, _AGGREGATORS)
+    types = graders["Grader"]["properties"]["type"]
+    types["enum"] += [f"not-{name}" for name in types["enum"] if "_" not in name]
+    definitions = {
+        **graders,
+        **MESSAGES,
+        **_workspace_definitions(),
+        "Message": message_definition(call="ToolCall", content=("object", "number", "boolean")),
+        "ToolCall": {"anyOf": [reference("OpenAiCall"), _call()]},
+        "Run": record(_RUN, "What goes before the file's policy."),
+        "Policy": _policy(),
+        "Repeat": _repeat(),
+        "Target": _target(),
+        "Turn": _turn(),
+        "Test": _test(),
+        "Include": _include(),
+        "Entry": _entry(),
+    }
+    return headed("agentv", "AgentV eval file", _root(), definitions)
+
+
+def _names(form: Form) -> tuple[str, ...]:
+    """What a form is called before there was `trajectory:`."""
+    return tuple(name for name in form.names if name not in form.later)
+
+
+def _root() -> Schema:
+    properties = {
+        "name": text("The file's name.", pattern=NAME_PATTERN, maxLength=64),
+        "suite": text("The suite that the tests belong to."),
+        "description": text("What the tests are about."),
+        "version": described("Version of the tests.", type=["string", "number"]),
+        "author": text("Who wrote it."),
+        "license": text("As in MIT."),
+        "tags": texts("Tags of every test."),
+        "category": text("What kind of tests they are."),
+        "requires": mapping("Versions of other tools."),
+        "metadata": mapping("Of every test."),
+        "governance": mapping("Of every test's metadata: owasp, mitre, controls, risk_tier, owner."),
+        "defaults": described("A place for YAML anchors."),
+        "input": {**_INPUT, "description": "Messages before those of every test."},
+        "input_files": texts("Files attached to every test whose input is a text."),
+        **_GRADERS,
+        "execution": reference("Policy"),
+        "experiment": reference("Policy"),
+        "run": reference("Run"),
+        "policy": reference("Policy"),
+        "workspace": text_or("The folder that the agent works in, or the file that says it.", reference("Workspace")),
+        "compat": COMPATIBILITY,
+        "preprocessors": described("Programs that turn files into text for graders; passgate has none."),
+        **{name: _tests(name) for name in _TESTS},
+    }
+    return record(properties, allOf=[one_needed(*_TESTS), goals_needed(_TESTS, (*_GRADERS, "rubrics"), _GOALS)])
+
+
+def _tests(name: str) -> Schema:
+    earlier = "" if name == "tests" else " An earlier name of `tests`."
+    inline: Schema = {"type": "array", "minItems": 1, "items": reference("Entry")}
+    return text_or(f"The tests, or the path of a file or folder with tests.{earlier}", inline)
+
+
+def _entry() -> Schema:
+    either = {"if": {"required": ["include"]}, "then": reference("Include"), "else": reference("Test")}
+    return {
+        "description": "A test, an include, or the path of raw cases: a file, a folder or a pattern.",
+        "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", **either}],
+    }
+
+
+def _include() -> Schema:
+    select = record(
+        {
+            "test_ids": text_or("Patterns of ids.", {"type": "array", "items": {"type": "string"}}),
+            "tags": text_or("Tags of which a test has one.", {"type": "array", "items": {"type": "string"}}),
+            "metadata": mapping("What the metadata of a test must say."),
+        }
+    )
+    properties = {
+        "include": text("An eval file, or raw cases; a pattern may be given.", minLength=1),
+        "type": described(
+            "`suite`: with the input, graders and workspace of that file; `tests`: the cases alone.",
+            enum=["suite", "tests"],
+        ),
+        "select": text_or("Which tests: a pattern of ids, or more.", {"type": "array"}, select),
+        "run": reference("Run"),
+    }
+    return record(properties, "Tests of another file.", required=["include", "type"])
+
+
+def _test() -> Schema:
+    properties = {
+        **COMMON_TEST,
+        "id": described("Unique among the tests of the file.", type=["string", "integer"], minLength=1),
+        "input": _INPUT,
+        "input_files": texts("Files attached to a text as input, instead of those of the file."),
+        "expected_output": described("The answer that is hoped for: a text, a JSON value, or messages."),
+        **_GRADERS,
+        "execution": reference("Policy"),
+        "run": reference("Run"),
+        "threshold": _THRESHOLD,
+        "targets": listed("Agents of targets.yaml; passgate takes the one of --agent.", "Target"),
+        "tags": texts("Tags of the test."),
+        "category": text("What kind of test it is."),
+        "governance": mapping("Goes into `metadata`."),
+        "vars": mapping("Values for `{{ name }}` in the texts of the test."),
+        "mode": described("A conversation has `turns`.", enum=["conversation"]),
+        "turns": listed("What the user says one after the other.", "Turn", minItems=1),
+        "aggregation": described("How the scores of the turns become one.", enum=["mean", "min", "max"]),
+        "on_turn_failure": described("Whether a conversation goes on.", enum=["continue", "stop"]),
+        "window_size": whole("How many turns a judge is shown.", minimum=1),
+        "depends_on": texts("Ids of tests that go before."),
+        "on_dependency_failure": described("What becomes of this test then.", enum=["skip", "fail", "run"]),
+        "workspace": text_or("The folder that the agent works in.", reference("Workspace")),
+    }
+    return record(properties, required=["id"])
+
+
+def _turn() -> Schema:
+    properties = {
+        "input": _INPUT,
+        "expected_output": described("The answer that is hoped for."),
+        **_GRADERS,
+        "name": text("For readers."),
+        "id": text("For readers."),
+    }
+    return record(properties, "What the user says, and what is asked of the answer.", required=["input"])
+
+
+def _call() -> Schema:
+    properties = {
+        "tool": text("The tool.", minLength=1),
+        "input": described("The arguments."),
+        "output": described("The result."),
+        "id": text("Of the call."),
+        "status": text("How it ended."),
+        "start_time": described("When it began."),
+        "end_time": described("When it ended."),
+        "duration_ms": number("How long it took."),
+    }
+    return record(properties, required=["tool"])
+
+
+def _repeat() -> Schema:
+    strategies = ["pass_all", "pass_any", "pass_at_k", "mean", "confidence_interval"]
+    properties = {
+        "count": whole("Trials.", minimum=1),
+        "strategy": described("How the trials decide the test.", enum=strategies),
+        "cost_limit_usd": number("US dollars that they may cost together."),
+        "costLimitUsd": number("The same as `cost_limit_usd`."),
+        "early_exit": truth("Whether trials stop when the test is decided; passgate runs all of them."),
+    }
+    several = record(properties)
+    return {"description": "How often a test is tried.", "anyOf": [{"type": "integer", "minimum": 1}, several]}
+
+
+def _target() -> Schema:
+    properties = {
+        "name": text("What reports call it."),
+        "use_target": text("The target that it is."),
+        "hooks": mapping("Commands around its trials."),
+    }
+    return text_or("An agent of targets.yaml; passgate takes the one of --agent.", record(properties))
+
+
+def _policy() -> Schema:
+    properties = {
+        **_RUN,
+        "name": text("Of the run."),
+        "target": reference("Target"),
+        "targets": listed("Agents of targets.yaml; passgate takes the one of --agent.", "Target"),
+        "agent": text("The agent."),
+        "model": text("The agent's model."),
+        "agent_options": mapping("Of the agent; passgate has none."),
+        "workers": whole("Tests at once.", minimum=1, maximum=50),
+        "trials": reference("Repeat"),
+        "runs": whole("Trials.", minimum=1),
+        "early_exit": truth("Whether trials stop when the test is decided; passgate runs all of them."),
+        "skip_defaults": truth("Of a test: without the input and graders of the file."),
+        "cache": truth("Whether answers are kept; passgate keeps none."),
+        "cache_path": text("Where."),
+        "fail_on_error": described("Whether errors end the run.", type=["boolean", "number"]),
+        "workspace": record({"mode": text("pooled, temp or static"), "path": text("A folder.")}, "How it is kept."),
+        "sandbox": described("Of the agent; passgate has its own."),
+        **_GRADERS,
+    }
+    return record(properties, "How the tests are run.")
+
+
+def _workspace_definitions() -> dict[str, Schema]:
+    command = text_or("A text for a shell, or words.", {"type": "array", "items": {"type": "string"}, "minItems": 1})
+    hook = {
+        "command": command,
+        "script": command,
+        "cwd": text("Where it runs; the folder of the file when not given."),
+        "timeout_ms": number("How long it may take."),
+        "reset": described("What is undone after it.", enum=["none", "fast", "strict"]),
+    }
+    hooks = ("before_all", "before_each", "after_each", "after_all")
+    repository = {
+        "path": text("Where in the workspace."),
+        "repo": text("A URL, a path, or `owner/name` of GitHub."),
+        "commit": text("A commit, tag or branch."),
+        "base_commit": text("The same as `commit`."),
+        "ancestor": whole("How many first parents before it."),
+        "sparse": texts("Only these folders."),
+    }
+    workspace = {
+        "name": text("For readers."),
+        "description": text("For readers."),
+        "template": text("A folder that every trial begins with a copy of."),
+        "isolation": described("Every trial has its own copy anyway.", enum=["shared", "per_test", "per_case"]),
+        "repos": listed("Git repositories in it.", "Repository"),
+        "hooks": record(
+            {"enabled": truth("Whether they run."), **{name: reference("Hook") for name in hooks}}, "Commands."
+        ),
+        "mode": described("How AgentV keeps it.", enum=["pooled", "temp", "static"]),
+        "path": text("A folder to work in itself; passgate only works in copies."),
+        "docker": mapping("An image; passgate runs nothing in Docker."),
+        "env": record(
+            {"required_commands": texts("Programs."), "required_python_modules": texts("Modules.")},
+            "What the machine must have.",
+        ),
+    }
+    return {
+        "Workspace": record(workspace, "The folder that the agent works in."),
+        "Hook": text_or("A command.", {"type": "array", "items": {"type": "string"}}, record(hook)),
+        "Repository": record(repository, required=["repo"]),
+    }

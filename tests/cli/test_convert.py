@@ -1,0 +1,87 @@
+"""`passgate convert`: files of one dialect written as another."""
+
+import yaml
+
+from tests.conftest import Project
+
+EVAL = """
+name: shop
+tests:
+  - id: greets
+    input: Say hello.
+    assert:
+      - {type: contains, value: hello}
+"""
+TASK = """
+task_id: greets
+suite: golden
+description: ''
+inputs: {prompt: 'Say hello.'}
+environment: {sandbox: shop, budgets: {max_steps: 3}}
+graders:
+  - {type: output_check, contains: [hello]}
+tracked_metrics: [tokens]
+gates: {nightly: false}
+"""
+
+
+def test_an_eval_file_becomes_task_files(bare_project: Project) -> None:
+    bare_project.write("EVAL.yaml", EVAL)
+    result = bare_project.passgate("convert", "EVAL.yaml", "--to", "four-suite", "--out", "suites")
+    assert (result.returncode, result.stdout) == (0, "1 task written to 1 file: suites\n")
+    assert "1 task names no suite and is taken as golden" in result.stderr
+    assert yaml.safe_load((bare_project.path / "suites/golden/greets.yaml").read_text()) == {
+        "task_id": "greets",
+        "suite": "golden",
+        "description": "",
+        "inputs": {"prompt": "Say hello."},
+        "graders": [{"type": "contains", "value": "hello"}],
+        "tracked_metrics": ["tokens", "latency", "cost", "tool_use"],
+        "scoring": {"rule": "weighted_average"},
+    }
+    assert bare_project.passgate("validate", "suites").returncode == 0
+
+
+def test_files_are_overwritten_only_with_force(bare_project: Project) -> None:
+    bare_project.write("EVAL.yaml", EVAL)
+    bare_project.write("out.yaml", "mine")
+    arguments = ("convert", "EVAL.yaml", "--to", "eval", "--out", "out.yaml")
+    refused = bare_project.passgate(*arguments)
+    assert refused.returncode == 2
+    assert "out.yaml: there already; --force writes over it" in refused.stderr
+    assert (bare_project.path / "out.yaml").read_text() == "mine"
+    assert bare_project.passgate(*arguments, "--force").returncode == 0
+
+
+def test_what_cannot_be_said_is_an_error_or_left_out_aloud(bare_project: Project) -> None:
+    bare_project.write("suites/golden/a.yaml", TASK.replace("Say hello.", "Say ${{ NAME }}"))
+    bare_project.write("suites/_shared/sandboxes/shop/files/a.txt", "")
+    arguments = ("convert", "suites", "--to", "eval", "--out", "suites/golden/b.yaml")
+    refused = bare_project.passgate(*arguments)
+    assert refused.returncode == 2
+    assert (
+        "suites/golden/a.yaml:1:1: inputs.prompt: task 'greets': EVAL.yaml has no words for it; --lossy leaves it out"
+        in refused.stderr
+    )
+    assert not (bare_project.path / "suites/golden/b.yaml").exists()
+    lossy = bare_project.passgate(*arguments, "--lossy")
+    assert lossy.returncode == 0
+    assert "left out: suites/golden/a.yaml:1:1: inputs.prompt: task 'greets'" in lossy.stderr
+
+
+def test_a_source_with_problems_is_not_converted(bare_project: Project) -> None:
+    bare_project.write("EVAL.yaml", EVAL.replace("contains", "contians"))
+    result = bare_project.passgate("convert", "EVAL.yaml", "--to", "jsonl", "--out", "out.jsonl")
+    assert result.returncode == 2
+    assert (
+        "EVAL.yaml:7:16: tests[0].assert[0].type: unknown evaluator 'contians'; did you mean 'contains'?"
+        in result.stderr
+    )
+    assert not (bare_project.path / "out.jsonl").exists()
+
+
+def test_an_unknown_dialect_is_bad_usage(bare_project: Project) -> None:
+    bare_project.write("EVAL.yaml", EVAL)
+    result = bare_project.passgate("convert", "EVAL.yaml", "--to", "junit", "--out", "x")
+    assert result.returncode == 2
+    assert "--to junit: expected one of four-suite, eval, jsonl" in result.stderr

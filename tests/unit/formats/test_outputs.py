@@ -1,0 +1,65 @@
+"""Tasks as the texts of files of one dialect."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passgate.tasks.formats.normalise import Origin
+from passgate.tasks.formats.outputs import eval_output, four_suite_output, lines_output
+from passgate.tasks.formats.task_files import SourceTask
+from passgate.tasks.model.task import TaskFile
+
+
+def a_source(root: Path, **said: Any) -> SourceTask:
+    plain = {
+        "task_id": "t",
+        "suite": "golden",
+        "description": "",
+        "inputs": {"prompt": "Hi"},
+        "graders": [{"type": "code_grader", "command": ["judge"], "cwd": "graders"}],
+        "tracked_metrics": ["cost"],
+    }
+    return SourceTask(TaskFile.model_validate({**plain, **said}), root, Origin("t", "t.yaml", 1))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "suites/graders").mkdir(parents=True)
+    return tmp_path / "suites"
+
+
+def test_paths_of_task_files_are_relative_to_their_suites_folder(root: Path) -> None:
+    output = four_suite_output([a_source(root)], root.parent)
+    assert output.root == root.parent
+    assert [*output.texts] == [root.parent / "golden/t.yaml"]
+    assert output.expected[0]["graders"][0]["cwd"] == "suites/graders"
+    assert "cwd: suites/graders\n" in output.texts[root.parent / "golden/t.yaml"]
+
+
+def test_a_task_file_cannot_name_what_lies_outside(root: Path) -> None:
+    output = four_suite_output([a_source(root)], root / "inner")
+    assert output.expected[0]["graders"] == []
+    assert [loss.path for loss in output.losses[0]] == ["graders[0]"]
+
+
+def test_paths_of_eval_files_are_relative_to_their_own_folder(root: Path) -> None:
+    file = root / "golden/shop/EVAL.yaml"
+    output = eval_output([a_source(root)], file)
+    assert output.root == root
+    assert output.expected[0]["graders"][0]["cwd"] == "graders"
+    assert "cwd: ../../graders\n" in output.texts[file]
+    assert output.texts[file].startswith("name: shop\n")
+
+
+def test_lines_and_sidecar_stand_beside_each_other(root: Path) -> None:
+    file = root / "golden/shop.jsonl"
+    output = lines_output([a_source(root)], file)
+    assert [*output.texts] == [file, root / "golden/shop.yaml"]
+    assert '"cwd": "../graders"' in output.texts[file]
+
+
+def test_a_path_that_leads_nowhere_stays_as_it_is(root: Path) -> None:
+    grader = {"type": "code_grader", "command": ["judge"], "cwd": "nowhere"}
+    file = root / "golden/EVAL.yaml"
+    assert "cwd: nowhere\n" in eval_output([a_source(root, graders=[grader])], file).texts[file]
