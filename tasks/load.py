@@ -23,7 +23,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName
+from passgate.tasks.model.task import EvalTask, GateName, Metric
 
 
 def load_policy(file: Path) -> Policy:
@@ -222,6 +222,7 @@ def make_plan(gate: GateName, request: RunRequest, agent: AgentSpec, *, revision
         suites_folder=str(Path(request.suites).absolute()),
         policy=policy,
         shipped_policy=is_shipped,
+        warnings=tuple(str(warning) for warning in loaded.warnings),
         tasks=tuple(_with_k(task, request.k) for task in selected),
         unselected=len(of_gate) - len(selected),
         revision=revision,
@@ -244,4 +245,6 @@ def _selected(task: EvalTask, pattern: str | None) -> bool:
 
 
 def _with_k(task: EvalTask, k: int | None) -> EvalTask:
+    if k == 1 and task.metric is Metric.CONFIDENCE_INTERVAL:
+        raise UsageError(f"--k 1 is too few for {task.task_id}: a confidence interval needs two trials")
     return task if k is None else task.model_copy(update={"k": k})

@@ -154,6 +154,7 @@ def _notes(
         yield f"--k {plan.request.k} stands in place of the tasks' own k"
     if plan.shipped_policy:
         yield f"there is no {plan.request.gates}: the policy is the one that passgate ships"
+    yield from plan.warnings
     assumed = sum(task.suite_assumed for task in plan.tasks)
     if assumed:
         yield (

@@ -51,6 +51,8 @@ class Plan(Frozen):
     shipped_policy: bool = False
     """Whether there is no gates file, so that the policy is the one that passgate ships."""
     prices: PriceTable = PriceTable()
+    warnings: tuple[str, ...] = ()
+    """What there is to say of the files, each with its place."""
     tasks: tuple[EvalTask, ...]
     unselected: int = 0
     """Tasks of the gate that `--task` left out."""

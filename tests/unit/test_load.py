@@ -315,3 +315,18 @@ def test_without_a_gates_file_a_run_has_the_shipped_policy_and_says_so(project: 
     assert (made.shipped_policy, made.policy) == (True, SHIPPED)
     with pytest.raises(UsageError, match=r"no gates file other\.yaml"):
         plan(gates="other.yaml")
+
+
+def test_a_plan_has_the_warnings_of_its_files() -> None:
+    write("suites/golden/chat/EVAL.yaml", "tests: [{id: a, criteria: c, input: 'Say ${{ NOT_SET_ANYWHERE }}hi'}]\n")
+    (warning,) = plan().warnings
+    assert warning.startswith("suites/golden/chat/EVAL.yaml:1:")
+    assert "NOT_SET_ANYWHERE" in warning
+
+
+def test_one_trial_has_no_confidence_interval() -> None:
+    repeat = "run: {repeat: {count: 3, strategy: confidence_interval}}"
+    write("suites/golden/chat/EVAL.yaml", f"{{{repeat}, tests: [{{id: a, criteria: c, input: hi}}]}}\n")
+    assert plan(k=2).tasks[0].k == 2
+    with pytest.raises(UsageError, match="--k 1 is too few for chat/a: a confidence interval needs two trials"):
+        plan(k=1)

@@ -30,12 +30,13 @@ def rule(
     request: RunRequest | None = None,
     unselected: int = 0,
     shipped_policy: bool = False,
+    warnings: tuple[str, ...] = (),
     **policy: Any,
 ) -> Ruling:
     """The ruling on some trials by a gate that blocks on everything and wants the suites that there are."""
     suites = list(dict.fromkeys(task.suite for task, _ in groups)) or [Suite.GOLDEN]
     gate = GatePolicy.model_validate({"suites": suites, "blocks_on": ALL_RULES} | policy)
-    changes = ({"agent": agent} if agent else {}) | {"shipped_policy": shipped_policy}
+    changes = ({"agent": agent} if agent else {}) | {"shipped_policy": shipped_policy, "warnings": warnings}
     plan = a_plan(*(task for task, _ in groups), request=request or RunRequest(), unselected=unselected, **changes)
     return rule_on(plan, gate, measured(*groups), baseline or Baseline(branch="main"))
 
@@ -277,6 +278,11 @@ def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
     assert not any("ships" in note for note in rule(of("ppp")).notes)
     note = "there is no gates.yaml: the policy is the one that passgate ships"
     assert note in rule(of("ppp"), shipped_policy=True).notes
+
+
+def test_what_there_is_to_say_of_the_files_is_said() -> None:
+    warning = "evals/EVAL.yaml:3:9: tests[0].input: the variable MISSING is not set"
+    assert warning in rule(of("ppp"), warnings=(warning,)).notes
 
 
 class TestNightly:
