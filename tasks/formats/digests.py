@@ -39,10 +39,13 @@ class FileDigests:
         self._commands: dict[_Command, tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
-        """The digest of a file, or of a folder with everything in it; of what is not there it is empty."""
+        """The digest of a file, or of a folder with everything in it; of what is not there, or is no path relative to
+        the suites folder, it is empty.
+        """
         if name not in self._known:
             path = self._root / name
-            self._known[name] = _tree_digest(path) if path.exists() else ""
+            is_ours = not Path(name).is_absolute() and (path.is_file() or path.is_dir())
+            self._known[name] = _tree_digest(path) if is_ours else ""
         return self._known[name]
 
     def task(self, task: TaskFile, messages: Sequence[TaskMessage] = ()) -> str:

@@ -4,6 +4,7 @@ No tags, no duplicate keys, no recursion, and a bound on what aliases may blow a
 """
 
 import math
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,10 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
     """The text of a file. Raises `UnreadableError`."""
     content = b""
     try:
-        if file.stat().st_size > max_bytes:
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise UnreadableError("cannot be read: it is no regular file")
+        if about.st_size > max_bytes:
             raise UnreadableError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
         content = file.read_bytes()
         return content.decode("utf-8")

@@ -1,5 +1,6 @@
 """Digests of files: equal for equal content, wherever it lies."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -141,3 +142,10 @@ def test_what_judges_are_told_belongs_to_the_graders_and_not_to_the_task(tree: P
 
 def test_what_is_not_there_has_a_digest_all_the_same(tree: Path) -> None:
     assert digest(tree, "gone.md") == ""
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/etc/hostname", "pipe", "endless"])
+def test_only_files_and_folders_below_the_suites_are_read(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    assert FileDigests(tmp_path).of(name) == ""

@@ -1,7 +1,9 @@
 """YAML from strangers: read safely, and every part of it with its place."""
 
+import os
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -345,3 +347,10 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
 
 def test_a_folder_is_a_problem(tmp_path: Path) -> None:
     assert "cannot be read" in str(read_document(tmp_path, "folder").problems[0])
+
+
+@pytest.mark.parametrize("make", [lambda path: os.mkfifo(path), lambda path: path.symlink_to("/dev/zero")])
+def test_what_never_ends_is_not_read(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "file.yaml")
+    (problem,) = read_document(tmp_path / "file.yaml", "file.yaml").problems
+    assert problem.message == "cannot be read: it is no regular file"
