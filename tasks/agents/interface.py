@@ -41,6 +41,8 @@ class Attempt:
     inputs: Mapping[str, Any]
     workspace: Path
     budgets: Budgets
+    test_id: str = ""
+    """What the task's file calls it, which for eval files is the id of the test."""
     turn: int = 0
     """From 0; above it in a conversation of several turns."""
     history: tuple[Message, ...] = ()

@@ -58,6 +58,7 @@ def normalised(
         note=task.note,
         metadata=task.metadata,
         target=task.target,
+        test_id="" if task.task_id == origin.task_id else task.task_id,
         suite_assumed=origin.suite_assumed,
         cannot_run=origin.cannot_run,
         file=origin.file,

@@ -249,6 +249,8 @@ class EvalTask(Frozen):
     note: str = ""
     metadata: dict[str, Any] = {}
     target: str | None = None
+    test_id: str = ""
+    """The id that its file gives it, where `task_id` has more to it."""
     suite_assumed: bool = False
     """Whether neither its file nor its folder names a suite."""
     cannot_run: tuple[str, ...] = ()
@@ -264,6 +266,11 @@ class EvalTask(Frozen):
     def prompt(self) -> str:
         """What the agent is asked as one text: the `prompt` of the inputs, else their messages; empty without both."""
         return str(self.inputs.get("prompt") or as_prompt(self.messages))
+
+    @property
+    def own_id(self) -> str:
+        """What its file calls it."""
+        return self.test_id or self.task_id
 
     @property
     def reference_answer(self) -> str:

@@ -31,7 +31,7 @@ class Occasion:
         each = self.name.endswith("_each")
         return {
             "workspace_path": str(workspace),
-            "test_id": self.task.task_id if each else f"__{self.name}__",
+            "test_id": self.task.own_id if each else f"__{self.name}__",
             "task_id": self.task.task_id if each else None,
             "eval_run_id": self.run_id,
             "eval_dir": str(Path(self.task.file).absolute().parent),

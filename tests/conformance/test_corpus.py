@@ -1,5 +1,6 @@
 """The corpus loads but for real mistakes, and passgate's compatibility mode gives AgentV's scores."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.conformance.__main__ import compared_in
 from tests.conformance.compare import Finding
 from tests.conformance.corpus import CORPUS, REFUSED
 from tests.conformance.explained import EXPLANATIONS, explanation_of
+from tests.conftest import Project
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}")
 
@@ -23,6 +25,28 @@ def test_every_eval_file_loads_or_is_refused_for_a_mistake_of_its_own() -> None:
         for problem in loaded.problems:
             refused.setdefault(str(Path(problem.file).relative_to(CORPUS)), set()).add(problem.message)
     assert {file: _begins(file, messages) for file, messages in refused.items()} == REFUSED
+
+
+ANSWERS = """
+import sys
+answers = {
+    "contains-check": "Hello world",
+    "json-response": '{"status": "ok", "code": 200}',
+    "regex-check": "Good morning",
+    "equals-check": "ANSWER",
+}
+print(answers[sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize(("answer", "exit_code"), [("4", 0), ("5", 1)])
+def test_an_example_of_agentv_is_a_gate_as_it_is(project: Project, answer: str, exit_code: int) -> None:
+    example = CORPUS / "agentv" / "v4.42.4" / "examples" / "features" / "assert"
+    project.write("agent.py", ANSWERS.replace("ANSWER", answer))
+    agent = f"cli:{sys.executable} {project.path}/agent.py {{EVAL_ID}}"
+    done = project.passgate("run", "ci_merge", "--suites", str(example), "--agent", agent)
+    assert done.returncode == exit_code, done.stdout + done.stderr
+    assert ("12/12" if exit_code == 0 else "9/12") in done.stdout
 
 
 def _begins(file: str, messages: set[str]) -> set[str]:

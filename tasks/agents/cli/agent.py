@@ -103,6 +103,7 @@ def _given(attempt: Attempt, sandbox: AgentSandbox) -> Given:
         "prompt": attempt.prompt,
         "workspace": str(sandbox.workspace),
         "task_id": attempt.task_id,
+        "test_id": attempt.test_id or attempt.task_id,
         "trial": str(attempt.trial),
         "turn": str(attempt.turn),
         "session": attempt.session,

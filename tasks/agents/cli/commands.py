@@ -18,12 +18,12 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 
 PLACEHOLDERS: Final = (
     *("prompt", "prompt_file", "inputs_file", "history_file", "transcript_file"),
-    *("workspace", "task_id", "trial", "turn", "session"),
+    *("workspace", "task_id", "test_id", "trial", "turn", "session"),
 )
 AGENTV_PLACEHOLDERS: Final = {
     "PROMPT": "prompt",
     "PROMPT_FILE": "prompt_file",
-    "EVAL_ID": "task_id",
+    "EVAL_ID": "test_id",
     "ATTEMPT": "trial",
     "FILES": "files",
     "OUTPUT_FILE": "output_file",

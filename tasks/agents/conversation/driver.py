@@ -65,6 +65,7 @@ class _Place:
         """The next turn as the agent is asked for it."""
         return Attempt(
             task_id=self.task.task_id,
+            test_id=self.task.own_id,
             trial=self.trial,
             prompt=said.content,
             inputs=self.task.inputs,

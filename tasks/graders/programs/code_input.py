@@ -172,7 +172,7 @@ def _trace(evidence: Evidence) -> dict[str, Any]:
         "messages": messages_of(evidence),
         "events": [{"ordinal": number, **event} for number, event in enumerate(_events(evidence.transcript))],
         **trial_figures(evidence),
-        "metadata": {"eval_case_id": evidence.task.task_id},
+        "metadata": {"eval_case_id": evidence.task.own_id},
     }
 
 
