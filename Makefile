@@ -14,8 +14,9 @@ gate: install
 gate-llm: install-llm
 	$(BIN)/python -m tests.llm.gate
 
+# Most tests wait for processes more than they compute.
 test: check
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) -m "not slow"
 
 test-slow: install
 	$(BIN)/python -m pytest -m slow

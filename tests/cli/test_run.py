@@ -236,7 +236,7 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     gate_of(project, k=10)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     mark = str(time.time_ns())
-    project.write("agent.sh", f"sleep 1.{mark}; printf ok > result.txt")
+    project.write("agent.sh", f"sleep 2.{mark}; printf ok > result.txt")
     process = subprocess.Popen(
         project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2"),
         cwd=project.path,

@@ -30,6 +30,7 @@ TOOL = {
 TASK = a_task(
     inputs={"prompt": "What is the state of order 17?"},
     tools=[TOOL],
+    budgets={"max_steps": 20, "max_seconds": 120},
     graders=[
         {"type": "output_check", "contains": ["shipped"]},
         {"type": "tool_calls", "required": [{"tool": "get_order", "params": {"order": "17"}}]},
