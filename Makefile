@@ -16,7 +16,7 @@ gate-llm: install-llm
 
 # Most tests wait for processes more than they compute.
 test: check
-	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) -m "not slow"
+	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --dist worksteal -m "not slow"
 
 test-slow: install
 	$(BIN)/python -m pytest -m slow

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import textwrap
 import time
 from collections import Counter
@@ -219,6 +220,14 @@ def _wait_for_lines(project: Project, count: int) -> None:
     raise TimeoutError("the run did not get going")
 
 
+def _hearing_interrupts(command: list[str]) -> list[str]:
+    """The command with interrupts as they are by default: a shell's background jobs, as these tests may be, ignore them
+    and hand that on.
+    """
+    code = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
+    return [sys.executable, "-c", code, *command]
+
+
 def _key(line: str) -> tuple[str, int]:
     trial = json.loads(line)["trial"]
     return trial["task_id"], trial["trial"]
@@ -238,7 +247,9 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     mark = str(time.time_ns())
     project.write("agent.sh", f"sleep 2.{mark}; printf ok > result.txt")
     process = subprocess.Popen(
-        project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2"),
+        _hearing_interrupts(
+            project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2")
+        ),
         cwd=project.path,
         env=project.full_environment(),
         stdout=subprocess.DEVNULL,
