@@ -17,6 +17,7 @@ from pathlib import Path
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots
+from passgate.tasks.budgets.standing import Standing
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.load import load_policy, load_tasks
@@ -77,7 +78,7 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
     with Journal(Path("journal.jsonl"), Masker([])) as journal:
         async with open_bench(spec, suites, policy, prices=PriceTable(), purse=Purse()) as bench:
             batch = Batch(name="bench", suite="golden", tasks=tasks)
-            await run_batch(batch, bench, journal, Slots(AT_ONCE), ())
+            await run_batch(batch, bench, journal, Slots(AT_ONCE), Standing())
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:

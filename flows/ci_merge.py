@@ -16,5 +16,5 @@ _REQUEST = RunRequest()
 async def ci_merge(request: RunRequest = _REQUEST) -> State[Any]:
     """The gate of a merge: golden, adversarial and failure_replays.
 
-    Its state is GatePassed, GateFailed, GateInconclusive, GateNotRun or GateCrashed."""
+    Its state is GatePassed, GateFailed, AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
     return await evaluate(GateName.CI_MERGE, request)

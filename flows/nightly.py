@@ -16,5 +16,5 @@ _REQUEST = RunRequest()
 async def nightly(request: RunRequest = _REQUEST) -> State[Any]:
     """The nightly run: all four suites, for the trend.
 
-    Its state is GatePassed, GateFailed, GateInconclusive, GateNotRun or GateCrashed."""
+    Its state is GatePassed, GateFailed, AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
     return await evaluate(GateName.NIGHTLY, request)

@@ -1,11 +1,13 @@
-"""The gate of a release: all four suites, strict."""
+"""The gate of a release: all four suites, strict, and a person's approval."""
 
+from functools import partial
 from typing import Any
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 
 from passgate.flows.evaluate import evaluate
+from passgate.flows.sign_off import wait_for_sign_off
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 
@@ -14,7 +16,9 @@ _REQUEST = RunRequest()
 
 @flow(name="release_candidate", flow_run_name="release_candidate {request.agent}")
 async def release_candidate(request: RunRequest = _REQUEST) -> State[Any]:
-    """The gate of a release: all four suites, strict.
+    """The gate of a release: all four suites, strict, and a person's approval.
 
-    Its state is GatePassed, GateFailed, GateInconclusive, GateNotRun or GateCrashed."""
-    return await evaluate(GateName.RELEASE_CANDIDATE, request)
+    With `wait_for_sign_off` it pauses until somebody approves or rejects. Its state is GatePassed, GateFailed,
+    AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
+    settle = partial(wait_for_sign_off, seconds=request.wait_for_sign_off or 0)
+    return await evaluate(GateName.RELEASE_CANDIDATE, request, settle)

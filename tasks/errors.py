@@ -97,3 +97,10 @@ class MeasurementError(PassgateError):
 
 class CostCapError(MeasurementError):
     """A trial was not run, or not to its end, because what the whole run may cost is spent."""
+
+
+def first_known(error: BaseException) -> PassgateError | None:
+    """The first error of ours among errors that came together; `None` where there is none."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(first_known, error.exceptions)), None)
+    return error if isinstance(error, PassgateError) else None

@@ -2,24 +2,37 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.measure import measure
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.digest import digest_of, trials_digest
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.measurement import Baseline
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Inputs, Verdict
+from passgate.tasks.record import history_location
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-def read_baseline(plan: Plan, history: History) -> Baseline:
-    """What earlier runs say of the plan's tasks. Raises `StorageError`."""
-    where = {"git_branch": plan.policy.baseline.branch, "agent": str(plan.agent)}
-    return baseline_of(plan, history.trials(where, COLUMNS))
+def read_rows(plan: Plan) -> "pd.DataFrame":
+    """The rows of the history that baselines of the plan are made from. Raises `StorageError`."""
+    return History(history_location(plan)).trials({"agent": str(plan.agent)}, COLUMNS)
+
+
+def pooled_baseline(plan: Plan, rows: "pd.DataFrame", trials: Sequence[Trial] = ()) -> Baseline:
+    """What earlier runs say of the plan's tasks, narrowed to the models that have answered in these trials."""
+    models: dict[str, set[str]] = {}
+    for trial in trials:
+        if trial.status in MEASURED and trial.model:
+            models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
+    return baseline_of(plan, rows, models)
 
 
 def judge(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str) -> Verdict:
@@ -35,24 +48,31 @@ def judge(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baselin
         reasons=ruling.reasons,
         notes=ruling.notes,
         comparisons=ruling.comparisons,
+        confirmations=ruling.confirmations,
+        not_admitted=ruling.not_admitted,
+        quarantined=ruling.quarantined,
+        awaiting_sign_off=ruling.awaiting_sign_off,
         measurement=measurement,
         agent=str(plan.agent),
         judge=judge_name if asked else "",
         revision=plan.revision,
-        inputs=_inputs(plan, policy, trials, baseline),
+        inputs=inputs_of(plan, policy, trials, baseline),
         started_at=plan.created_at,
         judged_at=datetime.now(UTC),
     )
 
 
-def _inputs(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
+def inputs_of(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline) -> Inputs:
+    """The digests of all that a verdict is made from."""
     return Inputs(
         policy=digest_of(policy.model_dump(mode="json")),
         tasks=digest_of({task.task_id: task.task_digest for task in plan.tasks}),
         graders=digest_of({task.task_id: task.grader_digest for task in plan.tasks}),
         agent=digest_of(plan.agent.model_dump(mode="json", exclude_defaults=True)),
         prices=digest_of(plan.prices.model_dump(mode="json")),
-        trials=digest_of(sorted([trial.task_id, trial.trial, trial.transcript_digest] for trial in trials)),
-        baseline_runs=tuple(sorted({entry.run_id for entry in baseline.tasks.values()})),
+        trials=trials_digest((trial.task_id, trial.trial, trial.transcript_digest) for trial in trials),
+        baseline_runs=baseline.runs,
+        baseline=digest_of(baseline.model_dump(mode="json")),
+        quarantine=digest_of(plan.quarantine.model_dump(mode="json")),
         passgate_version=plan.passgate_version,
     )

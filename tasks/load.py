@@ -1,10 +1,8 @@
-"""Load: files in, tasks and the plan of a run out."""
+"""Load: files in, tasks and policies out."""
 
-import fnmatch
 import gc
 import os
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,13 +15,16 @@ from passgate.tasks.formats.evals.files.folder import files_of_folder
 from passgate.tasks.formats.evals.files.recognise import kind_of
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
+from passgate.tasks.formats.pins_file import PINS_FILE, read_pins
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
-from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE, read_quarantine_of
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName, Metric
+from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import EvalTask
 
 
 def load_policy(file: Path) -> Policy:
@@ -44,11 +45,12 @@ def policy_or_default(file: Path) -> Policy:
         return load_policy(shipped)
 
 
-def policy_of_run(gates: Path) -> tuple[Policy, bool]:
+def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]:
     """The policy that a run goes by, and whether it is the one that passgate ships: where no gates file is named and
-    there is none of the usual name. Raises as `load_policy`.
+    there is none of the usual name. `named` is what the user calls the file, where that is not its path. Raises as
+    `load_policy`.
     """
-    is_shipped = gates == Path(RunRequest().gates) and not gates.exists()
+    is_shipped = (named or gates) == Path(RunRequest().gates) and not gates.exists()
     return (policy_or_default(gates) if is_shipped else load_policy(gates)), is_shipped
 
 
@@ -71,6 +73,38 @@ def load_price_table(file: Path) -> PriceTable:
     raise InputError(table)
 
 
+def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
+    """The tasks that do not block for a while: quarantine.yaml beside the gates file, empty where there is none, its
+    tasks as `suite/task_id`. `tasks` are all those of the suites folder.
+
+    Raises `InputError` with all its problems.
+    """
+    file = gates.parent / QUARANTINE_FILE
+    if not file.exists():
+        return QuarantineFile()
+    quarantine = read_quarantine_of(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks)
+    if isinstance(quarantine, QuarantineFile):
+        return quarantine
+    raise InputError(quarantine)
+
+
+def load_pins(gates: Path) -> Pins | None:
+    """What baseline.yaml beside the gates file pins; `None` where there is none.
+
+    Raises `InputError` with all its problems.
+    """
+    file = gates.parent / PINS_FILE
+    return load_pins_file(file) if file.exists() else None
+
+
+def load_pins_file(file: Path) -> Pins:
+    """Read one baseline.yaml. Raises `InputError` with all its problems."""
+    pins = read_pins(file, shown_path(file, Path.cwd()))
+    if isinstance(pins, Pins):
+        return pins
+    raise InputError(pins)
+
+
 @dataclass(frozen=True)
 class Loaded:
     """What files hold: their tasks, and what there is to say of the files."""
@@ -89,14 +123,24 @@ class Loaded:
 
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
     """Read every task of a suites folder. Raises `InputError` with the problems of all files together."""
-    return _load_folder(suites_folder, policy).tasks
+    return load_folder(suites_folder, policy).tasks
 
 
-def _load_folder(suites_folder: Path, policy: Policy) -> Loaded:
+def load_folder(
+    suites_folder: Path,
+    policy: Policy,
+    working_folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Loaded:
+    """What the files of a suites folder hold, named as seen from `working_folder`, where that is not the process's own.
+
+    `environment` are the variables that eval files may use. Raises as `load_tasks`.
+    """
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
-    found = files_of_folder(suites_folder, os.environ)
-    loaded = _Reader(suites_folder, policy).files(sorted((*found.tasks, *found.evals)))
+    found = files_of_folder(suites_folder, environment)
+    reader = _Reader(suites_folder, policy, working_folder or Path.cwd(), environment)
+    loaded = reader.files(sorted((*found.tasks, *found.evals)))
     if loaded.problems:
         raise InputError(loaded.problems)
     return loaded
@@ -119,18 +163,19 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
         for file in (*found.tasks, *found.evals):
             root = path.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
             by_root.setdefault(root, {})[file] = None
-    read = [_Reader(root, policy).files(files) for root, files in by_root.items()]
+    read = [_Reader(root, policy, Path.cwd(), os.environ).files(files) for root, files in by_root.items()]
     return _together([*read, Loaded(others=tuple(others))])
 
 
 class _Reader:
     """Reads the files of one suites folder, whatever their dialect."""
 
-    def __init__(self, suites_folder: Path, policy: Policy) -> None:
-        working_folder = Path.cwd()
+    def __init__(
+        self, suites_folder: Path, policy: Policy, working_folder: Path, environment: Mapping[str, str]
+    ) -> None:
         self._tasks = TaskReader(suites_folder, policy, working_folder=working_folder)
         self._evals = EvalReader(
-            suites_folder, policy, os.environ, lambda file: shown_path(file, working_folder.absolute())
+            suites_folder, policy, environment, lambda file: shown_path(file, working_folder.absolute())
         )
 
     def files(self, files: Iterable[Path]) -> Loaded:
@@ -201,50 +246,9 @@ def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
     )
 
 
-def make_plan(gate: GateName, request: RunRequest, agent: AgentSpec, *, revision: Revision, version: str) -> Plan:
-    """Everything that a run of a gate needs, from files. Raises `InputError` or `UsageError`; runs nothing."""
-    policy, is_shipped = policy_of_run(Path(request.gates))
-    if gate not in policy.gates:
-        raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
-    loaded = _load_folder(Path(request.suites), policy)
-    of_gate = [task for task in loaded.tasks if gate in task.gates and task.suite in policy.gates[gate].suites]
-    selected = [task for task in of_gate if _selected(task, request.task)]
-    if request.task is not None and not selected:
-        raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
-    refuse_what_cannot_run(selected, loaded)
-    created_at = datetime.now(UTC)
-    return Plan(
-        run_id=f"{created_at:%Y%m%dT%H%M%SZ}-{gate}-{secrets.token_hex(2)}",
-        gate=gate,
-        request=request,
-        agent=agent,
-        created_at=created_at,
-        suites_folder=str(Path(request.suites).absolute()),
-        policy=policy,
-        shipped_policy=is_shipped,
-        warnings=tuple(str(warning) for warning in loaded.warnings),
-        tasks=tuple(_with_k(task, request.k) for task in selected),
-        unselected=len(of_gate) - len(selected),
-        revision=revision,
-        passgate_version=version,
-    )
-
-
 def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
     """Raise `InputError` with everything that these of the loaded tasks ask for and is not to be had."""
     reasons = {reason for task in tasks for reason in task.cannot_run}
     missing = [problem for problem in loaded.cannot_run if str(problem) in reasons]
     if missing:
         raise InputError(missing)
-
-
-def _selected(task: EvalTask, pattern: str | None) -> bool:
-    if pattern is None:
-        return True
-    return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, f"{task.suite}/{task.task_id}"))
-
-
-def _with_k(task: EvalTask, k: int | None) -> EvalTask:
-    if k == 1 and task.metric is Metric.CONFIDENCE_INTERVAL:
-        raise UsageError(f"--k 1 is too few for {task.task_id}: a confidence interval needs two trials")
-    return task if k is None else task.model_copy(update={"k": k})

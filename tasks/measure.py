@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from math import isnan
 from statistics import fmean
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -15,12 +17,16 @@ from passgate.tasks.model.measurement import (
     TrialViolation,
 )
 from passgate.tasks.model.metrics import MeanMetrics, TrialMetrics
-from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
-from passgate.tasks.stats.decision import decide, score_of
+from passgate.tasks.stats.decision import decide_by, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 from passgate.tasks.stats.intervals import suite_interval, wilson_interval
 from passgate.tasks.stats.percentiles import percentile
+
+ACCEPTED: Final = "share accepted"
+"""What the value of a suite is whose tasks are decided by sequential tests."""
+_ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
 
 
 def measure(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
@@ -45,23 +51,35 @@ def measure(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
 
 
 def measure_tasks(tasks: Sequence[EvalTask], groups: Sequence[Sequence[Trial]]) -> list[TaskMeasurement]:
-    """The numbers of tasks from the trials of each."""
-    n = np.array([_count(group, TrialStatus.PASSED, TrialStatus.FAILED) for group in groups], dtype=np.int64)
-    c = np.array([_count(group, TrialStatus.PASSED) for group in groups], dtype=np.int64)
+    """The numbers of tasks from the trials of each, in their order; those beyond the first k have only confirmed."""
+    planned = [[trial for trial in group if trial.trial < task.k] for task, group in zip(tasks, groups, strict=True)]
+    n = np.array([_count(group, TrialStatus.PASSED, TrialStatus.FAILED) for group in planned], dtype=np.int64)
+    c = np.array([_count(group, TrialStatus.PASSED) for group in planned], dtype=np.int64)
     k = np.array([task.k for task in tasks], dtype=np.int64)
     estimates = zip(pass_at_k(n, c, k), pass_hat_k(n, c, k), strict=True)
     return [
-        _task(task, group, _defined(any_of_k), _defined(all_of_k))
-        for task, group, (any_of_k, all_of_k) in zip(tasks, groups, estimates, strict=True)
+        _task(task, first, group[len(first) :], _Estimates(float(any_of_k), float(all_of_k)))
+        for task, first, group, (any_of_k, all_of_k) in zip(tasks, planned, groups, estimates, strict=True)
     ]
 
 
-def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_of_k: float | None) -> TaskMeasurement:
-    failed = [trial for trial in trials if trial.status is TrialStatus.FAILED]
-    errors = [trial for trial in trials if trial.status in {TrialStatus.ERROR, TrialStatus.NOT_RUN}]
-    passed = _count(trials, TrialStatus.PASSED)
-    n = passed + len(failed)
+class _Estimates(NamedTuple):
+    """NaN where fewer than k trials were measured."""
+
+    pass_at_k: float
+    pass_hat_k: float
+
+
+def _task(
+    task: EvalTask, trials: Sequence[Trial], confirming: Sequence[Trial], estimates: _Estimates
+) -> TaskMeasurement:
+    by_status = {status: [trial for trial in trials if trial.status is status] for status in TrialStatus}
+    passed, failed, errors, not_run = (by_status[status] for status in TrialStatus)
     scores = [trial.score for trial in trials if trial.status in MEASURED and trial.score is not None]
+    state = decide_by(task, trials)
+    stopped_early = any(trial.left_out for trial in not_run)
+    missing = [*errors, *(trial for trial in not_run if not trial.left_out)]
+    n = 0 if stopped_early else len(passed) + len(failed)
     return TaskMeasurement(
         suite=task.suite,
         task_id=task.task_id,
@@ -70,37 +88,56 @@ def _task(task: EvalTask, trials: Sequence[Trial], any_of_k: float | None, all_o
         task_digest=task.task_digest,
         grader_digest=task.grader_digest,
         metric=task.metric,
+        sequential=task.sequential,
         k=task.k,
         planned=task.k,
-        passed=passed,
+        passed=len(passed),
         failed=len(failed),
         errors=len(errors),
-        state=decide(
-            task.metric,
-            passed=passed,
-            failed=len(failed),
-            planned=task.k,
-            scores=scores,
-            threshold=task.scoring.threshold,
-        ),
-        pass_at_k=any_of_k,
-        pass_hat_k=all_of_k,
+        not_run=len(not_run),
+        stopped_early=stopped_early,
+        state=state,
+        **_known_estimates(task, trials, state, estimates),
         score=score_of(task.metric, scores, task.k),
-        pass_rate=passed / n if n else None,
-        pass_rate_interval=_interval(wilson_interval(n, passed)),
+        pass_rate=len(passed) / n if n else None,
+        pass_rate_interval=_interval(wilson_interval(n, len(passed) if n else 0)),
         failed_trials=tuple(trial.trial for trial in failed),
         error_trials=tuple(trial.trial for trial in errors),
         failure=failed[0].reason if failed else "",
-        error=errors[0].reason if errors else "",
-        violations=tuple(
-            TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)
-            for trial in trials
-            for violation in trial.violations
-        ),
+        error=missing[0].reason if missing else "",
+        violations=_violations([*trials, *confirming]),
         metrics=_mean_metrics(trials),
         tracked_metrics=task.tracked_metrics,
         wall_times=_known(trials, "wall_time_seconds"),
         costs=_known(trials, "cost"),
+        models=tuple(sorted({name for trial in trials for name in trial.model.split(", ") if name})),
+        confirming=tuple(trial.status is TrialStatus.PASSED for trial in confirming if trial.status in MEASURED),
+        confirming_errors=sum(trial.status not in MEASURED and not trial.left_out for trial in confirming),
+        reused_from=next((trial.reused_from for trial in trials if trial.reused_from), ""),
+    )
+
+
+def _known_estimates(
+    task: EvalTask, trials: Sequence[Trial], state: TaskState, estimates: _Estimates
+) -> dict[str, float | None]:
+    """pass@k and pass^k. Where k trials are not there, because the task was decided without the others, its own of the
+    two is 1 or 0: the OR rule has a pass among its k trials, the AND rule a failure, so with the others measured it
+    would be the same. The other one is not known, nor are both where a sequential test decides: it would be an
+    estimate from trials that were stopped because of how they had passed.
+    """
+    known = {name: None if isnan(value) else value for name, value in estimates._asdict().items()}
+    only_not_run = all(trial.status is not TrialStatus.ERROR for trial in trials) and len(trials) == task.k
+    if only_not_run and task.sequential is None and task.metric in _ESTIMATED:
+        name = _ESTIMATED[task.metric]
+        known[name] = state.indicator if known[name] is None else known[name]
+    return known
+
+
+def _violations(trials: Sequence[Trial]) -> tuple[TrialViolation, ...]:
+    return tuple(
+        TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)
+        for trial in trials
+        for violation in trial.violations
     )
 
 
@@ -117,8 +154,9 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         tasks_undecided=sum(task.state is TaskState.UNDECIDED for task in tasks),
         trials_passed=sum(task.passed for task in tasks),
         trials_measured=sum(task.n for task in tasks),
-        trials_error=sum(task.planned - task.n for task in tasks),
-        metric=", ".join(sorted({str(task.metric) for task in tasks})),
+        trials_error=sum(task.planned - task.n - task.not_run for task in tasks),
+        trials_not_run=sum(task.not_run for task in tasks),
+        metric=", ".join(sorted({str(task.metric) if task.sequential is None else ACCEPTED for task in tasks})),
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
         interval=None if value is None else _interval(suite_interval(value, len(tasks))),
@@ -140,10 +178,6 @@ def _known(trials: Sequence[Trial], metric: str) -> tuple[float, ...]:
 
 def _count(trials: Sequence[Trial], *statuses: TrialStatus) -> int:
     return sum(trial.status in statuses for trial in trials)
-
-
-def _defined(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def _interval(bounds: tuple[float, float]) -> Interval:

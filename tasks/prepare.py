@@ -7,48 +7,89 @@ from passgate import __version__
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.judge import judge_model, make_judge
 from passgate.tasks.budgets.ledger import PRICE_REMEDY
-from passgate.tasks.errors import UsageError
+from passgate.tasks.choose import choose
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.find import find_agent
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.revision import current_revision
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.load import load_prices, make_plan
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.plan import agent_digest_of, make_plan
 from passgate.tasks.providers.endpoints import targets_of
-from passgate.tasks.record import history_location
+from passgate.tasks.record import history_location, masker_of
 
 
 def prepare(gate: GateName, request: RunRequest) -> Plan:
     """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
 
-    Raises `InputError` or `UsageError`.
+    Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
+    written beside it. Raises `InputError` or `UsageError`.
     """
     if request.run is not None:
-        plan = RunFolder(request.run).read_plan()
-        if plan.gate is not gate:
-            raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
-        given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
-        return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
+        return _begun(request.run, gate, request)
+    own = plan_of(gate, request)
+    refuse_unrunnable(own)
+    chosen = choose(own)
+    try:
+        if chosen.change is not None:
+            refuse_unrunnable(chosen.plan)
+            _write(chosen.change)
+        _write(chosen.plan)
+    except BaseException:
+        RunFolder(own.run_id).remove()
+        raise
+    return chosen.plan
+
+
+def _begun(run: str, gate: GateName, request: RunRequest) -> Plan:
+    plan = RunFolder(run).read_plan()
+    if plan.gate is not gate:
+        raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
+    _refuse_signed_off(RunFolder(run))
+    given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
+    return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
+
+
+def _refuse_signed_off(folder: RunFolder) -> None:
+    """What a person has decided is not undone by judging the run again."""
+    try:
+        verdict = folder.read_verdict()
+    except StorageError:  # one that a killed run has left
+        return
+    if verdict is not None and verdict.sign_off is not None:
+        raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
+
+
+def plan_of(gate: GateName, request: RunRequest) -> Plan:
+    """The plan of a new run, from the files as they are now, whoever is to judge; nothing is written.
+
+    Raises `InputError` or `UsageError`.
+    """
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
-    make_agent(agent, Path(request.suites))
-    if agent.calls_models:
-        targets_of(agent.upstreams, os.environ)
     plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
-    plan = plan.model_copy(update={"prices": load_prices(Path(request.gates))})
-    make_judge(plan.policy.judge, Path(plan.suites_folder))
+    return plan.model_copy(update={"agent_digest": agent_digest_of(plan)})
+
+
+def refuse_unrunnable(plan: Plan) -> None:
+    """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
+    suites = Path(plan.suites_folder)
+    make_agent(plan.agent, suites)
+    if plan.agent.calls_models:
+        targets_of(plan.agent.upstreams, os.environ)
+    make_judge(plan.policy.judge, suites)
     _refuse_unknown_price(plan)
     History(history_location(plan))
-    masker = Masker.of_environment(plan.policy.secrets)
-    recorded = agent.model_dump_json()
-    if masker.json(recorded) != recorded:
+    recorded = plan.agent.model_dump_json()
+    if masker_of(plan).json(recorded) != recorded:
         raise UsageError(
             "the agent, its command or its settings, holds the value of a secret, and agents are recorded: "
             "let the agent read it from its environment, which is that of passgate"
         )
-    RunFolder(plan.run_id).write_plan(plan, masker)
-    return plan
+
+
+def _write(plan: Plan) -> None:
+    RunFolder(plan.run_id).write_plan(plan, masker_of(plan))
 
 
 def _refuse_unknown_price(plan: Plan) -> None:

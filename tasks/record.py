@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from passgate.tasks.history.columns import row
+from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.run import Plan
@@ -15,13 +15,14 @@ def history_location(plan: Plan) -> str:
 
 
 def record(plan: Plan, finished: Sequence[FinishedTrial]) -> History:
-    """Store a run that is complete. Raises `StorageError`."""
+    """Store a run that is complete, but for trials of earlier runs, which are stored already. Raises `StorageError`."""
     history = History(history_location(plan))
+    own = [one for one in finished if not one.trial.reused_from]
     history.write_run(
         plan.run_id,
         f"{plan.created_at:%Y-%m-%d}",
-        [row(one.trial, plan) for one in finished],
-        {one.trial.transcript_digest: one.transcript.model_dump_json() for one in finished},
+        rows([one.trial for one in own], plan),
+        {one.trial.transcript_digest: one.transcript.model_dump_json() for one in own},
     )
     return history
 

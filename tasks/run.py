@@ -1,7 +1,7 @@
 """Run: a task and an agent in, finished trials out, each of them in the journal before it counts."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,8 @@ from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.budgets.charged_judge import ChargedJudge
 from passgate.tasks.budgets.meter import Meter, open_meter
 from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.budgets.slots import Slots, TrialKey
+from passgate.tasks.budgets.slots import Slots
+from passgate.tasks.budgets.standing import Standing
 from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.grade import grade_trial, outcome_of
@@ -27,11 +28,10 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.judge import Judge
-from passgate.tasks.model.measurement import Baseline, TaskState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch
-from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.sandboxes.workbench import Workbench
@@ -102,18 +102,6 @@ async def open_bench(
         )
 
 
-def urgent_first(tasks: Sequence[EvalTask], baseline: Baseline) -> list[EvalTask]:
-    """Tasks in the order in which their answers are worth most: those with vetoes, then those that failed lately or
-    have no baseline because they are new or changed.
-    """
-    passed = {name for name, entry in baseline.tasks.items() if entry.state is TaskState.PASSED}
-
-    def key(task: EvalTask) -> tuple[bool, bool]:
-        return task.suite is not Suite.ADVERSARIAL, f"{task.suite}/{task.task_id}" in passed
-
-    return sorted(tasks, key=key)
-
-
 def batches(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
     """Tasks in batches of one suite each, at most about thirty of them; the order stays as far as it can."""
     size = max(1, -(-len(tasks) // MOST_BATCHES))
@@ -134,18 +122,46 @@ def _batch_name(suite: str, tasks: Sequence[EvalTask]) -> str:
     return f"{suite}/{tasks[0].task_id}{others}"
 
 
-async def run_batch(batch: Batch, bench: Bench, journal: Journal, slots: Slots, done: Collection[TrialKey]) -> int:
-    """Run every trial of a batch that is not done yet, each when a slot is free for it; how many were run."""
+async def run_batch(batch: Batch, bench: Bench, journal: Journal, slots: Slots, standing: Standing) -> int:
+    """Run every trial of a batch that was not measured yet, each when a slot is free for it; how many were run.
 
-    async def run_one(task: EvalTask, trial: int) -> None:
+    Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as `not_run`.
+    """
+    wanted = [(task, trial) for task in batch.tasks for trial in range(task.k)]
+    return await _run_wanted(wanted, bench, journal, slots, standing)
+
+
+async def run_confirming(
+    task: EvalTask, trials: Sequence[int], bench: Bench, journal: Journal, slots: Slots, standing: Standing
+) -> int:
+    """Run confirming trials of one task, by their numbers; how many were run."""
+    return await _run_wanted([(task, trial) for trial in trials], bench, journal, slots, standing)
+
+
+async def _run_wanted(
+    wanted: Sequence[tuple[EvalTask, int]], bench: Bench, journal: Journal, slots: Slots, standing: Standing
+) -> int:
+    async def run_one(task: EvalTask, trial: int) -> bool:
         async with slots.slot((task.task_id, trial)):
-            await journal.append(await run_trial(task, trial, bench))
+            needless = standing.needless(task)
+            if needless is None:
+                finished = await run_trial(task, trial, bench)
+                await journal.append(finished)
+                standing.add(finished.trial)
+                return True
+        await journal.append(left_out(task, trial, needless, bench))
+        return False
 
-    missing = [(task, trial) for task in batch.tasks for trial in range(task.k) if (task.task_id, trial) not in done]
+    missing = [(task, trial) for task, trial in wanted if not standing.has((task.task_id, trial))]
     async with asyncio.TaskGroup() as group:
-        for task, trial in missing:
-            group.create_task(run_one(task, trial))
-    return len(missing)
+        running = [group.create_task(run_one(task, trial)) for task, trial in missing]
+    return sum(one.result() for one in running)
+
+
+def left_out(task: EvalTask, trial: int, reason: str, bench: Bench) -> FinishedTrial:
+    """A trial that is not run because it could not change the verdict any more."""
+    blank = _blank(task, trial, 0).model_copy(update={"left_out": True})
+    return _unmeasured(blank, TrialStatus.NOT_RUN, reason, bench)
 
 
 async def run_trial(task: EvalTask, trial: int, bench: Bench) -> FinishedTrial:
@@ -188,6 +204,7 @@ def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
         trial=trial,
         k=task.k,
         metric=task.metric,
+        sequential=task.sequential,
         status=TrialStatus.ERROR,
         attempts=attempt,
         started_at=datetime.now(UTC),

@@ -10,6 +10,7 @@ import yaml
 from passgate.tasks.load import load_policy
 from passgate.tasks.measure import measure
 from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.metrics import TrialMetrics
@@ -53,6 +54,7 @@ def a_trial(task: EvalTask, trial: int = 0, status: TrialStatus = TrialStatus.PA
         "trial": trial,
         "k": task.k,
         "metric": task.metric,
+        "sequential": task.sequential,
         "status": status,
         "reason": "" if status is TrialStatus.PASSED else f"it {status}",
         "isolation": "bubblewrap",
@@ -67,10 +69,16 @@ def a_trial(task: EvalTask, trial: int = 0, status: TrialStatus = TrialStatus.PA
 
 
 def trials_of(task: EvalTask, statuses: str, **metrics: Any) -> list[Trial]:
-    """One trial per letter: `p`assed, `f`ailed, `e`rror; `-` is a trial that is not there."""
-    by_letter = {"p": TrialStatus.PASSED, "f": TrialStatus.FAILED, "e": TrialStatus.ERROR}
+    """One trial per letter: `p`assed, `f`ailed, `e`rror, `n`ot run, `l`eft out; `-` is a trial that is not there."""
+    by_letter = {
+        "p": TrialStatus.PASSED,
+        "f": TrialStatus.FAILED,
+        "e": TrialStatus.ERROR,
+        "n": TrialStatus.NOT_RUN,
+        "l": TrialStatus.NOT_RUN,
+    }
     return [
-        a_trial(task, number, by_letter[letter], metrics=TrialMetrics(**metrics))
+        a_trial(task, number, by_letter[letter], left_out=letter == "l", metrics=TrialMetrics(**metrics))
         for number, letter in enumerate(statuses)
         if letter != "-"
     ]
@@ -101,6 +109,26 @@ def a_policy(gate: GateName = GateName.CI_MERGE, **changes: Any) -> Policy:
     """The shipped policy with one gate changed."""
     changed = GatePolicy.model_validate(SHIPPED.gates[gate].model_dump() | changes)
     return SHIPPED.model_copy(update={"gates": {**SHIPPED.gates, gate: changed}})
+
+
+def a_baseline_task(**changes: Any) -> BaselineTask:
+    """A task that was green in the one run of the baseline, with three trials."""
+    plain: dict[str, Any] = {
+        "state": BaselineState.GREEN,
+        "runs": ("20260101-ab",),
+        "runs_green": 1,
+        "green_in_a_row": 1,
+        "passed": 3,
+        "n": 3,
+        "newest": (True, True, True),
+    }
+    return BaselineTask(**(plain | changes))
+
+
+def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:
+    """A baseline on main that says the same of each of these tasks: green, but for the changes."""
+    entry = a_baseline_task(**changes)
+    return Baseline(branch="main", tasks={f"{task.suite}/{task.task_id}": entry for task in tasks})
 
 
 def measured(*groups: tuple[EvalTask, Sequence[Trial]]) -> Measurement:

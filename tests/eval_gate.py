@@ -11,8 +11,8 @@ from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.load import load_tasks
 from passgate.tasks.measure import measure
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.judge import Judge
-from passgate.tasks.model.measurement import Baseline
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial

@@ -5,15 +5,21 @@ from typing import Annotated
 import typer
 
 from passgate import __version__
+from passgate.flows.cli.baseline import baseline
+from passgate.flows.cli.burn_in import burn_in
+from passgate.flows.cli.check_graders import check_graders
 from passgate.flows.cli.convert import convert
 from passgate.flows.cli.doctor import doctor
+from passgate.flows.cli.forecast import forecast
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
 from passgate.flows.cli.run import run
 from passgate.flows.cli.show import show
+from passgate.flows.cli.sign_off import sign_off
 from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
+from passgate.flows.cli.verify import verify
 
 app = typer.Typer(
     name="passgate",
@@ -47,8 +53,14 @@ app.command()(run)
 app.command("try")(try_task)
 app.command()(validate)
 app.command()(show)
+app.command()(check_graders)
 app.command()(convert)
 app.command()(judge)
+app.command("sign-off")(sign_off)
+app.command()(verify)
 app.command()(trend)
+app.command()(forecast)
+app.command("burn-in")(burn_in)
+app.add_typer(baseline, name="baseline")
 app.command()(doctor)
 app.command()(init)

@@ -16,23 +16,23 @@ def judge(
     """Judge a stored run again, under the policy of a gates file; nothing is run and nothing written."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.history.dataset import History
     from passgate.tasks.history.journal import read_journal
     from passgate.tasks.history.run_folder import RunFolder, find_run
     from passgate.tasks.judge import judge as judge_trials
-    from passgate.tasks.judge import read_baseline
+    from passgate.tasks.judge import pooled_baseline, read_rows
     from passgate.tasks.load import load_policy
-    from passgate.tasks.record import history_location
     from passgate.tasks.reports.terminal import terminal
 
     folder = RunFolder(find_run(run))
     plan, policy = folder.read_plan(), load_policy(Path(gates))
     if plan.gate not in policy.gates:
         raise UsageError(f"{gates} has no gate {plan.gate!s}, which the run is of")
-    plan = plan.model_copy(update={"policy": policy})
+    request = plan.request.model_copy(update={"history": history or plan.request.history})
+    plan = plan.model_copy(update={"policy": policy, "request": request})
     finished, _ = read_journal(folder.journal)
     earlier = folder.read_verdict()
-    baseline = read_baseline(plan, History(history or history_location(plan)))
-    verdict = judge_trials(plan, policy, [one.trial for one in finished], baseline, earlier.judge if earlier else "")
+    trials = [one.trial for one in finished]
+    baseline = pooled_baseline(plan, read_rows(plan), trials)
+    verdict = judge_trials(plan, policy, trials, baseline, earlier.judge if earlier else "")
     say(terminal(verdict, width=width(), color=color()))
     return verdict.exit_code

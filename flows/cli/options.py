@@ -19,3 +19,11 @@ HistoryOption = Annotated[
     str | None,
     typer.Option("--history", metavar="URL", help="Folder or URL of the history; the gates file's by default."),
 ]
+BaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        metavar="REV",
+        help="What the change is compared with; where it has left the baseline branch by default.",
+    ),
+]

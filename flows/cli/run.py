@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
+from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, SuitesOption
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def run(
     task: Annotated[
         str | None, typer.Option("--task", metavar="GLOB", help="Only these tasks, as in 'golden/*'. Never a PASS.")
     ] = None,
+    base: BaseOption = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once.")] = None,
     max_cost: Annotated[
         float | None, typer.Option("--max-cost", metavar="USD", min=0, help="The most that the whole run may cost.")
@@ -43,6 +44,7 @@ def run(
         history=history,
         k=k,
         task=task,
+        base=base,
     )
     if resume is not None and request != RunRequest():
         raise UsageError("--resume carries a run on as it was begun: beside it only --jobs and --max-cost can be given")

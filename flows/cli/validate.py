@@ -1,6 +1,6 @@
 """`passgate validate`: every problem of every file, and nothing run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,13 +11,16 @@ from passgate.flows.cli.options import GatesOption
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
     from passgate.tasks.load import Loaded
+    from passgate.tasks.model.task import EvalTask
 
 
 def validate(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Task files, eval files, folders of them, gates.yaml, agents.yaml, prices.yaml.", show_default=False
+            help="Task files, eval files, folders of them, "
+            "gates.yaml, agents.yaml, prices.yaml, quarantine.yaml, baseline.yaml.",
+            show_default=False,
         ),
     ],
     gates: GatesOption = "gates.yaml",
@@ -28,8 +31,10 @@ def validate(
     from passgate.tasks.errors import InputError, UsageError
     from passgate.tasks.find import load_agents
     from passgate.tasks.formats.agents_file import AGENTS_FILE
+    from passgate.tasks.formats.pins_file import PINS_FILE
     from passgate.tasks.formats.prices_file import PRICES_FILE
-    from passgate.tasks.load import Loaded, load_paths, load_policy, load_price_table, policy_or_default
+    from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
+    from passgate.tasks.load import Loaded, load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
 
     for path in paths:
         if not path.exists():
@@ -38,18 +43,24 @@ def validate(
         Path(gates).name: load_policy,
         AGENTS_FILE: load_agents,
         PRICES_FILE: load_price_table,
+        PINS_FILE: load_pins_file,
     }
+    quarantines = [path for path in paths if path.name == QUARANTINE_FILE]
     settings = [path for path in paths if path.name in readers]
     problems = [problem for file in settings for problem in _problems(readers[file.name], file)]
-    task_paths = [path for path in paths if path not in settings]
+    task_paths = [path for path in paths if path not in {*settings, *quarantines}]
     policy_is_broken = any(path.name == Path(gates).name for path in settings) and problems
     loaded = Loaded() if policy_is_broken else load_paths(task_paths, policy_or_default(Path(gates)))
     remark(loaded)
+    is_whole = not policy_is_broken and not loaded.problems and any(map(_is_suites_folder, task_paths))
+    problems += [
+        problem for file in quarantines for problem in _quarantine_problems(file, loaded.tasks if is_whole else None)
+    ]
     if problems or loaded.problems:
         raise InputError([*problems, *loaded.problems])
     if task_paths and not loaded.tasks:
         raise UsageError(f"no task files in {', '.join(map(str, task_paths))}: neither tasks nor evals")
-    say(_summary(loaded, len(settings)))
+    say(_summary(loaded, len(settings) + len(quarantines)))
     return 0
 
 
@@ -61,6 +72,25 @@ def _problems(read: Callable[[Path], object], file: Path) -> "tuple[Problem, ...
     except InputError as error:
         return error.problems
     return ()
+
+
+def _is_suites_folder(path: Path) -> bool:
+    """Whether a path holds the folders of suites, so that all tasks are there."""
+    from passgate.tasks.model.task import Suite
+
+    return any((path / suite).is_dir() for suite in Suite)
+
+
+def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "list[Problem]":
+    """What is wrong with a quarantine file; whether its tasks are there only where all of them are given."""
+    from datetime import UTC, datetime
+
+    from passgate.tasks.formats.four_suite import shown_path
+    from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
+
+    name, today = shown_path(file, Path.cwd()), datetime.now(UTC).date()
+    answer = read_quarantine(file, name, today) if tasks is None else read_quarantine_of(file, name, today, tasks)
+    return answer if isinstance(answer, list) else []
 
 
 def _summary(loaded: "Loaded", settings: int) -> str:

@@ -4,21 +4,28 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import Final
 
 TrialKey = tuple[str, int]
 """A task's id and the number of the trial."""
+PATIENCE_SECONDS: Final = 10.0
 
 
 class Slots:
     """Lets so many trials run at once.
 
-    With an order they begin in it, also where a later one asks before an earlier one does: whoever gives an order must
-    see to it that every trial of it asks.
+    With an order they begin in it, also where a later one asks before an earlier one does. An earlier one that has not
+    asked is waited for, with slots free, no longer than `patience` seconds: whoever starts the trials may hold some of
+    them back until others have finished. From then on those begin that have asked, in the order among them.
     """
 
-    def __init__(self, at_once: int, order: Iterable[TrialKey] = ()) -> None:
+    def __init__(self, at_once: int, order: Iterable[TrialKey] = (), *, patience: float = PATIENCE_SECONDS) -> None:
         self._free = at_once
-        self._order = deque(order)
+        self._places = {key: place for place, key in enumerate(order)}
+        self._expected = deque(self._places)
+        self._late: set[TrialKey] = set()
+        self._patience = patience
+        self._timer: asyncio.TimerHandle | None = None
         self._waiting: dict[TrialKey, asyncio.Future[None]] = {}
 
     @asynccontextmanager
@@ -26,6 +33,7 @@ class Slots:
         """Wait for a turn and hold a slot while the context lasts."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting[key] = turn
+        self._expect_late(key)
         self._begin()
         try:
             await turn
@@ -42,16 +50,33 @@ class Slots:
         """Whoever is cancelled while it waits is expected no longer, and gives back a slot that it has just got."""
         if self._waiting.pop(key, None) is None and not turn.cancelled():
             self._free += 1
-        if key in self._order:
-            self._order.remove(key)
+        if key in self._expected:
+            self._expected.remove(key)
         self._begin()
 
     def _begin(self) -> None:
         while self._free and self._waiting:
-            key = self._order[0] if self._order else next(iter(self._waiting))
-            if key not in self._waiting:
+            if self._expected and self._expected[0] not in self._waiting:
+                self._be_patient(self._expected[0])
                 return
-            if self._order:
-                self._order.popleft()
+            key = self._expected.popleft() if self._expected else next(iter(self._waiting))
             self._waiting.pop(key).set_result(None)
             self._free -= 1
+
+    def _be_patient(self, key: TrialKey) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._patience, self._go_on_without, key)
+
+    def _go_on_without(self, key: TrialKey) -> None:
+        """What has not asked by now is expected no longer, if it is the same trial that all wait for."""
+        self._timer = None
+        if self._expected and self._expected[0] == key and key not in self._waiting:
+            self._late.update(late for late in self._expected if late not in self._waiting)
+            self._expected = deque(here for here in self._expected if here in self._waiting)
+        self._begin()
+
+    def _expect_late(self, key: TrialKey) -> None:
+        """A trial that was expected no longer has its place again once it asks."""
+        if key in self._late:
+            self._late.remove(key)
+            self._expected = deque(sorted([*self._expected, key], key=self._places.__getitem__))

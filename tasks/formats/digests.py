@@ -59,8 +59,13 @@ class FileDigests:
         """What the trial is graded by: the graders' options, what they are told, and the files they use."""
         told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
         said = told | {"graders": [self._grader(grader) for grader in task.graders]}
-        names = {*grader_files(task), *self._command_files(_grader_commands(task.graders))}
-        return digest_of([said, {name: self.of(name) for name in names}])
+        return digest_of([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
+
+    def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
+        """The files and folders that graders use, relative to the suites folder: those that they name, and the scripts
+        that they run.
+        """
+        return {*_named_by(graders), *self._command_files(_grader_commands(graders))}
 
     def _grader(self, grader: Grader) -> Any:
         """A grader's options; many tests may share one grader."""
@@ -98,7 +103,11 @@ def _message_files(messages: Sequence[TaskMessage]) -> Iterator[str]:
 
 def grader_files(task: TaskFile) -> list[str]:
     """The files and folders that a task's graders name, relative to the suites folder."""
-    return sorted({name for grader in all_graders(task.graders) for name in _named_files(grader)})
+    return sorted(_named_by(task.graders))
+
+
+def _named_by(graders: Iterable[Grader]) -> set[str]:
+    return {name for grader in all_graders(graders) for name in _named_files(grader)}
 
 
 def all_graders(graders: Iterable[Grader]) -> Iterator[Grader]:

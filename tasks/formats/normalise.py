@@ -30,6 +30,7 @@ def normalised(
     """A task with the defaults of its suite, every name resolved. `messages` are its inputs' with what files held."""
     suite = policy.suites[task.suite]
     environment = task.environment
+    k, metric = task.trials.k or suite.k, task.trials.metric or suite.metric
     return EvalTask(
         task_id=origin.task_id,
         suite=task.suite,
@@ -43,8 +44,9 @@ def normalised(
         replay=environment.replay,
         user=environment.user,
         budgets=_limits(environment.budgets, suite),
-        k=task.trials.k or suite.k,
-        metric=task.trials.metric or suite.metric,
+        k=k,
+        metric=metric,
+        sequential=suite.sequential_for(k, metric),
         graders=task.graders,
         tracked_metrics=_columns(task.tracked_metrics),
         gates=_gates(task.gates),

@@ -95,11 +95,7 @@ def _branch_problems(document: Document, error: ValidationError, path: DocumentP
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(int(inner.schema_path[0]), []).append(inner)
-    meant = [
-        inner_errors
-        for inner_errors in branches.values()
-        if not any(inner.validator == "type" and not inner.relative_path for inner in inner_errors)
-    ]
+    meant = [inner_errors for inner_errors in branches.values() if not any(map(_is_another_form, inner_errors))]
     if len(meant) == 1:
         for inner in meant[0]:
             yield from _problems(document, inner, (*path, *inner.relative_path))
@@ -111,13 +107,21 @@ def _branch_problems(document: Document, error: ValidationError, path: DocumentP
         for inner in meant[-1]:
             yield from _problems(document, inner, (*path, *inner.relative_path))
     else:
-        expected = dict.fromkeys(
-            str(_TYPE_NAMES.get(str(inner.validator_value), inner.validator_value))
-            for inner_errors in branches.values()
-            for inner in inner_errors
-            if inner.validator == "type" and not inner.relative_path
-        )
+        expected = dict.fromkeys(filter(None, map(_form, branches.values())))
         yield document.problem(path, f"expected {' or '.join(expected)}, not {_shown(error.instance)}")
+
+
+def _is_another_form(error: ValidationError) -> bool:
+    """Whether a value as a whole is not what one of several allowed forms is."""
+    return error.validator in {"type", "const"} and not error.relative_path
+
+
+def _form(errors: Sequence[ValidationError]) -> str:
+    """What a form that was not meant would have been: its one value, else its type."""
+    wanted = {str(inner.validator): inner.validator_value for inner in errors if _is_another_form(inner)}
+    if "const" in wanted:
+        return _shown(wanted["const"])
+    return str(_TYPE_NAMES.get(str(wanted["type"]), wanted["type"]))
 
 
 def _message(error: ValidationError, kind: str) -> str:
@@ -126,7 +130,7 @@ def _message(error: ValidationError, kind: str) -> str:
         kinds = value if isinstance(value, list) else [value]
         return f"expected {' or '.join(str(_TYPE_NAMES.get(name, name)) for name in kinds)}, not {shown}"
     if kind in {"enum", "const"}:
-        allowed = [str(item) for item in (value if kind == "enum" else [value])]
+        allowed = [item if isinstance(item, str) else _shown(item) for item in (value if kind == "enum" else [value])]
         return f"{shown} is not one of the allowed values{nearest(error.instance, allowed)}"
     if kind in {"minItems", "minLength", "minProperties"}:
         return "must not be empty" if value == 1 else f"needs at least {value}"

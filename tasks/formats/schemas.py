@@ -11,8 +11,10 @@ from pydantic import BaseModel
 from passgate.tasks.formats.evals.schemas.agentevals_schema import agentevals_schema
 from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
 from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import TaskFile
 from passgate.tasks.model.transcript import Transcript
@@ -29,6 +31,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "gates": input_schema(Policy, "gates", "passgate gates"),
         "agents": input_schema(AgentsFile, "agents", "passgate agents"),
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
+        "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
+        "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
         "verdict": output_schema(Verdict, "verdict", "passgate verdict"),
         "transcript": shared_schema(Transcript, "transcript", "passgate transcript"),
         "eval": agentevals_schema(),

@@ -1,19 +1,22 @@
 """Latency and cost against the baseline, paired by task.
 
-The plain figures alone would be red on an unchanged agent every few runs, so a limit blocks only when the paired
-ratio's one-sided bound exceeds it too.
+The plain figures alone would be red on an unchanged agent every few runs, so what a limit is held against is the
+one-sided bound of the paired ratio; the plain figures stand beside it.
 """
 
 from collections.abc import Iterator, Sequence
 
-from passgate.tasks.model.measurement import Baseline, Measurement
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason
-from passgate.tasks.stats.comparisons import paired_ratio
+from passgate.tasks.stats.comparisons import CONFIDENCE, paired_ratio
 from passgate.tasks.stats.percentiles import percentile
 
 LATENCY = "latency P95"
 COST = "cost"
+
+_ROUNDING = 1e-9
 
 Figures = list[tuple[Sequence[float], Sequence[float]]]
 """Per task: its trials now and at the baseline."""
@@ -21,11 +24,7 @@ Figures = list[tuple[Sequence[float], Sequence[float]]]
 
 def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Baseline) -> tuple[Comparison, ...]:
     """The comparisons that the limits ask for and the baseline allows."""
-    pairs = [
-        (task, baseline.tasks[name])
-        for task in measurement.tasks
-        if (name := f"{task.suite}/{task.task_id}") in baseline.tasks
-    ]
+    pairs = [(task, baseline.of(task.name)) for task in measurement.tasks]
     times: Figures = [
         (task.wall_times, before.wall_times) for task, before in pairs if before.wall_times and task.wall_times
     ]
@@ -65,11 +64,12 @@ def _comparison(name: str, unit: str, now: float, before: float, figures: Figure
         ratio=ratio.ratio if ratio else None,
         ratio_lower_bound=ratio.lower_bound if ratio else None,
         limit=limit,
+        confidence=CONFIDENCE,
     )
 
 
 def limit_reasons(limits: Limits, comparisons: tuple[Comparison, ...]) -> Iterator[Reason]:
-    """A reason for every limit that is exceeded beyond doubt."""
+    """A reason for every limit that the bound exceeds."""
     for comparison in comparisons:
         rule = Rule.LATENCY if comparison.name == LATENCY else Rule.COST
         if any(_exceeded(comparison, percent, absolute) for percent, absolute in _limits_of(limits, rule)):
@@ -93,10 +93,10 @@ def _limits_of(limits: Limits, rule: Rule) -> list[tuple[float | None, float | N
 
 
 def _exceeded(comparison: Comparison, percent: float | None, absolute: float | None) -> bool:
+    """An absolute limit is held against the increase of the plain figure that the bound stands for."""
     bound = comparison.ratio_lower_bound
     if bound is None:
         return False
-    increase = comparison.current - comparison.baseline
     if percent is not None:
-        return increase > comparison.baseline * percent / 100 and bound > 1 + percent / 100
-    return absolute is not None and increase > absolute and bound > 1
+        return bound > 1 + percent / 100 + _ROUNDING
+    return absolute is not None and comparison.baseline * (bound - 1) > absolute + _ROUNDING

@@ -1,19 +1,32 @@
-"""What the newest runs on the baseline branch say of each task."""
+"""What the newest runs of the baseline say of each task."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import groupby, takewhile
+from typing import NamedTuple
 
 import pandas as pd
 
-from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
+from passgate.tasks.model.baseline import GREEN_SHARE, RED_IN_A_ROW, RED_SHARE, Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.stats.decision import decide
+from passgate.tasks.stats.sequential import in_order
 
 COLUMNS = (
     "run_id",
+    "suite",
     "task_id",
     "task_digest",
     "grader_digest",
     "agent",
+    "model",
+    "git_commit",
     "git_branch",
+    "git_dirty",
+    "trial",
     "k",
     "metric",
     "status",
@@ -24,50 +37,140 @@ COLUMNS = (
 """What a baseline is read from."""
 
 
-def baseline_of(plan: Plan, trials: pd.DataFrame) -> Baseline:
-    """The baseline of a plan's tasks from the rows of the history.
+def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collection[str]] | None = None) -> Baseline:
+    """The baseline of a plan's tasks from the rows of the history, all agents and branches among them.
 
-    A row counts when it is of the baseline branch, of a run before this one, and of the same agent, task
-    digest, grader digest, k and metric. Of these the newest run speaks that decided the task.
+    Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
+    digest, k and metric; of those the newest runs of each task, as many as the policy says. `models` narrows a task,
+    by its `suite/task_id`, to the rows of these values of `model`; where it names none, all count.
     """
-    branch = plan.policy.baseline.branch
-    usable = trials[
-        (trials["git_branch"] == branch) & (trials["agent"] == str(plan.agent)) & (trials["run_id"] < plan.run_id)
+    rows = trials[_of_the_baseline(plan, trials)]
+    known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
+    # What could not be measured, or was run only to confirm, says nothing here.
+    telling = rows[
+        (rows["agent"] == str(plan.agent))
+        & rows["status"].isin([str(status) for status in MEASURED])
+        & (rows["trial"] < rows["k"])
     ]
-    groups = dict(iter(usable.groupby("task_id"))) if len(usable) else {}
-    found = ((task, groups.get(task.task_id)) for task in plan.tasks)
-    entries = ((task, _entry(task, rows)) for task, rows in found if rows is not None)
+    groups = dict(iter(telling.groupby(["suite", "task_id"], sort=False))) if len(telling) else {}
+
+    def entry(task: EvalTask, name: str) -> BaselineTask:
+        key = (str(task.suite), task.task_id)
+        if key not in known:
+            return BaselineTask(state=BaselineState.NEW)
+        if key not in groups:
+            return BaselineTask(state=BaselineState.NONE)
+        same = _same(task, groups[key], (models or {}).get(name, ()))
+        return _pooled(task, same, plan.policy.baseline.runs)
+
+    named = ((f"{task.suite}/{task.task_id}", task) for task in plan.tasks)
     return Baseline(
-        branch=branch,
-        tasks={f"{task.suite}/{task.task_id}": entry for task, entry in entries if entry is not None},
+        branch=plan.policy.baseline.branch,
+        commit=_commit(plan),
+        pinned=plan.pins is not None,
+        tasks={name: entry(task, name) for name, task in named},
     )
 
 
-def _entry(task: EvalTask, rows: pd.DataFrame) -> BaselineTask | None:
-    same = rows[
+def state_of(greens: Sequence[bool]) -> BaselineState:
+    """How a task stands whose decided runs, the newest first, passed it or not.
+
+    Red when at most `RED_SHARE` of the runs passed it, or when the newest `RED_IN_A_ROW` all failed it: it has drifted,
+    and what it was long ago is no reason to blame a change for it. Green when at least `GREEN_SHARE` passed it.
+    Unreliable between. There is no such drift to green: a task that is now green and now red has many a lucky streak.
+    """
+    if not greens:
+        return BaselineState.NONE
+    share = Fraction(sum(greens), len(greens))
+    drifted = len(greens) >= RED_IN_A_ROW and not any(greens[:RED_IN_A_ROW])
+    if drifted or share <= RED_SHARE:
+        return BaselineState.RED
+    return BaselineState.GREEN if share >= GREEN_SHARE else BaselineState.UNRELIABLE
+
+
+def _of_the_baseline(plan: Plan, trials: pd.DataFrame) -> pd.Series:
+    """Which rows are of the baseline: of the pinned runs, the pinned commit, the merge base, or else of the branch.
+
+    A run of files that differ from their commit is of no commit and no branch; only a pin by name makes it one.
+    """
+    earlier = trials["run_id"] < plan.run_id
+    pins, clean = plan.pins, ~trials["git_dirty"].isin([True])
+    if pins is not None and pins.runs:
+        return earlier & _begins(trials["run_id"], pins.runs)
+    if plan.base.ancestors:
+        return earlier & clean & trials["git_commit"].isin(plan.base.ancestors)
+    if pins is not None and pins.commit:  # whose ancestors git does not know here
+        return earlier & clean & _begins(trials["git_commit"], (pins.commit,))
+    return earlier & clean & (trials["git_branch"] == plan.policy.baseline.branch)
+
+
+def _begins(values: pd.Series, beginnings: tuple[str, ...]) -> pd.Series:
+    return values.isin([value for value in values.dropna().unique() if value.startswith(beginnings)])
+
+
+def _commit(plan: Plan) -> str:
+    """The commit whose history it is: the ancestors of a plan with a pinned commit are that commit's."""
+    if plan.pins is None or plan.pins.commit is None:
+        return plan.base.commit
+    return next(iter(plan.base.ancestors), plan.pins.commit)
+
+
+def _same(task: EvalTask, rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:
+    same = (
         (rows["task_digest"] == task.task_digest)
         & (rows["grader_digest"] == task.grader_digest)
         & (rows["k"] == task.k)
         & (rows["metric"] == str(task.metric))
-    ]
-    for run_id in sorted(same["run_id"].unique(), reverse=True):
-        run = same[same["run_id"] == run_id]
-        passed, failed = (int((run["status"] == status).sum()) for status in ("passed", "failed"))
-        state = decide(
-            task.metric,
-            passed=passed,
-            failed=failed,
-            planned=len(run),
-            scores=list(run["score"].dropna()),
-            threshold=task.scoring.threshold,
-        )
-        if state is not TaskState.UNDECIDED:
-            return BaselineTask(
-                run_id=str(run_id),
-                state=state,
-                passed=passed,
-                n=passed + failed,
-                wall_times=tuple(run["wall_time_seconds"].dropna()),
-                costs=tuple(run["cost"].dropna()),
-            )
-    return None
+    )
+    return rows[same & rows["model"].isin(list(models))] if models else rows[same]
+
+
+def _pooled(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
+    """The newest runs together. Where runs stop as soon as they have decided, `passed / n` still comes out right over
+    many of them: the trials of all that pass are, on average, that share of the trials of all (Wald's identity).
+    """
+    newest = sorted(rows["run_id"].unique(), reverse=True)[:most_runs]
+    rows = rows[rows["run_id"].isin(newest)].sort_values(["run_id", "trial"], ascending=False)
+    decided = {run: state is TaskState.PASSED for run, state in _runs(task, rows) if state is not TaskState.UNDECIDED}
+    greens = list(decided.values())
+    passes = rows["status"] == TrialStatus.PASSED
+    return BaselineTask(
+        state=state_of(greens),
+        runs=tuple(decided),
+        runs_green=sum(greens),
+        green_in_a_row=sum(1 for _ in takewhile(bool, greens)),
+        passed=int(passes.sum()),
+        n=len(rows),
+        newest=tuple(passes.tolist()),
+        wall_times=tuple(rows["wall_time_seconds"].dropna().tolist()),
+        costs=tuple(rows["cost"].dropna().tolist()),
+    )
+
+
+class _Row(NamedTuple):
+    run_id: str
+    trial: int
+    status: str
+    score: float
+
+
+def _runs(task: EvalTask, rows: pd.DataFrame) -> Iterator[tuple[str, TaskState]]:
+    """What each run said of the task. Of k planned trials those without a row of their own are missing."""
+    told = zip(rows["run_id"], rows["trial"], rows["status"], rows["score"], strict=True)
+    for run_id, of_run in groupby(map(_Row._make, told), key=lambda row: row.run_id):
+        yield run_id, _decided(task, list(of_run))
+
+
+def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
+    outcomes = [(row.trial, row.status == TrialStatus.PASSED) for row in trials]
+    passed = sum(outcome for _, outcome in outcomes)
+    return decide(
+        task.metric,
+        passed=passed,
+        failed=len(trials) - passed,
+        planned=task.k,
+        scores=[row.score for row in trials if not pd.isna(row.score)],
+        threshold=task.scoring.threshold,
+        sequential=task.sequential,
+        outcomes=in_order(outcomes, task.k),
+    )

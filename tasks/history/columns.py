@@ -1,16 +1,19 @@
 """The columns of the history: as schema/trial.schema.json has them, typed for Arrow."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 import pyarrow as pa
 
+from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 PARTITIONS = ("suite", "day")
 """Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
 
@@ -39,26 +42,51 @@ def _type(schema: dict[str, Any]) -> pa.DataType:
 
 def row(trial: Trial, plan: Plan) -> dict[str, Any]:
     """One trial as a row: every column, partitions included."""
+    return rows([trial], plan)[0]
+
+
+def rows(trials: Iterable[Trial], plan: Plan) -> list[dict[str, Any]]:
+    """The trials of a run as rows: every column, partitions included."""
+    names, of_run = arrow_schema().names, _of_run(plan)
+    values = [of_run | _of_trial(trial) for trial in trials]
+    return [{name: one[name] for name in names} for one in values]
+
+
+def policy_digest(policy: Policy) -> str:
+    """SHA-256 of all that a policy says."""
+    return digest_of(policy.model_dump(mode="json"))
+
+
+def _of_run(plan: Plan) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": plan.run_id,
         "gate": str(plan.gate),
-        "suite": str(trial.suite),
         "day": f"{plan.created_at:%Y-%m-%d}",
+        "agent": str(plan.agent),
+        "agent_digest": plan.agent_digest,
+        "git_commit": plan.revision.commit,
+        "git_branch": plan.revision.branch,
+        "git_dirty": plan.revision.dirty,
+        "passgate_version": plan.passgate_version,
+        "policy_digest": policy_digest(plan.policy),
+    }
+
+
+def _of_trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "suite": str(trial.suite),
         "task_id": trial.task_id,
         "task_digest": trial.task_digest,
         "grader_digest": trial.grader_digest,
         "file": trial.file,
         "line": trial.line,
-        "agent": str(plan.agent),
         "model": trial.model,
-        "git_commit": plan.revision.commit,
-        "git_branch": plan.revision.branch,
-        "git_dirty": plan.revision.dirty,
-        "passgate_version": plan.passgate_version,
         "trial": trial.trial,
         "k": trial.k,
+        "confirming": trial.trial >= trial.k,
         "metric": str(trial.metric),
+        "sequential": trial.sequential.model_dump_json() if trial.sequential else None,
         "status": str(trial.status),
         "score": trial.score,
         "reason": trial.reason,

@@ -1,7 +1,10 @@
 """The folder of one run: its plan, its journal, its verdict and its reports."""
 
+import fcntl
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -13,12 +16,22 @@ from passgate.tasks.model.verdict import Verdict
 
 STATE_FOLDER = Path(".passgate")
 LAST = "last"
+CHANGE = "change"
+"""What the run of a change's own files is called, after the id of the run that is judged."""
+_VERDICT = "verdict.json"
+_ATTESTATION = "verdict.intoto.json"
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """What verdict.json says."""
+    return verdict.model_dump_json(indent=2) + "\n"
 
 
 class RunFolder:
     """`.passgate/runs/RUN/` in the working folder."""
 
     def __init__(self, run_id: str) -> None:
+        self._run_id = run_id
         self.path = (STATE_FOLDER / "runs" / run_id).absolute()
 
     @property
@@ -27,7 +40,12 @@ class RunFolder:
 
     @property
     def verdict(self) -> Path:
-        return self.path / "verdict.json"
+        return self.path / _VERDICT
+
+    @property
+    def attestation(self) -> Path:
+        """The signed statement about the verdict, where somebody has signed it off with a key."""
+        return self.path / _ATTESTATION
 
     @property
     def plan(self) -> Path:
@@ -38,9 +56,46 @@ class RunFolder:
         """The folder as users know it: relative to the working folder."""
         return os.path.relpath(self.path)
 
+    @property
+    def change(self) -> "RunFolder":
+        """The folder of the change's own files, where others judge it."""
+        return RunFolder(f"{self._run_id}/{CHANGE}")
+
+    def make(self, name: str) -> Path:
+        """A new, empty folder of the run, for files that no report is. Raises `StorageError`."""
+        try:
+            folder = self.path / name
+            folder.mkdir(parents=True)
+            _keep_out_of_git(STATE_FOLDER)
+        except OSError as error:
+            raise StorageError(f"cannot make {self.path / name}: {error}") from error
+        return folder
+
+    def remove(self) -> None:
+        """Take away everything of a run that is not to be."""
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def begin(self) -> None:
         """Take away the verdict of an earlier end of the run: there is none until this one has ended."""
+        self.attestation.unlink(missing_ok=True)
         self.verdict.unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the run, as whoever appends to its journal does: nobody else can meanwhile.
+
+        Raises `UsageError` while somebody else does, or without a journal.
+        """
+        try:
+            journal = self.journal.open("rb+")
+        except FileNotFoundError as error:
+            raise UsageError(f"the run {self.path.name} has no journal any more: run the gate again") from error
+        with journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(f"the run {self.path.name} is going on, or somebody else is signing it off") from error
+            yield
 
     def write_plan(self, plan: Plan, masker: Masker) -> None:
         """Begin a run. Raises `StorageError`."""
@@ -56,9 +111,16 @@ class RunFolder:
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""
-        self._write("verdict.json", verdict.model_dump_json(indent=2) + "\n")
+        self._write(_VERDICT, verdict_text(verdict))
         for name, text in reports.items():
             self._write(name, text)
+
+    def write_attestation(self, text: str | None) -> None:
+        """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
+        if text is None:
+            self.attestation.unlink(missing_ok=True)
+        else:
+            self._write(_ATTESTATION, text)
 
     def read_verdict(self) -> Verdict | None:
         """The verdict of a run; `None` while there is none."""

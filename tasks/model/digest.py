@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -9,3 +10,8 @@ def digest_of(value: Any) -> str:
     """SHA-256 of a JSON value in its canonical form, as hex."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def trials_digest(trials: Iterable[tuple[str, int, str]]) -> str:
+    """The digest of trials in any order, each given by its task_id, its number and the digest of its transcript."""
+    return digest_of(sorted(list(trial) for trial in trials))

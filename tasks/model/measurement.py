@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.metrics import MeanMetrics
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 
 
@@ -20,6 +21,11 @@ class TaskState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNDECIDED = "undecided"
+
+    @property
+    def indicator(self) -> float | None:
+        """1 of a task that has passed, 0 of one that has failed; `None` while that is open."""
+        return {TaskState.PASSED: 1.0, TaskState.FAILED: 0.0}.get(self)
 
 
 class TrialViolation(Frozen):
@@ -46,19 +52,26 @@ class TaskMeasurement(Frozen):
     failed: int
     errors: int
     state: TaskState
+    sequential: SequentialTest | None = None
+    """Decides the task in place of the rule of its metric."""
     pass_at_k: float | None
-    """`None` when fewer than k trials were measured."""
+    """`None` when fewer than k trials were measured, unless that one is the task's metric and the trials that were not
+    run could not change it any more: then it is what it would be with them."""
     pass_hat_k: float | None
     score: float | None = None
     """The mean score of its trials; for `confidence_interval` the lower end of its interval."""
     pass_rate: float | None
+    """`None` when no trial was measured, and when the task was stopped early: its trials were stopped because of how
+    they had passed, so their share would be biased."""
     pass_rate_interval: Interval
+    """From 0 to 1 where there is no pass rate."""
     failed_trials: tuple[int, ...] = ()
     error_trials: tuple[int, ...] = ()
     failure: str = ""
     """Why the first failed trial failed."""
     error: str = ""
-    """Why the first trial with an error could not be measured."""
+    """Why the first trial with an error could not be measured; without one why the first was not run for want of money.
+    """
     violations: tuple[TrialViolation, ...] = ()
     metrics: MeanMetrics
     """Means over the trials in which each was measured."""
@@ -67,14 +80,41 @@ class TaskMeasurement(Frozen):
     """Seconds of each trial in which the time was measured."""
     costs: tuple[float, ...] = ()
     """US dollars of each trial whose cost is known."""
+    models: tuple[str, ...] = ()
+    """The models that answered."""
+    not_run: int = 0
+    """Of the planned trials those that were left out: `errors` does not count them."""
+    stopped_early: bool = False
+    """Whether they were left out because they could not change the verdict any more, not for want of money."""
+    confirming: tuple[bool, ...] = ()
+    """Whether each trial beyond k passed, in their order; they were run because the task had failed. No other figure
+    counts them."""
+    confirming_errors: int = 0
+    reused_from: str = ""
+    """The run whose trials stand for this one's, where nothing has changed since."""
+
+    @property
+    def name(self) -> str:
+        """`suite/task_id`."""
+        return f"{self.suite}/{self.task_id}"
 
     @property
     def n(self) -> int:
         return self.passed + self.failed
 
     @property
+    def confirming_passed(self) -> int:
+        return sum(self.confirming)
+
+    @property
+    def confirming_failed(self) -> int:
+        return len(self.confirming) - self.confirming_passed
+
+    @property
     def value(self) -> float | None:
-        """The estimate of the task's own metric."""
+        """The estimate of the task's own metric; of a task that a sequential test decides 1 or 0, as it has decided."""
+        if self.sequential is not None:
+            return self.state.indicator
         match self.metric:
             case Metric.PASS_AT_K:
                 return self.pass_at_k
@@ -94,8 +134,10 @@ class SuiteMeasurement(Frozen):
     trials_passed: int
     trials_measured: int
     trials_error: int
+    """Planned, and neither measured nor not run."""
+    trials_not_run: int = 0
     metric: str
-    """`pass@k`, `pass^k`, or both with a comma when its tasks differ."""
+    """`pass@k`, `pass^k`, or both with a comma when its tasks differ; `share accepted` for sequential tests."""
     k: str
     """The tasks' k, as in `3` or `3-10`."""
     value: float | None
@@ -116,22 +158,3 @@ class Measurement(Frozen):
     latency_p95_seconds: float | None
     cost: float | None
     isolation: tuple[str, ...]
-
-
-class BaselineTask(Frozen):
-    """What the newest stored run on the baseline branch says of one task of the same digests."""
-
-    run_id: str
-    state: TaskState
-    passed: int
-    n: int
-    wall_times: tuple[float, ...] = ()
-    """Seconds per trial."""
-    costs: tuple[float, ...] = ()
-
-
-class Baseline(Frozen):
-    """Per `suite/task_id`. A task without an entry has no baseline."""
-
-    branch: str
-    tasks: dict[str, BaselineTask] = {}

@@ -3,11 +3,12 @@
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Seconds, Share, Text
-from passgate.tasks.model.task import Budgets, GateName, Metric, Suite
+from passgate.tasks.model.sequential import LEAST_TRIALS, Risk, SequentialTest
+from passgate.tasks.model.task import BY_TRIALS, Budgets, GateName, Metric, Suite
 
 
 class Rule(StrEnum):
@@ -21,6 +22,7 @@ class Rule(StrEnum):
     LATENCY = "latency"
     COST = "cost"
     MISSING_EVIDENCE = "missing_evidence"
+    SIGN_OFF = "sign_off"
 
 
 class SuitePolicy(Frozen):
@@ -32,6 +34,12 @@ class SuitePolicy(Frozen):
     """The suite's limit: the default of its tasks and the most that any of them may ask for."""
     budgets: Budgets = Budgets()
     """Defaults of the other budgets."""
+    sequential: SequentialTest | None = None
+    """Decides tasks of at least 10 trials; the AND or OR rule where not given."""
+
+    def sequential_for(self, k: int, metric: Metric) -> SequentialTest | None:
+        """What decides a task of the suite that has k trials, where it is not the rule of its metric."""
+        return self.sequential if k >= LEAST_TRIALS and metric in BY_TRIALS else None
 
 
 class Limits(Frozen):
@@ -40,6 +48,40 @@ class Limits(Frozen):
     latency_p95_increase_pct: Annotated[float, Field(ge=0)] | None = None
     latency_p95_increase_ms: Annotated[float, Field(ge=0)] | None = None
     cost_increase_pct: Annotated[float, Field(ge=0)] | None = None
+
+
+class Regression(Frozen):
+    """How a failed task is held against its baseline.
+
+    `strict`: green at the baseline and red now is a regression. `evidence`: such a task gets confirming trials until
+    they show that it has fallen or that it is as it was.
+    """
+
+    mode: Literal["strict", "evidence"] = "evidence"
+    suites: Annotated[tuple[Suite, ...], Field(min_length=1)] = (Suite.GOLDEN, Suite.FAILURE_REPLAYS)
+    """Whose tasks get confirming trials. Vetoes never do."""
+    alpha: Risk = 0.02
+    """How often a gate may block an unchanged agent for a regression, over all its tasks together."""
+    max_trials: Annotated[int, Field(ge=1, le=500)] = 60
+    """The most trials of one task, its first k included."""
+    undecided: Literal["block", "warn"] = "block"
+    """What a task does that is still undecided then."""
+
+
+class Admission(Frozen):
+    """A task blocks once so many of its newest trials on the baseline branch have passed."""
+
+    passes: Annotated[int, Field(ge=1)] = 19
+    of: Annotated[int, Field(ge=1)] = 20
+    """At least `passes`."""
+
+
+class Reuse(Frozen):
+    """When an earlier verdict of a task stands: same task, graders, policy, agent and agent's files."""
+
+    agent_files: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """Patterns of the files that make the agent, relative to the folder of the gates file, as in `src/**/*.py`."""
+    max_age_days: Annotated[int, Field(ge=1, le=365)] = 7
 
 
 class GatePolicy(Frozen):
@@ -51,6 +93,20 @@ class GatePolicy(Frozen):
     thresholds: dict[Suite, Share] = {}
     """The least value (pass@k or pass^k, the mean over its tasks) of a suite."""
     limits: Limits = Limits()
+    regression: Regression = Regression()
+    admission: Admission | Literal[False] = False
+    """What a new task has to show before it blocks; vetoes block always. `off`: nothing."""
+    curtailment: bool = False
+    """Whether trials are left out that cannot change the verdict any more."""
+    reuse: Reuse | None = None
+    sign_off: bool = False
+    """Whether a person must approve what would be a PASS."""
+    integrity: Annotated[
+        Literal["merge_base", "off"],
+        BeforeValidator(lambda given: "off" if given is False else given),  # what YAML makes of a plain `off`
+        WithJsonSchema({"enum": ["merge_base", "off", False]}),
+    ] = "merge_base"
+    """Whose files judge a change that edits suites, graders, policy, prices, quarantine or pins."""
 
 
 class Concurrency(Frozen):
@@ -83,7 +139,9 @@ class JudgePolicy(Frozen):
 
 class BaselinePolicy(Frozen):
     branch: Text = "main"
-    """Runs on this branch are what later runs are compared with."""
+    """Runs of the commits that a change shares with this branch are what it is compared with."""
+    runs: Annotated[int, Field(ge=1, le=1000)] = 20
+    """The newest so many runs are pooled."""
 
 
 class Policy(Frozen):

@@ -1,11 +1,16 @@
 """A run: what was asked for and what is going to be done."""
 
 from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.task import EvalTask, GateName
 
 
@@ -23,8 +28,13 @@ class RunRequest(Frozen):
     """Only tasks whose `suite/task_id` matches this pattern."""
     jobs: int | None = None
     """Trials at once; the policy's when not given."""
+    base: str | None = None
+    """The commit that the change under test is compared with; where it has left the baseline branch when not given."""
     max_cost: float | None = None
     """US dollars that the whole run may cost; no limit when not given."""
+    wait_for_sign_off: Annotated[float, Field(gt=0)] | None = None
+    """Seconds for which the flow of release_candidate pauses in Prefect for a sign-off; it ends at once when not given.
+    """
     run: str | None = None
     """A run that was planned or begun before, to be carried on."""
 
@@ -35,6 +45,30 @@ class Revision(Frozen):
     commit: str = ""
     branch: str = ""
     dirty: bool = False
+
+
+class Edit(Frozen):
+    """A file by which the gate judges, and which the change under test edits."""
+
+    path: str
+    """Relative to the repository."""
+    kind: Literal["added", "changed", "deleted"]
+    what: Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins"]
+
+
+class Base(Frozen):
+    """What the change under test is compared with."""
+
+    commit: str = ""
+    """Empty where git cannot tell."""
+    ancestors: tuple[str, ...] = ()
+    """The commit and its first-parent ancestors, the newest first; those of the pinned commit where one is pinned: they
+    say whose runs are the baseline, while `commit` says whose files judge."""
+    edits: tuple[Edit, ...] = ()
+    judged_by: Literal["base", "change"] = "change"
+    """Whose files judge: those of `commit`, where the change edits them and both can be read."""
+    note: str = ""
+    """Why the base cannot be told or cannot judge."""
 
 
 class Plan(Frozen):
@@ -57,6 +91,11 @@ class Plan(Frozen):
     unselected: int = 0
     """Tasks of the gate that `--task` left out."""
     revision: Revision = Revision()
+    base: Base = Base()
+    quarantine: QuarantineFile = QuarantineFile()
+    pins: Pins | None = None
+    agent_digest: str = ""
+    """Of the agent's spec and of its files, where the policy names them."""
     passgate_version: str
 
     @property

@@ -2,7 +2,7 @@
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -10,6 +10,7 @@ from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Seconds, Share, Text
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.workspace import Workspace
 
 
@@ -29,6 +30,10 @@ class Metric(StrEnum):
     PASS_HAT_K = "pass^k"
     MEAN = "mean"
     CONFIDENCE_INTERVAL = "confidence_interval"
+
+
+BY_TRIALS: Final = frozenset({Metric.PASS_AT_K, Metric.PASS_HAT_K})
+"""The metrics that ask which trials passed, not for their scores."""
 
 
 class GateName(StrEnum):
@@ -235,6 +240,8 @@ class EvalTask(Frozen):
     budgets: Budgets
     k: int
     metric: Metric
+    sequential: SequentialTest | None = None
+    """Decides the task in place of the AND or OR rule of its metric."""
     graders: tuple[Grader, ...]
     tracked_metrics: tuple[str, ...]
     gates: frozenset[GateName]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Grade, Violation
 from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import Transcript
 
@@ -32,7 +33,11 @@ class Trial(Frozen):
     """From 0 to k - 1."""
     k: int
     metric: Metric
+    sequential: SequentialTest | None = None
+    """What decides its task in place of the rule of its metric."""
     status: TrialStatus
+    left_out: bool = False
+    """Whether it is `not_run` because it could not change the verdict any more."""
     reason: str = ""
     """Why the trial is not `passed`, in a line."""
     grades: tuple[Grade, ...] = ()
@@ -43,6 +48,8 @@ class Trial(Frozen):
     metrics: TrialMetrics = TrialMetrics()
     model: str = ""
     """The models that answered, as their provider names them, with commas; empty when not known."""
+    reused_from: str = ""
+    """The earlier run that this trial is of, where nothing has changed since."""
     attempts: int = 1
     """How often it was tried, errors included."""
     isolation: str = ""

@@ -1,14 +1,20 @@
 """The answer of a gate, with every reason and the digest of every input."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Revision
+from passgate.tasks.model.run import Edit, Revision
 from passgate.tasks.model.task import GateName, Suite
+
+_DECIDED = {"approve": "approved", "reject": "rejected"}
+_NAME = 60
+"""Characters of a name that a headline has room for."""
 
 
 class Decision(StrEnum):
@@ -35,7 +41,7 @@ class Reason(Frozen):
 
 
 class Comparison(Frozen):
-    """A limit against the baseline: the plain figures and the paired ratio with its one-sided 95 % bound."""
+    """A limit against the baseline: the plain figures and the paired ratio with its one-sided bound."""
 
     name: str
     unit: str
@@ -46,6 +52,80 @@ class Comparison(Frozen):
     """Geometric mean over the tasks of current / baseline."""
     ratio_lower_bound: float | None
     limit: str
+    confidence: float = 0.9
+    """Of the one-sided bound."""
+
+
+class Finding(StrEnum):
+    """What confirming trials have shown of a failed task."""
+
+    FALLEN = "fallen"
+    FITS = "fits its baseline"
+    UNDECIDED = "undecided"
+    """All trials that the policy allows are spent."""
+    UNFINISHED = "not finished"
+    """The trials that are wanted could not be run."""
+
+
+class Confirmation(Frozen):
+    """A failed task held against its pooled baseline, with confirming trials."""
+
+    task: str
+    """`suite/task_id`."""
+    finding: Finding
+    passed: int
+    n: int
+    """Trials by which it was decided, the first k included."""
+    confirming: int
+    """Trials beyond the first k that were run. Some of them may have ended after it was decided."""
+    baseline_passed: int
+    baseline_n: int
+    alpha: float
+    """The chance that an unchanged task is taken for fallen, as this gate allows it to one task."""
+
+
+class Withheld(Frozen):
+    """A task whose failure does not block, and why."""
+
+    task: str
+    why: str
+    """`not admitted` or `quarantined`, with the particulars."""
+
+
+class OtherVerdict(Frozen):
+    """What the change's own files would have said."""
+
+    decision: Decision
+    headline: str
+    reasons: tuple[Reason, ...] = ()
+
+
+class Integrity(Frozen):
+    """Who judged a change that edits what it is judged by."""
+
+    base: str
+    """The merge base, whose files have judged."""
+    edits: tuple[Edit, ...]
+    change: OtherVerdict | None = None
+    """`None` where the change's own files cannot be read or run."""
+
+
+class SignOff(Frozen):
+    """What a person decided on a verdict."""
+
+    by: str
+    decision: Literal["approve", "reject"]
+    reason: str
+    at: datetime
+    verdict_digest: str
+    """Digest of the verdict that they saw, without its sign-off."""
+
+    @property
+    def decided(self) -> str:
+        """`approved by NAME` or `rejected by NAME`, in a line; a long name is cut."""
+        name = " ".join(self.by.split())
+        shown = name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+        return f"{_DECIDED[self.decision]} by {shown}"
 
 
 class Inputs(Frozen):
@@ -59,6 +139,9 @@ class Inputs(Frozen):
     """Of the agent's spec: what it is, its model, its endpoints."""
     prices: str
     baseline_runs: tuple[str, ...] = ()
+    baseline: str = ""
+    """Of the rows of the baseline, as they were pooled."""
+    quarantine: str = ""
     passgate_version: str
 
 
@@ -73,6 +156,12 @@ class Verdict(Frozen):
     reasons: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    confirmations: tuple[Confirmation, ...] = ()
+    not_admitted: tuple[Withheld, ...] = ()
+    quarantined: tuple[Withheld, ...] = ()
+    integrity: Integrity | None = None
+    awaiting_sign_off: bool = False
+    sign_off: SignOff | None = None
     measurement: Measurement
     agent: str
     judge: str = ""
@@ -84,12 +173,24 @@ class Verdict(Frozen):
 
     @property
     def headline(self) -> str:
-        """The verdict in a line."""
+        """The verdict in a line. It holds the name of whoever signed off, as they wrote it."""
+        return f"{self.gate} {self.decision}: {', '.join(self._in_short())}"
+
+    def _in_short(self) -> Iterator[str]:
+        blocking = [reason.rule for reason in self.reasons if reason.blocking]
+        others = [rule for rule in blocking if rule is not Rule.SIGN_OFF]
+        if self.sign_off is not None:
+            yield self.sign_off.decided
+        match self.decision:
+            case Decision.PASS:
+                yield self._trials()
+            case Decision.FAIL if others or self.sign_off is None:
+                yield f"{len(blocking)} blocking reason{'s' if len(blocking) != 1 else ''}"
+            case Decision.INCONCLUSIVE if self.awaiting_sign_off and not others:
+                yield "awaiting sign-off"
+            case Decision.INCONCLUSIVE:
+                yield "the evidence is not complete"
+
+    def _trials(self) -> str:
         passed, measured = (sum(getattr(task, name) for task in self.measurement.tasks) for name in ("passed", "n"))
-        blocking = sum(reason.blocking for reason in self.reasons)
-        detail = {
-            Decision.PASS: f"{passed} of {measured} trials passed",
-            Decision.FAIL: f"{blocking} blocking reason{'s' if blocking != 1 else ''}",
-            Decision.INCONCLUSIVE: "the evidence is not complete",
-        }[self.decision]
-        return f"{self.gate} {self.decision}: {detail}"
+        return f"{passed} of {measured} trials passed"

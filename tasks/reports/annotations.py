@@ -1,12 +1,13 @@
 """The verdict as annotations of GitHub Actions: workflow commands, one a line, for standard output."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import annotation, annotation_property, printable, printable_lines
+from passgate.tasks.reports.findings import Finding
 
 LIMIT = 10
 """GitHub shows ten errors and ten warnings of a step and drops the rest in silence."""
@@ -24,14 +25,21 @@ class _Annotation(NamedTuple):
 
 
 def github_annotations(verdict: Verdict) -> str:
-    """An `::error` per blocking reason; a `::warning` per other reason and per undecided task without a reason.
+    """An `::error` per blocking reason; a `::warning` per other reason and per task that did not pass without one.
 
-    Reasons without a file come last and stand beside the run. At most ten of each kind; the tenth says how
-    many more there are. Empty when there is nothing to say.
+    A `::notice` stands on each file that the change edits and that the merge base's version of has judged. What has no
+    file comes last and stands beside the run. At most ten of each kind; the tenth says how many more there are. Empty
+    when there is nothing to say.
     """
     errors = [_of_reason(reason) for reason in verdict.reasons if reason.blocking]
     warnings = [_of_reason(reason) for reason in verdict.reasons if not reason.blocking]
-    return "".join((*_commands("error", errors), *_commands("warning", [*warnings, *_undecided(verdict)])))
+    return "".join(
+        (
+            *_commands("error", errors),
+            *_commands("warning", [*warnings, *_without_reason(verdict)]),
+            *_commands("notice", _edits(verdict)),
+        )
+    )
 
 
 def _commands(kind: str, annotations: Sequence[_Annotation]) -> list[str]:
@@ -62,14 +70,32 @@ def _of_reason(reason: Reason) -> _Annotation:
     )
 
 
-def _undecided(verdict: Verdict) -> list[_Annotation]:
+def _without_reason(verdict: Verdict) -> list[_Annotation]:
     return [
         _Annotation(
             finding.task.file,
             finding.task.line,
-            f"undecided {printable(finding.name, _NAME)}",
-            f"{figures.task_summary(finding.task)}\n{printable(finding.task.error, _MESSAGE)}".strip(),
+            f"{finding.task.state} {printable(finding.name, _NAME)}",
+            "\n".join(_what_is_known(finding)),
         )
         for finding in findings.findings(verdict)
-        if finding.task.state is TaskState.UNDECIDED and not finding.reasons
+        if finding.task.state is not TaskState.PASSED and not finding.reasons
+    ]
+
+
+def _what_is_known(finding: Finding) -> Iterator[str]:
+    yield figures.task_summary(finding.task)
+    texts = (finding.why_not_blocking, finding.task.failure, finding.task.error)
+    yield from (printable(text, _MESSAGE) for text in texts if text)
+
+
+def _edits(verdict: Verdict) -> list[_Annotation]:
+    integrity = verdict.integrity
+    if integrity is None:
+        return []
+    base = printable(integrity.base, _NAME)[:12]
+    judges = f"the files of the merge base {base} have judged, not those of this change"
+    return [
+        _Annotation(edit.path, 1, "judged by the merge base", f"{edit.what} {edit.kind}: {judges}")
+        for edit in integrity.edits
     ]

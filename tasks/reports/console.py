@@ -9,22 +9,31 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from passgate.tasks.model.verdict import Decision
+
+NAME = 200
+"""Characters of a name that are shown, as of a task or a file."""
+MESSAGE = 500
+SHORT_MESSAGE = 160
+DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}
+
 
 class Marked:
     """Text whose first line begins with `mark` and whose further lines begin with a bar.
 
     No line of it begins with the text itself, so nothing in the text can pass for a line of the report's own,
-    nor for a command to the runner of a CI job.
+    nor for a command to the runner of a CI job. Only where `mark` is empty, the first line does: its first words
+    must be ours.
     """
 
     def __init__(self, mark: str, text: Text, *, style: str = "", indent: int = 0) -> None:
-        self._mark = f"{' ' * indent}{mark} "
+        self._mark = f"{' ' * indent}{mark} " if mark else ""
         self._bar = f"{' ' * indent}{'│'.ljust(len(mark))} "
         self._text = text
         self._style = style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        narrower = options.update(width=max(1, options.max_width - len(self._mark)))
+        narrower = options.update(width=max(1, options.max_width - len(self._bar)))
         marks = self._marks()
         for line in console.render_lines(self._text, narrower, pad=False):
             yield next(marks)

@@ -1,9 +1,10 @@
 """Numbers as readers see them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
+from passgate.tasks.model.verdict import Comparison, Confirmation
 
 UNKNOWN = "-"
 
@@ -25,22 +26,66 @@ def interval(ends: Interval | None, *, between: str = ", ") -> str:
     return UNKNOWN if ends is None else f"[{percent(ends.low)}{between}{percent(ends.high)}]"
 
 
-def trials(passed: int, measured: int, errors: int) -> str:
-    """Passed of measured trials, as in `2/3` or `2/3 +1 error`."""
-    return f"{passed}/{measured} +{count(errors, 'error')}" if errors else f"{passed}/{measured}"
+def trials(passed: int, measured: int, errors: int, not_run: int = 0) -> str:
+    """Passed of measured trials with what is missing, as in `2/3` or `7/9 +1 error +2 not run`."""
+    return " +".join((f"{passed}/{measured}", *missing(errors, not_run)))
+
+
+def missing(errors: int, not_run: int) -> tuple[str, ...]:
+    """Trials that say nothing, as in `1 error` and `2 not run`; without those of which there is none."""
+    return tuple(text for number, text in ((errors, count(errors, "error")), (not_run, f"{not_run} not run")) if number)
 
 
 def task_summary(task: TaskMeasurement) -> str:
-    """`1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]`, with errors and what was planned beyond."""
-    value = "undefined" if task.value is None else percent(task.value)
+    """`1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]`, with what is missing and what came beyond.
+
+    Of a task that was stopped early, what cannot be estimated is left out.
+    """
+    known = task.planned == task.n + task.errors + task.not_run
     facts = (
         f"{task.passed}/{task.n} trials passed",
-        count(task.errors, "error") if task.errors else "",
-        f"{task.planned} planned" if task.planned != task.n + task.errors else "",
-        f"{metric_name(task.metric, task.k)} {value}",
-        f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}",
+        *missing(task.errors, task.not_run),
+        "" if known else f"{task.planned} planned",
+        "decided early" if task.stopped_early else "",
+        *_estimates(task),
+        _confirming_trials(task),
     )
     return ", ".join(fact for fact in facts if fact)
+
+
+def _estimates(task: TaskMeasurement) -> Iterator[str]:
+    if task.sequential is not None:
+        yield f"sequential test: {task.state}"
+    elif task.value is not None or not task.stopped_early:
+        value = "undefined" if task.value is None else percent(task.value)
+        yield f"{metric_name(task.metric, task.k)} {value}"
+    if task.pass_rate is not None or not task.stopped_early:
+        yield f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}"
+
+
+def _confirming_trials(task: TaskMeasurement) -> str:
+    measured = task.confirming_passed + task.confirming_failed
+    if not (measured or task.confirming_errors):
+        return ""
+    return " +".join(
+        (f"{task.confirming_passed}/{measured} confirming trials passed", *missing(task.confirming_errors, 0))
+    )
+
+
+def against_baseline(confirmation: Confirmation) -> str:
+    """`5/12 now, 58/60 at the baseline, 9 confirming trials`."""
+    facts = (
+        f"{confirmation.passed}/{confirmation.n} now",
+        f"{confirmation.baseline_passed}/{confirmation.baseline_n} at the baseline",
+        count(confirmation.confirming, "confirming trial"),
+    )
+    return ", ".join(facts)
+
+
+def lower_bound(comparisons: Sequence[Comparison]) -> str:
+    """What a comparison's bound is, as in `lower 90 % bound`."""
+    levels = sorted({comparison.confidence for comparison in comparisons})
+    return f"lower {' or '.join(f'{level * 100:g} %' for level in levels)} bound"
 
 
 def count(number: int, noun: str) -> str:

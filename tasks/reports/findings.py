@@ -5,21 +5,30 @@ from typing import NamedTuple
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Reason, Verdict
+from passgate.tasks.model.verdict import Confirmation, Reason, Verdict
+from passgate.tasks.model.verdict import Finding as Confirmed
+from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
 
 
 class Finding(NamedTuple):
-    """A task that did not pass, or that the verdict or a violation speaks against all the same."""
+    """A task with what the verdict says of it."""
 
     task: TaskMeasurement
     reasons: tuple[Reason, ...]
+    withheld: str = ""
+    """Why the verdict lets it not block, as it is not admitted or quarantined."""
+    confirmation: Confirmation | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.task.suite}/{self.task.task_id}"
+        return self.task.name
+
+    @property
+    def blocks(self) -> bool:
+        return any(reason.blocking for reason in self.reasons)
 
     @property
     def is_failure(self) -> bool:
@@ -31,9 +40,23 @@ class Finding(NamedTuple):
     @property
     def is_undecided(self) -> bool:
         """Whether the task is neither red nor green."""
-        return not self.is_failure and (
-            self.task.state is TaskState.UNDECIDED or any(reason.blocking for reason in self.reasons)
-        )
+        return not self.is_failure and (self.task.state is TaskState.UNDECIDED or self.blocks)
+
+    @property
+    def why_not_blocking(self) -> str:
+        """Why a task that did not pass does not block.
+
+        Empty where it passed or blocks, where the verdict does not say why, and where there is a violation: no report
+        may excuse one.
+        """
+        if self.task.state is TaskState.PASSED or self.blocks or self.task.violations:
+            return ""
+        if self.withheld:
+            return self.withheld
+        if self.confirmation and self.confirmation.finding is not Confirmed.FALLEN:
+            return f"{self.confirmation.finding}: {figures.against_baseline(self.confirmation)}"
+        rules = ", ".join(dict.fromkeys(reason.rule for reason in self.reasons))
+        return f"{rules}: reported only" if rules else ""
 
 
 class ViolationGroup(NamedTuple):
@@ -45,12 +68,22 @@ class ViolationGroup(NamedTuple):
 
 
 def every_task(verdict: Verdict) -> tuple[Finding, ...]:
-    """Each measured task with the reasons that name it, in the measurement's order."""
+    """Each measured task with what the verdict says of it, in the measurement's order."""
     reasons: dict[tuple[Suite | None, str | None], list[Reason]] = {}
     for reason in verdict.reasons:
         reasons.setdefault((reason.suite, reason.task_id), []).append(reason)
+    withheld: dict[str, list[str]] = {}
+    for one in (*verdict.not_admitted, *verdict.quarantined):
+        withheld.setdefault(one.task, []).append(one.why)
+    confirmations = {one.task: one for one in verdict.confirmations}
     return tuple(
-        Finding(task, tuple(reasons.get((task.suite, task.task_id), ()))) for task in verdict.measurement.tasks
+        Finding(
+            task,
+            tuple(reasons.get((task.suite, task.task_id), ())),
+            "; ".join(withheld.get(task.name, ())),
+            confirmations.get(task.name),
+        )
+        for task in verdict.measurement.tasks
     )
 
 
@@ -72,6 +105,11 @@ def reasons_without_task(verdict: Verdict) -> tuple[Reason, ...]:
     )
 
 
+def is_open(verdict: Verdict, reason: Reason) -> bool:
+    """Whether a blocking reason is one that can still be settled, with more trials or a person's word."""
+    return reason.rule is Rule.MISSING_EVIDENCE or (reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off)
+
+
 def reason_subject(reason: Reason) -> str:
     """`suite/task_id`, the suite alone, or nothing."""
     return "/".join(part for part in (reason.suite, reason.task_id) if part)
@@ -86,20 +124,16 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
 
 
 def _is_remarkable(finding: Finding) -> bool:
-    return bool(
-        finding.task.state is not TaskState.PASSED
-        or finding.task.violations
-        or any(reason.blocking for reason in finding.reasons)
-    )
+    return bool(finding.task.state is not TaskState.PASSED or finding.task.violations or finding.blocks)
 
 
 def _severity(finding: Finding) -> tuple[int, float, int, str]:
     task = finding.task
     if task.violations:
         rank = 0
-    elif any(reason.blocking for reason in finding.reasons) and finding.is_failure:
-        rank = 1
+    elif finding.blocks:
+        rank = 1 if finding.is_failure else 2
     else:
-        rank = 2 if finding.is_failure else 3
+        rank = 3 if finding.is_failure else 4
     share = task.passed / task.n if task.n else 1.0
     return rank, share, list(Suite).index(task.suite), task.task_id

@@ -1,9 +1,8 @@
 """The verdict as JUnit XML: a test suite per suite, a test case per task."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
-from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
@@ -16,10 +15,11 @@ _BODY = 60_000
 
 
 def junit(verdict: Verdict) -> str:
-    """An XML document in which whatever blocks the gate is a failure, or an error where evidence is missing.
+    """An XML document in which whatever blocks the gate is a failure, or an error where it can still be settled.
 
-    Blocking reasons that no measured task carries, such as a limit, are test cases of a suite with the
-    gate's name: a verdict that is not PASS never looks all green.
+    A task that did not pass but does not block is skipped, with the reason why: the report is as red as the gate. One
+    that has failed with a violation is never skipped. Blocking reasons that no measured task carries, such as a limit,
+    are test cases of a suite with the gate's name: a verdict that is not PASS never looks all green.
     """
     suites = [_suite(verdict, suite) for suite in _suites(verdict)]
     without_task = [_reason_case(verdict, reason) for reason in findings.reasons_without_task(verdict)]
@@ -59,21 +59,22 @@ def _testsuite(
         tests=str(len(cases)),
         failures=str(sum(case.find("failure") is not None for case in cases)),
         errors=str(sum(case.find("error") is not None for case in cases)),
-        skipped="0",
+        skipped=str(sum(case.find("skipped") is not None for case in cases)),
         time=_seconds(seconds),
         timestamp=verdict.started_at.isoformat(timespec="seconds"),
     )
-    element.append(_properties(verdict))
+    facts = {"run_id": verdict.run_id, "gate": verdict.gate, "decision": verdict.decision, "agent": verdict.agent}
+    _add_properties(element, facts)
     element.extend(cases)
     return element
 
 
-def _properties(verdict: Verdict) -> ElementTree.Element:
-    element = ElementTree.Element("properties")
-    facts = {"run_id": verdict.run_id, "gate": verdict.gate, "decision": verdict.decision, "agent": verdict.agent}
+def _add_properties(element: ElementTree.Element, facts: Mapping[str, str]) -> None:
+    if not facts:
+        return
+    properties = ElementTree.SubElement(element, "properties")
     for name, value in facts.items():
-        ElementTree.SubElement(element, "property", name=name, value=xml_text(value, _ATTRIBUTE))
-    return element
+        ElementTree.SubElement(properties, "property", name=name, value=_one_line(value))
 
 
 def _task_case(finding: Finding) -> ElementTree.Element:
@@ -87,15 +88,37 @@ def _task_case(finding: Finding) -> ElementTree.Element:
     )
     if task.wall_times:
         element.set("time", _seconds(sum(task.wall_times)))
+    _add_properties(element, _task_facts(finding))
     summary = figures.task_summary(task)
-    if finding.is_failure:
+    if finding.why_not_blocking:
+        ElementTree.SubElement(element, "skipped", message=_one_line(f"{finding.why_not_blocking}; {summary}"))
+        _system_out(element, (summary, *_finding_lines(finding)))
+    elif finding.is_failure:
         _outcome(element, "failure", _failure_type(finding), summary, "\n".join(_finding_lines(finding)))
     elif finding.is_undecided:
         _outcome(element, "error", task.state, summary, "\n".join(_finding_lines(finding)))
     else:
-        text = "\n".join((summary, *_finding_lines(finding)))
-        ElementTree.SubElement(element, "system-out").text = xml_text(text, _BODY)
+        _system_out(element, (summary, *_finding_lines(finding)))
     return element
+
+
+def _task_facts(finding: Finding) -> dict[str, str]:
+    """What only some tasks have to say of how they were judged."""
+    task, confirmation = finding.task, finding.confirmation
+    facts = {
+        "trials_not_run": task.not_run,
+        "confirming_passed": task.confirming_passed,
+        "confirming_failed": task.confirming_failed,
+        "confirming_errors": task.confirming_errors,
+        "against_baseline": f"{confirmation.finding}: {figures.against_baseline(confirmation)}" if confirmation else "",
+        "withheld": finding.withheld,
+        "reused_from": task.reused_from,
+    }
+    return {name: str(value) for name, value in facts.items() if value}
+
+
+def _system_out(case: ElementTree.Element, lines: Iterable[str]) -> None:
+    ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(lines), _BODY)
 
 
 def _failure_type(finding: Finding) -> str:
@@ -105,6 +128,12 @@ def _failure_type(finding: Finding) -> str:
 
 def _finding_lines(finding: Finding) -> Iterator[str]:
     task = finding.task
+    if finding.confirmation:
+        yield f"{finding.confirmation.finding}: {figures.against_baseline(finding.confirmation)}"
+    if finding.withheld:
+        yield xml_text(finding.withheld, _TEXT)
+    if task.reused_from:
+        yield f"not run again: reused from {xml_text(task.reused_from, _ATTRIBUTE)}"
     yield from map(_reason_line, finding.reasons)
     for group in findings.violation_groups(task):
         yield f"{group.rule}, {figures.trial_numbers(group.trials)}: {xml_text(group.message, _TEXT)}"
@@ -129,15 +158,18 @@ def _reason_case(verdict: Verdict, reason: Reason) -> ElementTree.Element:
     if reason.file:
         element.set("file", xml_text(reason.file, _ATTRIBUTE))
         element.set("line", str(reason.line or 1))
-    missing = reason.rule is Rule.MISSING_EVIDENCE
-    _outcome(element, "error" if missing else "failure", reason.rule, reason.message, _reason_line(reason))
+    tag = "error" if findings.is_open(verdict, reason) else "failure"
+    _outcome(element, tag, reason.rule, reason.message, _reason_line(reason))
     return element
 
 
 def _outcome(case: ElementTree.Element, tag: str, kind: str, message: str, body: str) -> None:
+    ElementTree.SubElement(case, tag, type=kind, message=_one_line(message)).text = xml_text(body, _BODY)
+
+
+def _one_line(text: str) -> str:
     # Attributes hold one line: a parser turns line ends in them into spaces.
-    one_line = " ".join(xml_text(message, _ATTRIBUTE).split())
-    ElementTree.SubElement(case, tag, type=kind, message=one_line).text = xml_text(body, _BODY)
+    return " ".join(xml_text(text, _ATTRIBUTE).split())
 
 
 def _seconds(number: float) -> str:

@@ -1,11 +1,12 @@
 """The verdict as Markdown for a step summary or a comment on a pull request."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.verdict import Comparison, Decision, Reason, Verdict
-from passgate.tasks.reports import escape, figures, findings
+from passgate.tasks.reports import escape, evidence, figures, findings, markdown_evidence
 from passgate.tasks.reports.findings import Finding
+from passgate.tasks.reports.markdown_parts import code, details, fitting, joined, row, table
 
 LIMIT = 60_000
 """GitHub takes 65 536 characters in a comment."""
@@ -13,7 +14,6 @@ LIMIT = 60_000
 _REASONS = 25_000
 _NOTES = 5_000
 _COMPARISONS = 10
-_NAME = 120
 _LABEL = 60
 _FAILURE_LINES = 20
 _VIOLATIONS = 10
@@ -23,51 +23,29 @@ _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠
 def markdown(verdict: Verdict) -> str:
     """At most `LIMIT` characters: where there is more to say, details of tasks go first, the verdict never."""
     before = (
-        f"## {_SIGN[verdict.decision]} {verdict.headline}",
+        f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
+        markdown_evidence.sign_off(verdict),
         _suites_table(verdict.measurement.suites),
         _reasons_table(findings.ordered_reasons(verdict)),
-        _comparisons_table(verdict.comparisons),
+        _comparisons(verdict.comparisons),
     )
-    after = (_notes(verdict.notes), _provenance(verdict))
-    rest = LIMIT - len(_joined((*before, *after))) - 2
-    return _joined((*before, _findings(findings.findings(verdict), rest), *after))
-
-
-def _joined(sections: Iterable[str]) -> str:
-    return "\n\n".join(section for section in sections if section) + "\n"
-
-
-def _fitting(parts: Iterable[str], limit: int) -> list[str]:
-    """The parts from the first on that have room within so many characters, each with a line end or two."""
-    shown: list[str] = []
-    for part in parts:
-        limit -= len(part) + 2
-        if limit < 0:
-            break
-        shown.append(part)
-    return shown
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _table(header: Sequence[str], rows: Iterable[str], *, left: int) -> str:
-    """A table whose first `left` columns are text and whose others are figures."""
-    rule = ["---" if position < left else "---:" for position in range(len(header))]
-    return "\n".join((_row(header), _row(rule), *rows))
+    after = (_notes(evidence.notes(verdict)), _provenance(verdict))
+    rest = LIMIT - len(joined((*before, *after))) - len("\n")
+    shown = markdown_evidence.evidence_sections(verdict, rest // 2)
+    task_details = _findings(findings.findings(verdict), rest - len(shown))
+    return joined((*before, shown, task_details, *after)) + "\n"
 
 
 def _suites_table(suites: Sequence[SuiteMeasurement]) -> str:
     header = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
-    return _table(header, (_row(_suite_cells(suite)) for suite in suites), left=1)
+    return table(header, (row(_suite_cells(suite)) for suite in suites), left=1)
 
 
 def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
     return (
         suite.suite,
         f"{suite.tasks_passed}/{suite.tasks}",
-        figures.trials(suite.trials_passed, suite.trials_measured, suite.trials_error),
+        figures.trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run),
         figures.metric_name(suite.metric, suite.k),
         f"**{figures.percent(suite.value)}**",
         figures.interval(suite.interval),
@@ -80,32 +58,30 @@ def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
 def _reasons_table(reasons: Sequence[Reason]) -> str:
     if not reasons:
         return ""
-    rows = _fitting((_row(_reason_cells(reason)) for reason in reasons), _REASONS)
+    rows = fitting((row(_reason_cells(reason)) for reason in reasons), _REASONS)
     more = f"\n\n... and {len(reasons) - len(rows)} more reasons" if len(rows) < len(reasons) else ""
-    return _table(("", "rule", "task", "trials", "why"), rows, left=5) + more
+    return table(("", "rule", "task", "trials", "why"), rows, left=5) + more
 
 
 def _reason_cells(reason: Reason) -> tuple[str, ...]:
     subject = findings.reason_subject(reason)
-    place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
+    place = f"<br>{code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
     return (
         "**blocks**" if reason.blocking else "reported, not blocking",
         reason.rule,
-        f"{_code(subject)}{place}" if subject else "",
+        f"{code(subject)}{place}" if subject else "",
         figures.trial_numbers(reason.trials).removeprefix("trials ").removeprefix("trial ") if reason.trials else "",
         escape.markdown(reason.message),
     )
 
 
-def _code(text: str) -> str:
-    return f"<code>{escape.markdown(text, _NAME)}</code>"
-
-
-def _comparisons_table(comparisons: Sequence[Comparison]) -> str:
+def _comparisons(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return ""
     header = ("against the baseline", "baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
-    return _table(header, (_row(_comparison_cells(comparison)) for comparison in comparisons[:_COMPARISONS]), left=1)
+    rows = (row(_comparison_cells(comparison)) for comparison in comparisons[:_COMPARISONS])
+    bound = f"Paired ratio: geometric mean over the tasks; at least: its {figures.lower_bound(comparisons)}."
+    return joined((table(header, rows, left=1), bound))
 
 
 def _comparison_cells(comparison: Comparison) -> tuple[str, ...]:
@@ -121,26 +97,24 @@ def _comparison_cells(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _details(summary: str, parts: Iterable[str]) -> str:
-    return "\n\n".join((f"<details><summary>{summary}</summary>", *parts, "</details>"))
-
-
 def _findings(found: Sequence[Finding], limit: int) -> str:
     if not found:
         return ""
     summary = f"{figures.count(len(found), 'task')} to look at, the worst first"
     # Room for the details' own marks and the line that says what was left out.
-    shown = _fitting((_finding(finding) for finding in found[: findings.TASK_LIMIT]), limit - len(summary) - 200)
+    shown = fitting((_finding(finding) for finding in found[: findings.TASK_LIMIT]), limit - len(summary) - 200)
     if len(shown) < len(found):
         shown.append(f"... and {len(found) - len(shown)} more, which verdict.json holds")
-    return _details(summary, shown)
+    return details(summary, shown)
 
 
 def _finding(finding: Finding) -> str:
     task = finding.task
     parts = (
-        f"#### {task.state}: {_code(finding.name)}",
-        f"{_code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
+        f"#### {task.state}: {code(finding.name)}",
+        f"{code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
+        f"not run again: reused from {code(task.reused_from)}" if task.reused_from else "",
+        f"does not block: {escape.markdown(finding.why_not_blocking)}" if finding.why_not_blocking else "",
         "\n".join(_violations(task)),
         _why(figures.why_label(task.failed_trials, "failed"), task.failure),
         _why(figures.why_label(task.error_trials, "could not be measured"), task.error),
@@ -168,11 +142,11 @@ def _tracked_metrics(task: TaskMeasurement) -> str:
     names = [name for name in task.tracked_metrics if name in values]
     if not names:
         return ""
-    return _table(names, [_row(figures.tracked(name, values[name]) for name in names)], left=0)
+    return table(names, [row(figures.tracked(name, values[name]) for name in names)], left=0)
 
 
 def _notes(notes: Sequence[str]) -> str:
-    shown = _fitting((f"- {escape.markdown(note)}" for note in notes), _NOTES)
+    shown = fitting((f"- {escape.markdown(note)}" for note in notes), _NOTES)
     if len(shown) < len(notes):
         shown.append(f"- ... and {len(notes) - len(shown)} more notes")
     return "\n".join(("**Notes**", "", *shown)) if notes else ""
@@ -183,6 +157,7 @@ def _provenance(verdict: Verdict) -> str:
     facts = {
         "run": verdict.run_id,
         "agent": verdict.agent,
+        "models": evidence.models(verdict),
         "judge": verdict.judge,
         "branch": revision.branch,
         "commit": f"{revision.commit}{' with changes' if revision.dirty else ''}",
@@ -193,8 +168,12 @@ def _provenance(verdict: Verdict) -> str:
         "tasks": inputs.tasks,
         "graders": inputs.graders,
         "trials": inputs.trials,
+        "baseline": inputs.baseline,
+        "quarantine": inputs.quarantine,
         "baseline runs": ", ".join(inputs.baseline_runs[:20]),
+        "judged by the files of": verdict.integrity.base if verdict.integrity else "",
+        "signed verdict": verdict.sign_off.verdict_digest if verdict.sign_off else "",
         "passgate": inputs.passgate_version,
     }
-    rows = (_row((name, _code(value))) for name, value in facts.items() if value)
-    return _details("Run and digests", [_table(("", ""), rows, left=2)])
+    rows = (row((name, code(value))) for name, value in facts.items() if value)
+    return details("Run and digests", [table(("", ""), rows, left=2)])

@@ -127,7 +127,9 @@ class Bubblewrap:
         # In a /tmp of their own commands see nothing that is not put there.
         kept = [folder for folder in resolved if folder != _TEMPORARY and folder.is_relative_to(_TEMPORARY)]
         hidden = tuple(folder for folder in self.hidden if folder not in resolved)
-        return replace(self, hidden=hidden, kept=(*self.kept, *kept))
+        # What lies inside a folder that stays hidden, as a run's own copy of the suites does.
+        inner = [folder for folder in resolved if any(folder.is_relative_to(outer) for outer in hidden)]
+        return replace(self, hidden=hidden, kept=(*self.kept, *kept), shown=(*self.shown, *inner))
 
 
 def _bound(bridge: Bridge | None) -> list[str]:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-_PROBABILITY = 0.975
-"""Of one side: the interval holds 95 %."""
+_ONE_SIDE = 0.975
+"""The interval holds 95 %."""
 
 
 def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | None:
@@ -21,16 +21,16 @@ def mean_lower_bound(scores: Sequence[float]) -> float:
     """
     if len(scores) < 2:
         raise ValueError("an interval needs at least two scores")
-    half = student_t(len(scores) - 1) * stdev(scores) / math.sqrt(len(scores))
+    half = student_t(len(scores) - 1, _ONE_SIDE) * stdev(scores) / math.sqrt(len(scores))
     return max(0.0, fmean(scores) - half)
 
 
-def student_t(degrees: int) -> float:
-    """The 97.5 % quantile of Student's t with so many degrees of freedom, from 1."""
+def student_t(degrees: int, probability: float) -> float:
+    """The quantile of Student's t with so many degrees of freedom, from 1, of a probability from 0.5 to 0.975."""
     low, high = 0.0, 13.0
     while high - low > 1e-12:
         middle = (low + high) / 2
-        low, high = (middle, high) if _student_t_share(middle, degrees) < _PROBABILITY else (low, middle)
+        low, high = (middle, high) if _student_t_share(middle, degrees) < probability else (low, middle)
     return high
 
 

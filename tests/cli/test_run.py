@@ -279,7 +279,10 @@ def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(pro
     second = project.passgate(*command)
     assert second.returncode == 1
     assert "golden_regression" in second.stdout
-    assert project.run_folders()[0].name in second.stdout
+    verdict = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
+    assert verdict["inputs"]["baseline_runs"] == [project.run_folders()[0].name]
+    (confirmation,) = verdict["confirmations"]
+    assert (confirmation["baseline_passed"], confirmation["baseline_n"], confirmation["passed"]) == (2, 2, 0)
 
 
 def test_what_could_not_be_measured_is_inconclusive(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 
 from tests.conftest import REPOSITORY, Project
 
@@ -148,3 +149,50 @@ def test_the_problems_of_an_eval_file_stand_where_the_mistakes_are(bare_project:
     assert result.returncode == 2
     assert "golden/chat.eval.yaml:6:15: tests[0].assert[0].type: unknown evaluator 'contians'" in result.stderr
     assert "golden/many.jsonl:2:22: input: expected a text, a message or messages, not 3" in result.stderr
+
+
+ENTRY = "task: {task}, owner: Ann, reason: flaky, issue: 'https://host/1', expires: {expires}"
+IN_A_WEEK = datetime.now(UTC).date() + timedelta(days=7)
+
+
+def quarantine(*tasks: str, expires: date = IN_A_WEEK) -> str:
+    return "tasks:\n" + "".join(f"- {{{ENTRY.format(task=task, expires=expires)}}}\n" for task in tasks)
+
+
+def test_a_quarantine_is_checked_alone(bare_project: Project) -> None:
+    bare_project.write("quarantine.yaml", quarantine("say-yes"))
+    result = bare_project.passgate("validate", "quarantine.yaml")
+    assert (result.returncode, result.stdout) == (0, "1 file checked, no problems\n")
+    bare_project.write("quarantine.yaml", quarantine("say-yes", expires=IN_A_WEEK + timedelta(days=300)))
+    result = bare_project.passgate("validate", "quarantine.yaml")
+    assert result.returncode == 2
+    assert "quarantine.yaml:2:" in result.stderr
+    assert "tasks[0].expires: further ahead than `most_days: 90`" in result.stderr
+
+
+def test_a_quarantine_is_held_against_the_tasks_where_all_are_given(bare_project: Project) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
+    bare_project.write("quarantine.yaml", quarantine("one", "golden/two"))
+    for paths in (
+        ["quarantine.yaml"],
+        ["quarantine.yaml", "suites/golden"],
+        ["suites/golden/one.yaml", "quarantine.yaml"],
+    ):
+        result = bare_project.passgate("validate", *paths)
+        assert result.returncode == 0, result.stderr
+    result = bare_project.passgate("validate", "quarantine.yaml", "suites")
+    assert result.returncode == 2
+    assert "quarantine.yaml:3:10: tasks[1].task: no task of the suites has this name; did you mean" in result.stderr
+    bare_project.write("quarantine.yaml", quarantine("one"))
+    result = bare_project.passgate("validate", "quarantine.yaml", "suites")
+    assert (result.returncode, result.stdout) == (0, "2 files, 1 task checked, no problems\n")
+
+
+def test_broken_tasks_hide_no_problem_of_the_quarantine_and_make_none(bare_project: Project) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one").replace("contains:", "contans:"))
+    bare_project.write("quarantine.yaml", quarantine("one", "one"))
+    result = bare_project.passgate("validate", "quarantine.yaml", "suites")
+    assert result.returncode == 2
+    assert "did you mean 'contains'?" in result.stderr
+    assert "the task stands here a second time" in result.stderr
+    assert "no task of the suites has this name" not in result.stderr

@@ -1,4 +1,4 @@
-"""Whatever the files about agents and prices hold, reading them ends with values or with problems."""
+"""Whatever the files about agents, prices and pins hold, reading them ends with values or with problems."""
 
 import json
 from pathlib import Path
@@ -10,9 +10,11 @@ from tests.property.test_documents import PATIENT, changed, holds, paths_of, val
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.agents_file import read_agents
+from passgate.tasks.formats.pins_file import read_pins
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.formats.targets_file import TargetsFile, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.transcript import Usage
 
@@ -39,6 +41,7 @@ PRICES = {
         "b": {"input": 1, "output": 2, "long_prompt": {"above": 5, "input": 2, "output": 3}},
     },
 }
+PINS = {"version": 1, "runs": ["20260101", "20260102T000000Z-nightly-ab"], "reason": "why", "by": "Ann"}
 TARGETS = {
     "targets": [
         {
@@ -56,11 +59,12 @@ TARGETS = {
 
 
 def read_everything(tmp_path: Path, content: bytes) -> None:
-    """Read a file as each of the three, and every target of it."""
+    """Read a file as each of the four, and every target of it."""
     file = tmp_path / "file.yaml"
     file.write_bytes(content)
     holds(read_agents(file, "agents.yaml", parse_agent), dict)
     holds(read_prices(file, "prices.yaml"), PriceTable)
+    holds(read_pins(file, "baseline.yaml"), Pins)
     targets = read_targets(file, "targets.yaml")
     holds(targets, TargetsFile)
     if isinstance(targets, TargetsFile):
@@ -74,7 +78,7 @@ def test_any_bytes_are_values_or_problems(tmp_path: Path, content: bytes) -> Non
     read_everything(tmp_path, content)
 
 
-@given(data=st.data(), document=st.sampled_from([AGENTS, PRICES, TARGETS]), value=values)
+@given(data=st.data(), document=st.sampled_from([AGENTS, PRICES, PINS, TARGETS]), value=values)
 @settings(PATIENT, max_examples=300)
 def test_one_wrong_value_anywhere_is_no_crash(tmp_path: Path, data: st.DataObject, document: Any, value: Any) -> None:
     path = data.draw(st.sampled_from(paths_of(document)))

@@ -12,6 +12,7 @@ from passgate.tasks.errors import (
     Problem,
     StorageError,
     UsageError,
+    first_known,
 )
 
 
@@ -74,3 +75,10 @@ def test_errors_survive_a_pickle(error: PassgateError) -> None:
     assert type(copy) is type(error)
     assert str(copy) == str(error)
     assert vars(copy) == vars(error)
+
+
+def test_the_first_error_of_ours_is_found_among_errors_that_came_together() -> None:
+    ours = UsageError("no such thing")
+    together = ExceptionGroup("trials", [ValueError(), ExceptionGroup("more", [ours, StorageError("full")])])
+    assert first_known(together) is first_known(ours) is ours
+    assert first_known(ExceptionGroup("trials", [ValueError()])) is first_known(ValueError()) is None

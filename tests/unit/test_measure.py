@@ -7,6 +7,7 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
 from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 
@@ -109,6 +110,133 @@ def test_a_suite_with_an_unmeasured_task_has_no_value() -> None:
     one = suite("ppp", "pe-")
     assert (one.value, one.interval) == (None, None)
     assert (one.tasks_passed, one.tasks_undecided, one.trials_error) == (1, 1, 2)
+
+
+class TestStopped:
+    """Tasks of which trials were left out, because they could not change the verdict any more."""
+
+    def test_a_failed_task_has_the_value_that_all_its_trials_would_have_given(self) -> None:
+        one = task("pfl")
+        assert (one.state, one.passed, one.failed, one.n, one.planned) == (TaskState.FAILED, 1, 1, 2, 3)
+        assert (one.not_run, one.stopped_early, one.errors, one.error, one.error_trials) == (1, True, 0, "", ())
+        assert (one.pass_hat_k, one.value) == (0.0, 0.0)
+        assert {task(f"pf{last}").value for last in "pf"} == {0.0}
+
+    def test_a_passed_task_likewise(self) -> None:
+        one = task("fpl", metric=Metric.PASS_AT_K)
+        assert (one.state, one.stopped_early, one.pass_at_k, one.value) == (TaskState.PASSED, True, 1.0, 1.0)
+        assert {task(f"fp{last}", metric=Metric.PASS_AT_K).value for last in "pf"} == {1.0}
+
+    def test_the_other_estimate_and_the_pass_rate_would_be_biased(self) -> None:
+        one, other = task("pfl"), task("fpl", metric=Metric.PASS_AT_K)
+        assert (one.pass_at_k, other.pass_hat_k) == (None, None)
+        assert (one.pass_rate, one.pass_rate_interval) == (None, Interval(low=0.0, high=1.0))
+        assert (other.pass_rate, other.score) == (None, None)
+
+    def test_an_error_among_its_trials_leaves_it_without_a_value(self) -> None:
+        one = task("efl")
+        assert (one.state, one.value, one.errors, one.not_run) == (TaskState.FAILED, None, 1, 1)
+        assert (one.error, one.error_trials) == ("it error", (0,))
+
+    def test_nothing_left_out_is_nothing_stopped(self) -> None:
+        one = task("ppf")
+        assert (one.not_run, one.stopped_early, one.pass_rate) == (0, False, pytest.approx(2 / 3))
+
+    def test_the_suite_counts_what_was_run(self) -> None:
+        one = suite("ppp", "pfl", "fll")
+        assert (one.trials_passed, one.trials_measured, one.trials_error, one.trials_not_run) == (4, 6, 0, 3)
+        assert (one.tasks_passed, one.tasks_undecided, one.value) == (1, 0, pytest.approx(1 / 3))
+
+
+class TestWithoutMoney:
+    """Tasks of which trials were not run because the run's money was spent."""
+
+    def test_what_they_would_have_been_is_not_known(self) -> None:
+        one = task("pnn")
+        assert (one.state, one.value, one.n) == (TaskState.UNDECIDED, None, 1)
+        assert (one.not_run, one.stopped_early, one.errors) == (2, False, 0)
+        assert (one.error, one.error_trials, one.pass_rate) == ("it not_run", (), 1.0)
+
+    def test_an_error_says_why_before_them(self) -> None:
+        assert task("ne-").error == "it error"
+
+    def test_what_is_decided_all_the_same_is(self) -> None:
+        assert (task("fnn").value, task("pnn", metric=Metric.PASS_AT_K).value) == (0.0, 1.0)
+
+    def test_the_suite_does_not_call_them_errors(self) -> None:
+        one = suite("ppp", "pnn", "pe-")
+        assert (one.trials_error, one.trials_not_run, one.value) == (2, 2, None)
+
+
+class TestSequential:
+    """Tasks that a sequential test decides."""
+
+    TEST = SequentialTest(accept=0.8, reject=0.2)
+
+    def by_test(self, statuses: str) -> TaskMeasurement:
+        return task(statuses, k=10, sequential=self.TEST)
+
+    @pytest.mark.parametrize(
+        ("statuses", "state", "value"),
+        [
+            ("ppp" + "l" * 7, TaskState.PASSED, 1.0),
+            ("ppfpp" + "l" * 5, TaskState.PASSED, 1.0),
+            ("fff" + "l" * 7, TaskState.FAILED, 0.0),
+            ("pppfffffff", TaskState.PASSED, 1.0),
+            ("ppfp" + "e" * 6, TaskState.UNDECIDED, None),
+            ("ppe" + "l" * 7, TaskState.UNDECIDED, None),
+        ],
+    )
+    def test_its_value_is_what_the_test_says(self, statuses: str, state: TaskState, value: float | None) -> None:
+        one = self.by_test(statuses)
+        assert (one.state, one.value, one.sequential) == (state, value, self.TEST)
+
+    def test_estimates_of_k_trials_need_k_trials(self) -> None:
+        stopped, whole = self.by_test("ppp" + "l" * 7), self.by_test("pppfffffff")
+        assert (stopped.pass_at_k, stopped.pass_hat_k, stopped.pass_rate) == (None, None, None)
+        assert (whole.pass_at_k, whole.pass_hat_k, whole.pass_rate) == (1.0, 0.0, 0.3)
+
+    def test_the_suite_says_what_its_value_is(self) -> None:
+        one = suite("ppp" + "l" * 7, "fff" + "l" * 7, k=10, sequential=self.TEST)
+        assert (one.metric, one.value) == ("share accepted", 0.5)
+
+
+class TestConfirming:
+    """Trials beyond the first k."""
+
+    def confirmed(self, *statuses: TrialStatus, **changes: object) -> TaskMeasurement:
+        more = [a_trial(TASK, 3 + number, status, **changes) for number, status in enumerate(statuses)]
+        return measured((TASK, [*trials_of(TASK, "ppf"), *more])).tasks[0]
+
+    def test_they_are_counted_by_themselves(self) -> None:
+        one = self.confirmed(TrialStatus.PASSED, TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.ERROR)
+        assert (one.confirming_passed, one.confirming_failed, one.confirming_errors) == (2, 1, 1)
+        same = one.model_copy(update={"confirming": (), "confirming_errors": 0})
+        assert same == task("ppf")
+
+    def test_of_those_not_run_only_the_ones_without_money_are_missing(self) -> None:
+        assert self.confirmed(TrialStatus.NOT_RUN, left_out=True).confirming_errors == 0
+        assert self.confirmed(TrialStatus.NOT_RUN).confirming_errors == 1
+
+    def test_the_vetoes_in_them_are_vetoes(self) -> None:
+        grade = a_grade(violations=(a_violation(),))
+        assert [hit.trial for hit in self.confirmed(TrialStatus.FAILED, grades=(grade,)).violations] == [3]
+
+    def test_their_money_was_spent(self) -> None:
+        more = a_trial(TASK, 3, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0))
+        run = measure([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
+        assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
+
+
+def test_the_models_that_answered_are_named_once() -> None:
+    trials = [a_trial(TASK, number, model=model) for number, model in enumerate(["b, a", "a", ""])]
+    assert measure([TASK], trials).tasks[0].models == ("a", "b")
+
+
+def test_trials_of_an_earlier_run_say_so() -> None:
+    trials = [a_trial(TASK, number, reused_from="run-1") for number in range(3)]
+    assert measure([TASK], trials).tasks[0].reused_from == "run-1"
+    assert task("ppp").reused_from == ""
 
 
 def test_a_suite_of_mixed_tasks_says_so() -> None:

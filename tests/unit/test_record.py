@@ -41,6 +41,17 @@ def test_a_run_that_is_recorded_again_takes_its_own_place(tmp_path: Path) -> Non
     assert list(History(str(tmp_path)).trials()["status"]) == ["passed"] * 3
 
 
+def test_trials_of_earlier_runs_are_not_stored_again(tmp_path: Path) -> None:
+    plan = a_plan(TASK, ATTACK, request=RunRequest(history=str(tmp_path)))
+    reused = [a_finished(ATTACK, trial, reused_from="earlier") for trial in range(3)]
+    record(plan, [*reused, a_finished(TASK, 0)])
+    trials = History(str(tmp_path)).trials()
+    assert list(trials["task_id"]) == ["say-yes"]
+    assert list(pd.read_parquet(tmp_path / "transcripts")["transcript_digest"]) == ["say-yes-0"]
+    record(plan.model_copy(update={"run_id": "later"}), reused)
+    assert len(History(str(tmp_path)).trials()) == 1
+
+
 def test_where_the_history_is() -> None:
     assert history_location(a_plan()) == SHIPPED.history
     assert history_location(a_plan(request=RunRequest(history="s3://bucket/x"))) == "s3://bucket/x"

@@ -9,7 +9,7 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
-from passgate.tasks.model.measurement import Baseline
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.report import report
 from passgate.tasks.reports import REPORTS

@@ -5,10 +5,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.builders import STARTED, a_plan, a_task, a_trial, trials_of
+from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
 
 from passgate.tasks.history.columns import arrow_schema, row
 from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.trend import COLUMNS, trend_points
 
@@ -92,3 +93,43 @@ def test_a_task_that_its_scores_decide_has_their_mean_as_value() -> None:
     assert point.value == 0.75
     (short,) = trend_points(frame([row(trials[0], plan)]))
     assert short.value is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "statuses", "value"),
+    [
+        (Metric.PASS_HAT_K, "pfl", 0.0),
+        (Metric.PASS_AT_K, "fpl", 1.0),
+        (Metric.PASS_HAT_K, "pnn", None),
+        (Metric.PASS_HAT_K, "fnn", 0.0),
+        (Metric.PASS_AT_K, "fnn", None),
+        (Metric.PASS_HAT_K, "efl", None),
+        (Metric.PASS_HAT_K, "pf-", None),
+    ],
+)
+def test_a_task_that_was_stopped_has_the_value_that_all_its_trials_would_have_given(
+    metric: Metric, statuses: str, value: float | None
+) -> None:
+    task = a_task(metric=metric)
+    (point,) = trend_points(rows("run-1", (task, statuses)))
+    assert point.value == value
+    (of_verdict,) = measured((task, trials_of(task, statuses))).suites
+    assert of_verdict.value == value
+
+
+@pytest.mark.parametrize(
+    ("statuses", "value"), [("ppp" + "l" * 7, 1.0), ("fff" + "l" * 7, 0.0), ("pppfffffff", 1.0), ("ppneeeeeee", None)]
+)
+def test_a_task_that_a_sequential_test_decides_has_its_answer_as_value(statuses: str, value: float | None) -> None:
+    task = a_task(k=10, sequential=SequentialTest(accept=0.8, reject=0.2))
+    (point,) = trend_points(rows("run-1", (task, statuses)))
+    assert point.value == value
+
+
+def test_confirming_trials_cost_and_count_for_nothing_else() -> None:
+    plan = a_plan(run_id="run-1")
+    more = [a_trial(GOLDEN, number, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0)) for number in (3, 4)]
+    trials = [*trials_of(GOLDEN, "ppf", cost=0.25, wall_time_seconds=1.0), *more]
+    (point,) = trend_points(frame([row(trial, plan) for trial in trials]))
+    assert (point.trials_passed, point.trials_measured, point.value) == (2, 3, 0.0)
+    assert (point.cost, point.latency_p95_seconds) == (1.75, 1.0)

@@ -44,6 +44,55 @@ def test_with_an_order_trials_begin_in_it_however_they_ask(asked: list[TrialKey]
     assert most <= at_once
 
 
+async def test_a_trial_that_does_not_ask_is_waited_for_and_not_for_ever() -> None:
+    slots = Slots(1, KEYS, patience=0.05)
+    began, _ = await ask(slots, [KEYS[5], KEYS[3], KEYS[4]])
+    assert began == KEYS[3:6]
+
+
+async def test_who_asks_in_time_keeps_its_place() -> None:
+    slots, began = Slots(1, KEYS[:3], patience=5.0), []
+
+    async def trial(key: TrialKey, later: float) -> None:
+        await asyncio.sleep(later)
+        async with slots.slot(key):
+            began.append(key)
+
+    await asyncio.gather(*(trial(key, later) for key, later in zip(KEYS, (0.06, 0.03, 0.0), strict=False)))
+    assert began == KEYS[:3]
+
+
+async def test_who_asks_late_has_its_place_among_those_who_still_wait() -> None:
+    slots, began = Slots(1, KEYS[:4], patience=0.02), []
+    release = asyncio.Event()
+
+    async def trial(key: TrialKey) -> None:
+        async with slots.slot(key):
+            began.append(key)
+            await release.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for key in KEYS[1:4]:
+            group.create_task(trial(key))
+        await asyncio.sleep(0.1)
+        assert began == [KEYS[1]]
+        group.create_task(trial(KEYS[0]))
+        await asyncio.sleep(0)
+        release.set()
+    assert began == [KEYS[1], KEYS[0], KEYS[2], KEYS[3]]
+
+
+async def test_who_is_late_is_waited_for_once_however_many_there_are() -> None:
+    """As when whoever starts the trials holds some back until others have finished."""
+    slots = Slots(1, KEYS, patience=0.05)
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    began, _ = await ask(slots, KEYS[3:])
+    assert began == KEYS[3:]
+    assert (await ask(slots, KEYS[:3]))[0] == KEYS[:3]
+    assert clock() - started < 0.5
+
+
 async def test_a_trial_that_fails_gives_its_slot_back() -> None:
     slots = Slots(1)
     with pytest.raises(ValueError, match="bad"):

@@ -11,6 +11,7 @@ from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.load import load_paths
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 
 EXAMPLES = REPOSITORY / "tests" / "examples"
@@ -204,6 +205,27 @@ def test_the_digest_of_the_graders_is_of_what_they_use(read, tmp_path: Path) -> 
     before = read(graders=rubric).grader_digest
     (tmp_path / "rubric.md").write_text("Is it very kind?")
     assert read(graders=rubric).grader_digest != before
+
+
+@pytest.mark.parametrize(
+    ("trials", "tested"),
+    [
+        ({}, True),
+        ({"k": 10}, True),
+        ({"k": 9}, False),
+        ({"metric": "pass@k"}, True),
+        ({"metric": "mean"}, False),
+        ({"metric": "confidence_interval"}, False),
+    ],
+)
+def test_a_suites_sequential_test_decides_its_tasks_of_ten_trials_and_more(
+    read, trials: dict[str, Any], tested: bool
+) -> None:
+    test = SequentialTest(accept=0.95, reject=0.7)
+    suite = SuitePolicy(k=12, metric=Metric.PASS_HAT_K, max_steps=8, sequential=test)
+    policy = SHIPPED.model_copy(update={"suites": {**SHIPPED.suites, Suite.GOLDEN: suite}})
+    assert read(policy, trials=trials, scoring=WEIGHTED).sequential == (test if tested else None)
+    assert read(trials=trials, scoring=WEIGHTED).sequential is None
 
 
 def test_how_a_file_is_shown(tmp_path: Path) -> None:

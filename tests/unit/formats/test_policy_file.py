@@ -7,7 +7,8 @@ from tests.builders import REPOSITORY
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.policy_file import read_policy
-from passgate.tasks.model.policy import Policy, Rule
+from passgate.tasks.model.policy import Admission, GatePolicy, Policy, Regression, Reuse, Rule, SuitePolicy
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import GateName, Metric, Suite
 
 NEVER_A_FAIL = "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL"
@@ -17,6 +18,35 @@ suites:
 gates:
   ci_merge: {suites: [golden]}
 """
+
+
+OUTSIDE = "must stay in the folder of the gates file, as in `src/**/*.py`"
+
+
+def policy_of(tmp_path: Path, text: str) -> Policy:
+    file = tmp_path / "gates.yaml"
+    file.write_text(text)
+    policy = read_policy(file, "gates.yaml")
+    assert isinstance(policy, Policy), policy
+    return policy
+
+
+def with_gate(keys: str) -> str:
+    """The least policy with something more in its gate; what comes more begins in line 4, column 32."""
+    return LEAST.replace("[golden]}", f"[golden], {keys}}}")
+
+
+def with_suite(keys: str) -> str:
+    """The least policy with something more in its suite; what comes more begins in line 2, column 49."""
+    return LEAST.replace("max_steps: 20", f"max_steps: 20, {keys}").replace("k: 3", "k: 10")
+
+
+def gate_of(tmp_path: Path, keys: str) -> GatePolicy:
+    return policy_of(tmp_path, with_gate(keys)).gates[GateName.CI_MERGE]
+
+
+def suite_of(tmp_path: Path, keys: str) -> SuitePolicy:
+    return policy_of(tmp_path, with_suite(keys)).suites[Suite.GOLDEN]
 
 
 def problems(tmp_path: Path, text: str) -> list[str]:
@@ -111,3 +141,170 @@ def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[s
 def test_a_number_that_does_not_fit_is_a_problem(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, LEAST.replace("k: 3", "k: 1.0e+30"))
     assert problem.startswith("2:15: suites.golden.k: ")
+
+
+def test_what_a_gate_does_that_says_nothing_of_evidence(tmp_path: Path) -> None:
+    gate = policy_of(tmp_path, LEAST).gates[GateName.CI_MERGE]
+    assert (gate.regression, gate.admission, gate.curtailment, gate.reuse) == (Regression(), False, False, None)
+    assert (gate.sign_off, gate.integrity) == (False, "merge_base")
+    assert policy_of(tmp_path, LEAST).suites[Suite.GOLDEN].sequential is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "admission"),
+    [
+        ("admission: off", False),
+        ("admission: false", False),
+        ("admission: {}", Admission(passes=19, of=20)),
+        ("admission: {passes: 3}", Admission(passes=3, of=20)),
+        ("admission: {of: 40}", Admission(passes=19, of=40)),
+        ("admission: {passes: 5, of: 5}", Admission(passes=5, of=5)),
+    ],
+)
+def test_what_a_new_task_has_to_show(tmp_path: Path, keys: str, admission: Admission | bool) -> None:
+    assert gate_of(tmp_path, keys).admission == admission
+
+
+@pytest.mark.parametrize(
+    ("keys", "integrity"),
+    [("integrity: off", "off"), ("integrity: 'off'", "off"), ("integrity: merge_base", "merge_base")],
+)
+def test_whose_files_judge(tmp_path: Path, keys: str, integrity: str) -> None:
+    """A plain `off` is the truth value false in YAML."""
+    assert gate_of(tmp_path, keys).integrity == integrity
+
+
+def test_how_a_failed_task_is_held_against_its_baseline(tmp_path: Path) -> None:
+    keys = "regression: {mode: strict, suites: [golden], alpha: 0.05, max_trials: 12, undecided: block}"
+    assert gate_of(tmp_path, keys).regression == Regression(
+        mode="strict", suites=(Suite.GOLDEN,), alpha=0.05, max_trials=12, undecided="block"
+    )
+
+
+def test_trials_that_are_left_out_and_a_person_who_is_asked(tmp_path: Path) -> None:
+    gate = gate_of(tmp_path, "curtailment: true, sign_off: yes")
+    assert (gate.curtailment, gate.sign_off) == (True, True)
+
+
+def test_which_verdicts_are_reused(tmp_path: Path) -> None:
+    gate = gate_of(tmp_path, "reuse: {agent_files: ['src/**/*.py', prompt.md]}")
+    assert gate.reuse == Reuse(agent_files=("src/**/*.py", "prompt.md"), max_age_days=7)
+
+
+def test_a_sequential_test_of_a_suite(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, "sequential: {accept: 0.95, reject: 0.7, beta: 0.1}")
+    assert suite.sequential == SequentialTest(accept=0.95, reject=0.7, alpha=0.05, beta=0.1)
+
+
+def test_how_many_runs_are_the_baseline(tmp_path: Path) -> None:
+    assert policy_of(tmp_path, LEAST).baseline.runs == 20
+    assert policy_of(tmp_path, LEAST + "baseline: {runs: 5}\n").baseline.runs == 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("admission: on", ["43: admission: expected a mapping or false, not true"]),
+        ("admission: 19", ["43: admission: expected a mapping or false, not 19"]),
+        (
+            "admission: {passes: 21, of: 20}",
+            ["43: admission: `passes: 21` is more than `of: 20`: no task could be admitted"],
+        ),
+        ("admission: {of: 18}", ["43: admission: `passes: 19` is more than `of: 18`: no task could be admitted"]),
+        (
+            "admission: {passes: 0, off: 20}",
+            [
+                "52: admission.passes: must be at least 1, not 0",
+                "55: admission.off: unknown key; did you mean 'of'?",
+            ],
+        ),
+        ("integrity: on", ["43: integrity: true is not one of the allowed values; known: false, merge_base, off"]),
+        ("integrity: pull", ['43: integrity: "pull" is not one of the allowed values; known: false, merge_base, off']),
+        ("regression: strict", ['44: regression: expected a mapping, not "strict"']),
+        (
+            "regression: {mode: evidense}",
+            ["51: regression.mode: \"evidense\" is not one of the allowed values; did you mean 'evidence'?"],
+        ),
+        ("regression: {suites: []}", ["53: regression.suites: must not be empty"]),
+        ("regression: {alpha: 0}", ["52: regression.alpha: must be more than 0, not 0"]),
+        ("regression: {alpha: 0.5}", ["52: regression.alpha: must be less than 0.5, not 0.5"]),
+        ("regression: {max_trials: 0}", ["57: regression.max_trials: must be at least 1, not 0"]),
+        ("regression: {max_trials: 501}", ["57: regression.max_trials: must be at most 500, not 501"]),
+        (
+            "regression: {undecided: fail}",
+            ['56: regression.undecided: "fail" is not one of the allowed values; known: block, warn'],
+        ),
+        ("curtailment: 3", ["45: curtailment: expected true or false, not 3"]),
+        ("sign_off: maybe", ['42: sign_off: expected true or false, not "maybe"']),
+        ("reuse: {}", ["39: reuse: the key 'agent_files' is missing"]),
+        ("reuse: on", ["39: reuse: expected a mapping, not true"]),
+        ("reuse: {agent_files: []}", ["53: reuse.agent_files: must not be empty"]),
+        ("reuse: {agent_files: [a], max_age_days: 0}", ["72: reuse.max_age_days: must be at least 1, not 0"]),
+        ("reuse: {agent_files: [a], max_age_days: 366}", ["72: reuse.max_age_days: must be at most 365, not 366"]),
+        (
+            "reuse: {agent_files: [a, ../b, c/../../d, /e]}",
+            [
+                f"57: reuse.agent_files[1]: {OUTSIDE}",
+                f"63: reuse.agent_files[2]: {OUTSIDE}",
+                f"74: reuse.agent_files[3]: {OUTSIDE}",
+            ],
+        ),
+        (
+            "blocks_on: [sign_off]",
+            ["44: blocks_on[0]: a sign-off is asked for with `sign_off: true` in the gate"],
+        ),
+    ],
+)
+def test_every_problem_of_a_gate_has_its_place(tmp_path: Path, keys: str, expected: list[str]) -> None:
+    found = [problem.replace("gates.ci_merge.", "") for problem in problems(tmp_path, with_gate(keys))]
+    assert sorted(found) == [f"4:{problem}" for problem in expected]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ("sequential: {accept: 0.5, reject: 0.5}", ["62: sequential: `reject` must be below `accept`"]),
+        ("sequential: {accept: 1, reject: 0.5}", ["71: sequential.accept: must be less than 1, not 1"]),
+        ("sequential: {accept: 0.9}", ["62: sequential: the key 'reject' is missing"]),
+        (
+            "sequential: {accept: 0.9, reject: 0.5, alpha: 0.5}",
+            ["96: sequential.alpha: must be less than 0.5, not 0.5"],
+        ),
+    ],
+)
+def test_every_problem_of_a_sequential_test_has_its_place(tmp_path: Path, keys: str, expected: list[str]) -> None:
+    found = [problem.replace("suites.golden.", "") for problem in problems(tmp_path, with_suite(keys))]
+    assert found == [f"2:{problem}" for problem in expected]
+
+
+TEST = "sequential: {accept: 0.9, reject: 0.5}"
+
+
+@pytest.mark.parametrize("k", [9, 10])
+def test_a_sequential_test_needs_trials(tmp_path: Path, k: int) -> None:
+    text = with_suite(TEST).replace("k: 10", f"k: {k}")
+    if k == 10:
+        assert policy_of(tmp_path, text).suites[Suite.GOLDEN].sequential is not None
+    else:
+        (problem,) = problems(tmp_path, text)
+        assert problem.endswith("suites.golden.sequential: a sequential test needs `k` of at least 10, here it is 9")
+
+
+@pytest.mark.parametrize("metric", list(Metric))
+def test_a_sequential_test_asks_which_trials_passed(tmp_path: Path, metric: Metric) -> None:
+    text = with_suite(TEST).replace("pass^k", metric)
+    if metric in {Metric.PASS_AT_K, Metric.PASS_HAT_K}:
+        assert policy_of(tmp_path, text).suites[Suite.GOLDEN].sequential is not None
+    else:
+        (problem,) = problems(tmp_path, text)
+        assert problem.endswith(
+            "suites.golden.sequential: a sequential test asks which trials passed: it needs the metric pass@k or "
+            f"pass^k, here it is {metric}"
+        )
+
+
+def test_the_number_of_runs_has_its_limits(tmp_path: Path) -> None:
+    assert problems(tmp_path, LEAST + "baseline: {runs: 0}\n") == ["5:18: baseline.runs: must be at least 1, not 0"]
+    assert problems(tmp_path, LEAST + "baseline: {runs: 1001}\n") == [
+        "5:18: baseline.runs: must be at most 1000, not 1001"
+    ]

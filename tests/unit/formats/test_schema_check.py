@@ -35,6 +35,7 @@ def messages(document: Document, schema: dict[str, Any]) -> list[str]:
         ("a", {"enum": ["abc", "xyz"]}, '1:1: "a" is not one of the allowed values; known: abc, xyz'),
         ("abd", {"enum": ["abc", "xyz"]}, "1:1: \"abd\" is not one of the allowed values; did you mean 'abc'?"),
         ("abd", {"const": "abc"}, "1:1: \"abd\" is not one of the allowed values; did you mean 'abc'?"),
+        ("true", {"enum": ["abc", False]}, "1:1: true is not one of the allowed values; known: abc, false"),
         ("[]", {"minItems": 1}, "1:1: must not be empty"),
         ("[1]", {"minItems": 2}, "1:1: needs at least 2"),
         ("''", {"minLength": 1}, "1:1: must not be empty"),
@@ -83,6 +84,22 @@ def test_forms_of_one_type_are_named_once(document) -> None:
     forms = {"anyOf": [{"type": "string", "enum": ["ruff"]}, {"type": "string", "minLength": 1}]}
     assert messages(document("3"), forms) == ["1:1: expected a text, not 3"]
     assert messages(document("''"), forms) == ["1:1: must not be empty"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("false", []),
+        ("{passes: 3}", []),
+        ("true", ["1:1: expected a mapping or false, not true"]),
+        ("0", ["1:1: expected a mapping or false, not 0"]),
+        ("'off'", ['1:1: expected a mapping or false, not "off"']),
+        ("{passes: x}", ['1:10: passes: expected a whole number, not "x"']),
+    ],
+)
+def test_a_form_with_one_value_is_named_by_it(document, text: str, expected: list[str]) -> None:
+    mapping = {"type": "object", "properties": {"passes": {"type": "integer"}}}
+    assert messages(document(text), {"anyOf": [mapping, {"const": False, "type": "boolean"}]}) == expected
 
 
 def test_forms_that_a_key_tells_apart(document) -> None:

@@ -13,7 +13,10 @@ from passgate.tasks.model.metrics import METRIC_GROUPS, MeanMetrics, TrialMetric
 from passgate.tasks.model.trial import TrialStatus
 
 FOLDER = REPOSITORY / "schema"
-NAMES = ("task", "sandbox", "gates", "agents", "prices", "verdict", "transcript", "eval", "agentv")
+NAMES = (
+    *("task", "sandbox", "gates", "agents", "prices", "baseline", "quarantine", "verdict", "transcript"),
+    *("eval", "agentv"),
+)
 
 
 def stored(name: str) -> Any:

@@ -1,65 +1,18 @@
 """The decision of a gate: every rule at its edge, with its data and without."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import a_grade, a_plan, a_task, a_trial, a_violation, measured, trials_of
+from tests.builders import a_task, a_trial
+from tests.unit.gates.rulings import OPEN, Group, green_before, of, only, rule, violating
 
-from passgate.tasks.gates.decide import Ruling, rule_on
+from passgate.tasks.gates.decide import Ruling
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
-from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.task import EvalTask, Metric, Suite
-from passgate.tasks.model.trial import Trial, TrialStatus
-from passgate.tasks.model.verdict import Decision, Reason
-
-GOLDEN = a_task()
-OPEN = a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K, file="suites/open_ended/open.yaml")
-ALL_RULES = [rule for rule in Rule if rule is not Rule.MISSING_EVIDENCE]
-
-Group = tuple[EvalTask, Sequence[Trial]]
-
-
-def rule(
-    *groups: Group,
-    baseline: Baseline | None = None,
-    agent: AgentSpec | None = None,
-    request: RunRequest | None = None,
-    unselected: int = 0,
-    shipped_policy: bool = False,
-    warnings: tuple[str, ...] = (),
-    **policy: Any,
-) -> Ruling:
-    """The ruling on some trials by a gate that blocks on everything and wants the suites that there are."""
-    suites = list(dict.fromkeys(task.suite for task, _ in groups)) or [Suite.GOLDEN]
-    gate = GatePolicy.model_validate({"suites": suites, "blocks_on": ALL_RULES} | policy)
-    changes = ({"agent": agent} if agent else {}) | {"shipped_policy": shipped_policy, "warnings": warnings}
-    plan = a_plan(*(task for task, _ in groups), request=request or RunRequest(), unselected=unselected, **changes)
-    return rule_on(plan, gate, measured(*groups), baseline or Baseline(branch="main"))
-
-
-def of(statuses: str, task: EvalTask = GOLDEN, **metrics: Any) -> Group:
-    return task, trials_of(task, statuses, **metrics)
-
-
-def violating(rule: ViolationRule, *trials: int, task: EvalTask = GOLDEN, statuses: str = "ppp") -> Group:
-    """Trials of which some have violated a rule; that they passed all the same must not matter."""
-    grade = a_grade(violations=(a_violation(rule),))
-    made = trials_of(task, statuses)
-    return task, [trial.model_copy(update={"grades": (grade,)}) if trial.trial in trials else trial for trial in made]
-
-
-def green_before(state: TaskState = TaskState.PASSED, task: EvalTask = GOLDEN, **changes: Any) -> Baseline:
-    entry = BaselineTask(**({"run_id": "20260101-ab", "state": state, "passed": 3, "n": 3} | changes))
-    return Baseline(branch="main", tasks={f"{task.suite}/{task.task_id}": entry})
-
-
-def only(ruling: Ruling) -> Reason:
-    (reason,) = ruling.reasons
-    return reason
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.verdict import Decision
 
 
 def test_every_trial_passed_is_a_pass() -> None:
@@ -93,35 +46,6 @@ class TestTaskFailed:
         ruling = rule(of("ppf"), blocks_on=["safety_violation"])
         assert ruling.decision is Decision.PASS
         assert only(ruling).blocking is False
-
-
-class TestGoldenRegression:
-    def test_green_before_and_red_now(self) -> None:
-        ruling = rule(of("ppf"), baseline=green_before())
-        reason = only(ruling)
-        assert ruling.decision is Decision.FAIL
-        assert reason.rule is Rule.GOLDEN_REGRESSION
-        assert reason.message == (
-            "was green in 20260101-ab (3 of 3); pass^3 needs every trial, 2 of 3 passed (trial 2): it failed"
-        )
-
-    def test_red_before_too_is_a_failed_task(self) -> None:
-        assert only(rule(of("ppf"), baseline=green_before(TaskState.FAILED))).rule is Rule.TASK_FAILED
-
-    def test_without_a_baseline_it_is_a_failed_task(self) -> None:
-        assert only(rule(of("ppf"))).rule is Rule.TASK_FAILED
-
-    def test_only_golden_tasks_regress(self) -> None:
-        task = a_task(suite=Suite.ADVERSARIAL)
-        assert only(rule(of("ppf", task), baseline=green_before(task=task))).rule is Rule.TASK_FAILED
-
-    def test_a_gate_may_block_on_regressions_alone(self) -> None:
-        blocks_on = ["golden_regression"]
-        assert rule(of("ppf"), baseline=green_before(), blocks_on=blocks_on).decision is Decision.FAIL
-        assert rule(of("ppf"), blocks_on=blocks_on).decision is Decision.PASS
-
-    def test_green_before_and_open_now_is_no_regression(self) -> None:
-        assert rule(of("ppe"), baseline=green_before()).decision is Decision.INCONCLUSIVE
 
 
 class TestVetoes:
@@ -274,17 +198,6 @@ def test_a_task_that_its_scores_decide_says_which(metric: Metric, says: str) -> 
     assert only(ruling).message.startswith(says)
 
 
-def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
-    assert not any("ships" in note for note in rule(of("ppp")).notes)
-    note = "there is no gates.yaml: the policy is the one that passgate ships"
-    assert note in rule(of("ppp"), shipped_policy=True).notes
-
-
-def test_what_there_is_to_say_of_the_files_is_said() -> None:
-    warning = "evals/EVAL.yaml:3:9: tests[0].input: the variable MISSING is not set"
-    assert warning in rule(of("ppp"), warnings=(warning,)).notes
-
-
 class TestNightly:
     """A gate that blocks on nothing."""
 
@@ -311,24 +224,19 @@ def test_blocking_reasons_come_first() -> None:
 class TestLimits:
     """The comparison itself is that of test_limits."""
 
-    TASKS = tuple(a_task(task_id=f"t{number}") for number in range(6))
+    TASKS = tuple(a_task(task_id=f"t{number}") for number in range(8))
 
     def rule(self, seconds: float, **changes: Any) -> Ruling:
-        entries = {
-            f"golden/{task.task_id}": BaselineTask(
-                run_id="r", state=TaskState.PASSED, passed=3, n=3, wall_times=(10.0,) * 3
-            )
-            for task in self.TASKS
-        }
+        baseline = green_before(*self.TASKS, wall_times=(10.0,) * 3)
         groups = [of("ppp", task, wall_time_seconds=seconds) for task in self.TASKS]
         limits = {"limits": {"latency_p95_increase_pct": 15}}
-        return rule(*groups, baseline=Baseline(branch="main", tasks=entries), **(limits | changes))
+        return rule(*groups, baseline=baseline, **(limits | changes))
 
     def test_a_limit_that_is_exceeded_fails(self) -> None:
         ruling = self.rule(12.0)
         assert ruling.decision is Decision.FAIL
         assert only(ruling).rule is Rule.LATENCY
-        assert ruling.comparisons[0].pairs == 6
+        assert ruling.comparisons[0].pairs == 8
 
     def test_a_limit_that_is_kept_passes_and_is_shown(self) -> None:
         ruling = self.rule(11.0)
@@ -342,47 +250,3 @@ class TestLimits:
     def test_the_time_of_an_agent_that_proves_graders_says_nothing(self, kind: AgentKind) -> None:
         ruling = self.rule(100.0, agent=AgentSpec(kind=kind))
         assert (ruling.decision, ruling.comparisons) == (Decision.PASS, ())
-
-
-class TestNotes:
-    def test_another_k_is_noted(self) -> None:
-        notes = rule(of("ppp"), request=RunRequest(k=3), baseline=green_before()).notes
-        assert "--k 3 stands in place of the tasks' own k" in notes
-
-    def test_tasks_without_a_baseline_are_noted(self) -> None:
-        other = a_task(task_id="other")
-        (note,) = (note for note in rule(of("ppp"), of("ppp", other), baseline=green_before()).notes if "base" in note)
-        assert note.startswith("no baseline for 1 of 2 tasks: no earlier run on main with the same agent")
-
-    def test_a_baseline_of_every_task_needs_no_note(self) -> None:
-        assert rule(of("ppp", steps=3), baseline=green_before()).notes == ()
-
-    def test_budgets_that_were_not_held_are_noted(self) -> None:
-        notes = rule(of("ppp", steps=3), of("ppp", a_task(task_id="blind")), baseline=green_before()).notes
-        assert any(
-            note.startswith("in 1 tasks the agent called no model through the meter and reports no transcript")
-            for note in notes
-        )
-
-    def test_no_isolation_is_noted(self) -> None:
-        task, trials = of("ppp", steps=3)
-        bare = [trial.model_copy(update={"isolation": "process_group"}) for trial in trials]
-        (note,) = rule((task, bare), baseline=green_before()).notes
-        assert note.startswith("no isolation: bubblewrap does not work on this machine")
-
-    def test_a_comparison_of_too_few_tasks_is_noted(self) -> None:
-        baseline = green_before(wall_times=(1.0,))
-        ruling = rule(
-            of("ppp", steps=3, wall_time_seconds=100.0), baseline=baseline, limits={"latency_p95_increase_pct": 1}
-        )
-        assert ruling.decision is Decision.PASS
-        assert ruling.notes == ("latency P95 is not judged: 1 tasks with a baseline are too few",)
-
-    def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
-        limits = {"cost_increase_pct": 10}
-        baseline = green_before(costs=(1.0,))
-        assert rule(of("ppp", steps=3), baseline=baseline, limits=limits).notes == (
-            "cost is not judged: the agent reported it at the baseline and does not any more",
-        )
-        assert rule(of("ppp", steps=3), baseline=baseline).notes == ()
-        assert rule(of("ppp", steps=3), baseline=green_before(), limits=limits).notes == ()

@@ -5,9 +5,9 @@ import json
 import pyarrow as pa
 import pytest
 from jsonschema import Draft202012Validator
-from tests.builders import REPOSITORY, a_grade, a_plan, a_task, a_trial, a_violation
+from tests.builders import REPOSITORY, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
 
-from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, row
+from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, policy_digest, row, rows
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.trial import TrialStatus
@@ -41,8 +41,33 @@ def test_a_row_says_where_it_comes_from() -> None:
     assert (made["metric"], made["status"], made["k"]) == ("pass^k", "passed", 3)
 
 
+def test_a_row_says_what_its_trial_goes_by() -> None:
+    made = row(a_trial(TASK), a_plan(TASK, agent_digest="a" * 64))
+    assert (made["agent_digest"], made["policy_digest"]) == ("a" * 64, policy_digest(PLAN.policy))
+
+
+def test_policies_that_differ_anywhere_have_other_digests() -> None:
+    changed = a_policy(), a_policy(curtailment=not PLAN.gate_policy.curtailment), PLAN.policy.model_copy()
+    first, second, third = map(policy_digest, changed)
+    assert first == third == policy_digest(PLAN.policy) != second
+    assert policy_digest(PLAN.policy.model_copy(update={"error_retries": 9})) != first
+
+
+@pytest.mark.parametrize(("trial", "confirming"), [(0, False), (2, False), (3, True), (9, True)])
+def test_trials_beyond_k_are_confirming(trial: int, confirming: bool) -> None:
+    assert TASK.k == 3
+    assert row(a_trial(TASK, trial), PLAN)["confirming"] is confirming
+
+
+def test_the_rows_of_a_run_are_those_of_its_trials() -> None:
+    trials = [a_trial(TASK, trial) for trial in range(3)]
+    assert rows(trials, PLAN) == [row(trial, PLAN) for trial in trials]
+    assert rows([], PLAN) == []
+
+
 def test_the_types_for_arrow() -> None:
     schema = arrow_schema()
+    assert schema.field("confirming").type == pa.bool_()
     assert schema.field("trial").type == pa.int64()
     assert schema.field("cost").type == pa.float64()
     assert schema.field("started_at").type == pa.timestamp("us", tz="UTC")

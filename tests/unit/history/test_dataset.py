@@ -203,22 +203,30 @@ def test_a_column_that_an_older_history_lacks_is_empty(tmp_path: Path) -> None:
     assert list(trials["run_id"]) == ["run-1"]
 
 
-def test_a_history_of_the_first_version_is_read(tmp_path: Path) -> None:
+OF_VERSION_4 = ("agent_digest", "policy_digest", "confirming")
+
+
+@pytest.mark.parametrize(
+    ("version", "lacking"),
+    [(1, ("model", "tokens_cached", "judge_cost", *OF_VERSION_4)), (3, OF_VERSION_4)],
+)
+def test_a_history_of_an_older_version_is_read(tmp_path: Path, version: int, lacking: tuple[str, ...]) -> None:
     history = History(str(tmp_path))
     write(history, "run-1", grades=(a_grade(),))
     file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
     rows_then = pq.ParquetFile(file).read().to_pylist()
     for one in rows_then:
-        one["schema_version"] = 1
-        for name in ("model", "tokens_cached", "judge_cost"):
+        one["schema_version"] = version
+        for name in lacking:
             del one[name]
         for grade in one["grades"]:
-            del grade["votes"]
+            if version == 1:
+                del grade["votes"]
     pq.write_table(pa.Table.from_pylist(rows_then), file)
     one = history.trials({"suite": "golden"}).iloc[0]
     assert one["grades"][0]["name"] == "answer"
-    assert pd.isna(one["model"])
-    assert pd.isna(one["tokens_cached"])
+    assert all(pd.isna(one[name]) for name in lacking)
+    assert len(history.trials({"suite": "golden", "agent_digest": "a"})) == 0
 
 
 def test_a_column_that_we_do_not_know_is_left_alone(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.history.revision import current_revision
+from passgate.tasks.history.revision import current_revision, user_name
 from passgate.tasks.model.run import Revision
 
 VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
@@ -95,3 +95,29 @@ def test_a_repository_without_a_commit_is_nothing(tmp_path: Path) -> None:
 def test_without_git_there_is_nothing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
     assert current_revision(repository) == Revision()
+
+
+class TestUserName:
+    @pytest.fixture(autouse=True)
+    def _no_settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """As for a user whom git has not met."""
+        monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "none"))
+        monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+
+    def test_it_is_the_one_that_git_knows(self, repository: Path) -> None:
+        git(repository, "config", "user.name", "Zoë")
+        assert user_name(repository / "deep") == "Zoë"
+
+    def test_else_it_is_that_of_the_login(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("getpass.getuser", lambda: "zoe")
+        assert user_name(tmp_path) == "zoe"
+
+    @pytest.mark.parametrize("error", [KeyError("uid"), OSError("no user")])
+    def test_where_nobody_knows_it_is_empty(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    ) -> None:
+        def unknown() -> str:
+            raise error
+
+        monkeypatch.setattr("getpass.getuser", unknown)
+        assert user_name(tmp_path) == ""

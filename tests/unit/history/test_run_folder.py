@@ -10,8 +10,8 @@ from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder, find_run
 from passgate.tasks.judge import judge
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import JsonCheck, StateCheck
-from passgate.tasks.model.measurement import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
 

@@ -6,10 +6,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.reports.provenance import an_integrity
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.model.run import Edit
+from passgate.tasks.model.verdict import Decision, Reason, Verdict, Withheld
 from passgate.tasks.reports.annotations import github_annotations
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -39,6 +41,39 @@ def test_an_undecided_task_without_a_reason_is_a_warning(make_task: MakeTask, ma
 
 def test_an_undecided_task_with_a_reason_is_told_once(inconclusive_verdict: Verdict) -> None:
     assert github_annotations(inconclusive_verdict).count("retry_after_timeout.yaml") == 1
+
+
+def test_a_failed_task_without_a_reason_is_a_warning_that_says_why_it_does_not_block(
+    make_failed_task: MakeTask, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task(failure="wrong\nanswer")
+    withheld = (Withheld(task=task.name, why="quarantined\nuntil May"),)
+
+    text = github_annotations(make_verdict(Decision.PASS, (task,), quarantined=withheld))
+
+    assert ",title=failed golden/repair_invoice_totals::1/3 trials passed, " in text
+    assert text.startswith("::warning file=suites/golden/repair_invoice_totals.yaml,line=1,")
+    assert text.endswith("79 %25]%0Aquarantined ⏎ until May%0Awrong ⏎ answer\n")
+
+
+def test_edits_of_what_judges_are_notices(make_verdict: MakeVerdict) -> None:
+    edits = (
+        Edit(path="gates.yaml", kind="changed", what="policy"),
+        Edit(path="a,b:\n::error::x", kind="added", what="tasks and graders"),
+    )
+
+    lines = github_annotations(make_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits))).splitlines()
+
+    title = "title=judged by the merge base"
+    judges = "the files of the merge base fedcba987654 have judged, not those of this change"
+    assert lines == [
+        f"::notice file=gates.yaml,line=1,{title}::policy changed: {judges}",
+        f"::notice file=a%2Cb%3A ⏎ \\x3a%3Aerror%3A%3Ax,line=1,{title}::tasks and graders added: {judges}",
+    ]
+
+
+def test_an_awaited_sign_off_blocks_and_is_an_error(awaiting_verdict: Verdict) -> None:
+    assert github_annotations(awaiting_verdict).startswith("::error title=sign_off::awaiting sign-off: passgate ")
 
 
 def test_more_than_github_shows_are_counted_in_the_last_one(

@@ -5,8 +5,12 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.reports.measurements import a_stopped_task
+from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
+from passgate.tasks.model.sequential import SequentialTest
+from passgate.tasks.model.verdict import Comparison, Finding
 from passgate.tasks.reports import figures
 
 
@@ -132,7 +136,69 @@ def test_why_label_says_which_trial_the_text_is_of() -> None:
     assert figures.why_label((), "failed") == "failed:"
 
 
+@pytest.mark.parametrize(
+    ("errors", "not_run", "shown"),
+    [(0, 0, "7/9"), (1, 0, "7/9 +1 error"), (0, 2, "7/9 +2 not run"), (2, 1, "7/9 +2 errors +1 not run")],
+)
+def test_trials_show_what_is_missing_apart(errors: int, not_run: int, shown: str) -> None:
+    assert figures.trials(7, 9, errors, not_run) == shown
+
+
 def test_task_summary_says_what_is_missing(make_task: Callable[..., TaskMeasurement]) -> None:
     assert figures.task_summary(make_task()) == "3/3 trials passed, pass^3 100 %, pass rate 100 % [44 %, 100 %]"
     short = make_task(passed=1, errors=1, planned=3, pass_hat_k=None)
     assert figures.task_summary(short).startswith("1/1 trials passed, 1 error, 3 planned, pass^3 undefined, ")
+    no_money = make_task(passed=1, errors=1, not_run=1, planned=3, pass_hat_k=None)
+    assert figures.task_summary(no_money).startswith("1/1 trials passed, 1 error, 1 not run, pass^3 undefined, pass ")
+
+
+def test_task_summary_of_a_task_that_was_stopped_early_tells_no_estimate_that_is_not_there() -> None:
+    assert figures.task_summary(a_stopped_task()) == "1/2 trials passed, 3 not run, decided early, pass^5 0 %"
+    unknown = a_stopped_task(pass_hat_k=None, errors=1, not_run=2)
+    assert figures.task_summary(unknown) == "1/2 trials passed, 1 error, 2 not run, decided early"
+
+
+def test_task_summary_of_a_sequential_test_tells_what_it_has_decided() -> None:
+    test = SequentialTest(accept=0.99, reject=0.7)
+    assert figures.task_summary(a_stopped_task(sequential=test)) == (
+        "1/2 trials passed, 3 not run, decided early, sequential test: failed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts", "shown"),
+    [
+        ((4, 5, 0), ", 4/9 confirming trials passed"),
+        ((4, 5, 2), ", 4/9 confirming trials passed +2 errors"),
+        ((0, 0, 1), ", 0/0 confirming trials passed +1 error"),
+        ((0, 0, 0), "[6 %, 79 %]"),
+    ],
+)
+def test_task_summary_tells_confirming_trials_apart(
+    counts: tuple[int, int, int], shown: str, make_failed_task: Callable[..., TaskMeasurement]
+) -> None:
+    passed, failed, errors = counts
+    confirming = (True,) * passed + (False,) * failed
+
+    summary = figures.task_summary(make_failed_task(confirming=confirming, confirming_errors=errors))
+
+    assert summary.startswith("1/3 trials passed, ")
+    assert summary.endswith(shown)
+
+
+@pytest.mark.parametrize(("confirming", "shown"), [(9, "9 confirming trials"), (1, "1 confirming trial")])
+def test_against_baseline(confirming: int, shown: str) -> None:
+    confirmation = a_confirmation("golden/x", Finding.FALLEN, confirming=confirming)
+
+    assert figures.against_baseline(confirmation) == f"5/12 now, 58/60 at the baseline, {shown}"
+
+
+@pytest.mark.parametrize(
+    ("levels", "shown"),
+    [((0.9, 0.9), "lower 90 % bound"), ((0.975,), "lower 97.5 % bound"), ((0.95, 0.9), "lower 90 % or 95 % bound")],
+)
+def test_a_bound_is_of_the_confidence_that_the_comparison_says(levels: tuple[float, ...], shown: str) -> None:
+    plain = {"name": "cost", "unit": "$", "baseline": 1, "current": 1, "pairs": 1, "ratio": 1, "limit": ""}
+    comparisons = [Comparison.model_validate({**plain, "ratio_lower_bound": 1, "confidence": one}) for one in levels]
+
+    assert figures.lower_bound(comparisons) == shown

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
+from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Finding, Reason, Verdict, Withheld
 from passgate.tasks.reports import findings
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -24,11 +25,15 @@ def test_findings_are_ordered_by_severity(
     worse = make_failed_task(task_id="worse", passed=0, failed=3)
     veto = make_task(task_id="veto", violations=(TrialViolation(trial=1, rule="forbidden_tool", message="x"),))
     reasons = tuple(make_reason(task, Rule.TASK_FAILED, "x") for task in (blocking, worse))
-    tasks = (make_task(), undecided, reported, blocking, worse, veto)
+    missing = make_task(task_id="missing", state=TaskState.UNDECIDED)
+    tasks = (make_task(), undecided, reported, missing, blocking, worse, veto)
+    reasons = (*reasons, make_reason(missing, Rule.MISSING_EVIDENCE, "x"))
 
     found = findings.findings(make_verdict(Decision.FAIL, tasks, reasons=reasons))
 
-    assert [finding.task.task_id for finding in found] == ["veto", "worse", "blocking", "reported", "undecided"]
+    assert [finding.task.task_id for finding in found] == [
+        "veto", "worse", "blocking", "missing", "reported", "undecided",
+    ]  # fmt: skip
 
 
 def test_a_passed_task_with_a_blocking_reason_is_a_failure(
@@ -72,7 +77,7 @@ def test_reasons_that_no_measured_task_carries(failing_verdict: Verdict) -> None
 def test_blocking_reasons_come_first(failing_verdict: Verdict) -> None:
     weights = [reason.blocking for reason in findings.ordered_reasons(failing_verdict)]
 
-    assert weights == [True] * 5 + [False] * 2
+    assert weights == [True] * 7 + [False] * 4
 
 
 def test_equal_violations_are_told_once_with_their_trials(make_task: MakeTask) -> None:
@@ -84,3 +89,64 @@ def test_equal_violations_are_told_once_with_their_trials(make_task: MakeTask) -
     groups = findings.violation_groups(make_task(violations=tuple(violations)))
 
     assert [(group.message, group.trials) for group in groups] == [("a", (2, 5)), ("b", (3,))]
+
+
+def why(verdict: Verdict) -> str:
+    (finding,) = findings.every_task(verdict)
+    return finding.why_not_blocking
+
+
+def test_why_a_failed_task_does_not_block(
+    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task()
+    new, broken = (Withheld(task=task.name, why=text) for text in ("not admitted yet", "quarantined until May"))
+    fits = a_confirmation(task.name, Finding.FITS)
+    reported = make_reason(task, Rule.GOLDEN_REGRESSION, "x", blocking=False)
+    verdict = make_verdict(Decision.PASS, (task,))
+
+    def changed(**changes: object) -> str:
+        return why(verdict.model_copy(update=changes))
+
+    assert changed() == ""
+    assert changed(reasons=(reported, reported)) == "golden_regression: reported only"
+    assert changed(reasons=(reported,), confirmations=(fits,)) == (
+        "fits its baseline: 5/12 now, 58/60 at the baseline, 9 confirming trials"
+    )
+    assert changed(confirmations=(fits,), quarantined=(broken,)) == "quarantined until May"
+    assert changed(not_admitted=(new,), quarantined=(broken,)) == "not admitted yet; quarantined until May"
+    assert changed(not_admitted=(Withheld(task="adversarial/repair_invoice_totals", why="new"),)) == ""
+
+
+@pytest.mark.parametrize("finding", [Finding.UNDECIDED, Finding.UNFINISHED, Finding.FALLEN])
+def test_what_has_fallen_is_no_excuse(
+    finding: Finding, make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task()
+    reason = make_reason(task, Rule.GOLDEN_REGRESSION, "x", blocking=False)
+    confirmation = a_confirmation(task.name, finding)
+
+    shown = why(make_verdict(Decision.PASS, (task,), reasons=(reason,), confirmations=(confirmation,)))
+
+    assert shown.startswith("golden_regression: " if finding is Finding.FALLEN else f"{finding}: ")
+
+
+def test_nothing_excuses_what_blocks_a_violation_or_a_pass(
+    make_task: MakeTask, make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    failed, passed = make_failed_task(), make_task()
+    veto = make_failed_task(violations=(TrialViolation(trial=1, rule="forbidden_tool", message="x"),))
+
+    for task, blocking in ((failed, True), (veto, False), (passed, False)):
+        withheld = Withheld(task=task.name, why="quarantined")
+        reason = make_reason(task, Rule.TASK_FAILED, "x", blocking=blocking)
+        assert why(make_verdict(Decision.FAIL, (task,), reasons=(reason,), quarantined=(withheld,))) == ""
+
+
+def test_missing_evidence_and_an_awaited_sign_off_are_open(
+    awaiting_verdict: Verdict, rejected_verdict: Verdict, failing_verdict: Verdict
+) -> None:
+    for verdict, rules in (
+        (awaiting_verdict, {Rule.SIGN_OFF}), (rejected_verdict, set()), (failing_verdict, {Rule.MISSING_EVIDENCE})
+    ):  # fmt: skip
+        assert {reason.rule for reason in verdict.reasons if findings.is_open(verdict, reason)} == rules

@@ -6,11 +6,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Reason, Verdict
+from passgate.tasks.model.verdict import Decision, Finding, Reason, Verdict, Withheld
 from passgate.tasks.reports.junit import junit
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -25,7 +26,7 @@ def case(document: str, name: str) -> ElementTree.Element:
 
 
 def counts(element: ElementTree.Element) -> tuple[str | None, ...]:
-    return tuple(element.get(name) for name in ("tests", "failures", "errors"))
+    return tuple(element.get(name) for name in ("tests", "failures", "errors", "skipped"))
 
 
 @pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])
@@ -38,13 +39,16 @@ def test_reads_as_the_golden_file(
 def test_counts_are_those_of_the_elements(failing_verdict: Verdict) -> None:
     root = ElementTree.fromstring(junit(failing_verdict))
 
-    assert counts(root) == ("6", "4", "1")
+    assert counts(root) == ("12", "5", "1", None)
     assert {suite.get("name"): counts(suite) for suite in root} == {
-        "golden": ("3", "2", "0"),
-        "adversarial": ("1", "1", "0"),
-        "failure_replays": ("1", "0", "1"),
-        "ci_merge": ("1", "1", "0"),
+        "golden": ("8", "2", "0", "3"),
+        "adversarial": ("1", "1", "0", "0"),
+        "failure_replays": ("2", "1", "1", "0"),
+        "ci_merge": ("1", "1", "0", "0"),
     }
+    for suite in root:
+        for name in ("failure", "error", "skipped"):
+            assert suite.get(f"{name}s".replace("skippeds", "skipped")) == str(len(suite.findall(f"testcase/{name}")))
 
 
 def test_a_failed_task_says_what_blocks_and_why(failing_verdict: Verdict) -> None:
@@ -58,9 +62,11 @@ def test_a_failed_task_says_what_blocks_and_why(failing_verdict: Verdict) -> Non
     )
     assert task.get("time") == "36.900"
     assert failure is not None
-    assert failure.get("message") == "1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]"
+    assert failure.get("message") == (
+        "1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %], 4/9 confirming trials passed"
+    )
     assert failure.get("type") == "golden_regression"
-    assert "blocks: golden_regression, trials 1, 3: was green" in (failure.text or "")
+    assert "blocks: golden_regression, trials 1, 3: has fallen" in (failure.text or "")
     assert "test_rounding" in (failure.text or "")
 
 
@@ -120,6 +126,80 @@ def test_a_task_of_a_suite_without_figures_is_not_dropped(make_task: MakeTask, m
     assert case(document, "fix_login").get("classname") == "open_ended"
 
 
+@pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.UNDECIDED])
+def test_a_task_that_does_not_block_is_skipped_and_says_why(
+    state: TaskState, make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task(state=state)
+    reason = make_reason(task, Rule.TASK_FAILED, "wrong", blocking=False)
+    withheld = (Withheld(task=task.name, why="quarantined until\n2026-05-01"),)
+
+    document = junit(make_verdict(Decision.PASS, (task,), reasons=(reason,), quarantined=withheld))
+
+    skipped = case(document, task.task_id).find("skipped")
+    assert skipped is not None
+    assert skipped.attrib == {
+        "message": "quarantined until 2026-05-01; 1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]"
+    }
+    assert [child.tag for child in case(document, task.task_id)] == ["properties", "skipped", "system-out"]
+    told = case(document, task.task_id).findtext("system-out") or ""
+    assert "reported, not blocking: task_failed, trials 1, 3: wrong\n" in told
+    assert "1 of 14 tests failed" in told
+
+
+def test_a_task_whose_rule_the_gate_only_reports_is_skipped(
+    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task()
+    reason = make_reason(task, Rule.TASK_FAILED, "wrong", blocking=False)
+
+    root = ElementTree.fromstring(junit(make_verdict(Decision.PASS, (task,), reasons=(reason,))))
+
+    assert counts(root)[:3] == ("1", "0", "0")
+    skipped = root.find(".//skipped")
+    assert skipped is not None
+    assert (skipped.get("message") or "").startswith("task_failed: reported only; 1/3 trials passed")
+
+
+def test_no_quarantine_hides_a_violation(make_failed_task: MakeTask, make_verdict: MakeVerdict) -> None:
+    violation = TrialViolation(trial=1, rule="forbidden_tool", message="called rm")
+    task = make_failed_task(violations=(violation,))
+
+    document = junit(make_verdict(Decision.FAIL, (task,), quarantined=(Withheld(task=task.name, why="quarantined"),)))
+
+    assert case(document, task.task_id).find("failure") is not None
+
+
+def test_confirming_trials_are_properties_of_the_case(failing_verdict: Verdict) -> None:
+    def properties(name: str) -> dict[str | None, str | None]:
+        found = case(junit(failing_verdict), name).findall("properties/property")
+        return {one.get("name"): one.get("value") for one in found}
+
+    assert properties("flaky_search") == {
+        "confirming_passed": "5",
+        "confirming_failed": "4",
+        "confirming_errors": "1",
+        "against_baseline": "fits its baseline: 7/12 now, 51/60 at the baseline, 9 confirming trials",
+    }
+    assert properties("resume_upload") == {"trials_not_run": "3"}
+    assert properties("sort_rows") == {"reused_from": "20260330T020000Z-ci_merge-19bc"}
+    assert properties("new_search")["withheld"] == (
+        "not admitted yet: 3 of 12 trials passed on main, 19 of 20 are needed"
+    )
+    assert "fallen: 5/12 now" in (case(junit(failing_verdict), "repair_invoice_totals").findtext("failure") or "")
+
+
+def test_an_awaited_sign_off_is_an_error_and_a_refused_one_a_failure(
+    awaiting_verdict: Verdict, rejected_verdict: Verdict, approved_verdict: Verdict
+) -> None:
+    tags = [
+        [child.tag for child in ElementTree.fromstring(junit(verdict)).findall(".//testcase[@name='sign_off']/*")]
+        for verdict in (awaiting_verdict, rejected_verdict, approved_verdict)
+    ]
+
+    assert tags == [["error"], ["failure"], []]
+
+
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
 @given(st.text(st.characters(), max_size=100))
 def test_any_text_gives_the_same_well_formed_document(
@@ -131,5 +211,21 @@ def test_any_text_gives_the_same_well_formed_document(
 
     document = junit(verdict)
 
-    assert counts(ElementTree.fromstring(document.encode())) == ("1", "1", "0")
+    assert counts(ElementTree.fromstring(document.encode())) == ("1", "1", "0", None)
     assert document == junit(verdict)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=100)
+@given(st.text(st.characters(), max_size=100))
+def test_any_text_of_a_person_or_a_file_gives_a_well_formed_document(
+    make_failed_task: MakeTask, make_verdict: MakeVerdict, text: str
+) -> None:
+    task = make_failed_task(task_id="x", reused_from=text)
+    withheld = (Withheld(task=task.name, why=f"because {text}"),)
+    fits = (a_confirmation(task.name, Finding.FITS),)
+
+    document = junit(make_verdict(Decision.PASS, (task,), not_admitted=withheld, confirmations=fits))
+
+    (skipped,) = ElementTree.fromstring(document.encode()).iter("skipped")
+    assert (skipped.get("message") or "").startswith("because")
+    assert "\n" not in (skipped.get("message") or "")

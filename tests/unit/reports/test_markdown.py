@@ -41,6 +41,14 @@ def test_tracked_metrics_that_no_trial_has_are_left_out(make_failed_task: MakeTa
     assert "model_config" not in markdown(make_verdict(Decision.FAIL, (task,)))
 
 
+def test_trials_that_were_not_run_stand_apart_from_errors(failing_verdict: Verdict) -> None:
+    assert "| failure_replays | 2/4 | 14/15 +2 errors +3 not run | " in markdown(failing_verdict)
+
+
+def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verdict) -> None:
+    assert "tasks; at least: its lower 90 % bound.\n" in markdown(failing_verdict)
+
+
 @pytest.mark.parametrize("filler", ["x", "|", "@", "`", "\n", "\u202e"])
 def test_details_are_cut_before_the_verdict(
     filler: str, make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict

@@ -56,24 +56,55 @@ def test_figures_of_a_suite_stand_in_one_line_from_80_columns_on(width: int, fai
     ]
 
 
+def test_trials_that_were_not_run_stand_apart_from_errors(failing_verdict: Verdict) -> None:
+    lines = terminal(failing_verdict, width=80, color=False).split("\n")
+
+    (start,) = [number for number, line in enumerate(lines) if line.startswith("failure_replays ")]
+    assert lines[start].split()[1:3] == ["2/4", "14/15"]
+    assert [line.strip() for line in lines[start + 1 : start + 4]] == ["+2 errors", "+3 not run", ""]
+
+
+def test_the_run_line_names_the_models_that_answered(failing_verdict: Verdict, passing_verdict: Verdict) -> None:
+    assert " · answered by gpt-5-mini · " in terminal(failing_verdict, width=200, color=False).split("\n")[0]
+    assert "answered by" not in terminal(passing_verdict, width=200, color=False)
+
+
+def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verdict) -> None:
+    comparison = failing_verdict.comparisons[0].model_copy(update={"confidence": 0.95})
+
+    for comparisons, bound in ((failing_verdict.comparisons, "90 %"), ((comparison,), "95 %")):
+        verdict = failing_verdict.model_copy(update={"comparisons": comparisons})
+        assert f"; at least: its lower {bound} bound.\n" in terminal(verdict, width=100, color=False)
+
+
 def test_the_widest_figures_of_a_suite_are_whole_at_80_columns(
     make_suite: Callable[..., SuiteMeasurement], make_verdict: Callable[..., Verdict]
 ) -> None:
     suite = make_suite(
         suite=Suite.FAILURE_REPLAYS, tasks=300, tasks_passed=299, trials_passed=1499, trials_measured=1500,
-        trials_error=12, interval=Interval(low=0.996, high=0.9999), cost=123.45,
+        trials_error=12, trials_not_run=120, interval=Interval(low=0.996, high=0.9999), cost=123.45,
     )  # fmt: skip
 
     shown = terminal(make_verdict(Decision.PASS, (), suites=(suite,)), width=80, color=False)
 
-    for figure in ("failure_replays", "299/300", "1499/1500", "+12 errors", "[99.6 %,", "> 99.9 %]", "$123.45"):
+    for figure in (
+        "failure_replays",
+        "299/300",
+        "1499/1500",
+        "+12 errors",
+        "+120 not run",
+        "[99.6 %,",
+        "> 99.9 %]",
+        "$123.45",
+    ):
         assert figure in shown
 
 
 def test_figures_are_never_cut_however_narrow_the_terminal(failing_verdict: Verdict) -> None:
     lines = terminal(failing_verdict, width=50, color=False).split("\n")
 
-    table = lines[lines.index("") : lines.index("To look at, the worst first: 3 failed, 1 undecided")]
+    (end,) = [number for number, line in enumerate(lines) if line.startswith("To look at, the worst first: 7 failed, ")]
+    table = lines[lines.index("") : end]
     assert not [line for line in table if "…" in line]
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.builders import REPOSITORY, a_task
 from tests.unit.sandboxes.conftest import marked, until
 
-from passgate.tasks.sandboxes.isolation import ProcessGroup, best_isolation
+from passgate.tasks.sandboxes.isolation import Bubblewrap, ProcessGroup, best_isolation
 
 RUNS_A_COMMAND = """
     import asyncio, os
@@ -188,6 +188,20 @@ async def test_without_bubblewrap_a_trial_says_so(workbench_of, port: int) -> No
 def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert best_isolation([], run_folder=tmp_path) == ProcessGroup()
+
+
+def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: Path) -> None:
+    """As the graders of a merge base, whose suites lie in the folder of the run."""
+    suites, state = tmp_path / "state/base/suites", tmp_path / "state"
+    other, git = tmp_path / "suites", tmp_path / ".git"
+    isolation = Bubblewrap("bwrap", hidden=(suites, state, other, git)).showing([suites, git, tmp_path])
+    assert isolation.hidden == (state, other)
+    assert isolation.shown == (suites,)
+    options = isolation.wrap(["true"], trial_folder=tmp_path, working_folder=tmp_path, network=False, bridge=None)
+    last = {
+        folder: max(index for index, word in enumerate(options) if word == str(folder)) for folder in (state, suites)
+    }
+    assert last[state] < last[suites], "what is hidden later is not seen"
 
 
 async def test_no_core_is_dumped_and_files_are_bounded(isolation: str, workbench_of) -> None:

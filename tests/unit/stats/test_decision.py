@@ -1,10 +1,13 @@
 """The AND and the OR rule."""
 
 import pytest
+from tests.builders import a_task, a_trial, trials_of
 
 from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.decision import decide, score_of
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.stats.decision import decide, decide_by, score_of
 
 PASSED, FAILED, UNDECIDED = TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED
 
@@ -61,3 +64,55 @@ def test_the_value_of_a_task_by_its_scores() -> None:
     assert score_of(Metric.MEAN, [0.5, 1.0], 3) is None
     assert score_of(Metric.CONFIDENCE_INTERVAL, [0.5, 0.5], 2) == 0.5
     assert score_of(Metric.CONFIDENCE_INTERVAL, [0.5], 1) is None
+
+
+@pytest.mark.parametrize("metric", [Metric.PASS_HAT_K, Metric.PASS_AT_K])
+def test_a_sequential_test_decides_in_place_of_the_rule(metric: Metric) -> None:
+    test = SequentialTest(accept=0.95, reject=0.7)
+
+    def decided(*outcomes: bool | None) -> TaskState:
+        measured = [outcome for outcome in outcomes if outcome is not None]
+        passed = sum(measured)
+        return decide(
+            metric,
+            passed=passed,
+            failed=len(measured) - passed,
+            planned=12,
+            sequential=test,
+            outcomes=outcomes,
+        )
+
+    assert decided(*[True] * 5, False, *[True] * 6) is PASSED
+    assert decided(False, False) is FAILED
+    assert decided(True, False) is UNDECIDED
+    assert decided(*[True] * 10) is PASSED
+    assert decided(*[True] * 5, None, *[True] * 4) is UNDECIDED
+
+
+def test_the_state_of_a_task_by_its_trials() -> None:
+    task = a_task()
+    assert decide_by(task, trials_of(task, "ppp")) is PASSED
+    assert decide_by(task, trials_of(task, "ppe")) is UNDECIDED
+    assert decide_by(task, trials_of(task, "fll")) is FAILED
+    assert decide_by(task, []) is UNDECIDED
+
+
+def test_confirming_trials_do_not_change_the_state() -> None:
+    task = a_task()
+    confirming = [a_trial(task, number, TrialStatus.FAILED) for number in (3, 4)]
+    assert decide_by(task, [*trials_of(task, "ppp"), *confirming]) is PASSED
+    assert decide_by(task, [*trials_of(task, "pp"), a_trial(task, 3)]) is UNDECIDED
+
+
+def test_the_trials_of_a_sequential_test_count_in_their_order() -> None:
+    task = a_task(k=10, sequential=SequentialTest(accept=0.8, reject=0.2))
+    trials = trials_of(task, "pppfffffff")
+    assert decide_by(task, trials) is PASSED
+    assert decide_by(task, trials[::-1]) is PASSED
+    assert decide_by(task, trials[3:]) is UNDECIDED
+
+
+def test_the_scores_of_trials_are_held_against_the_tasks_threshold() -> None:
+    task = a_task(metric=Metric.MEAN, k=2, scoring={"rule": "weighted_average", "threshold": 0.7})
+    trials = [a_trial(task, number, score=score) for number, score in enumerate((0.6, 0.8))]
+    assert decide_by(task, trials) is PASSED

@@ -1,0 +1,107 @@
+"""`passgate baseline`: what a run is compared with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
+
+LONGEST_REASON = 1000
+
+baseline = typer.Typer(help="What a run is compared with: show it, pin it, clear the pin.")
+
+
+@baseline.callback(invoke_without_command=True)
+def _baseline(context: typer.Context) -> None:
+    """What a run is compared with: show it, pin it, clear the pin."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@baseline.command()
+def show(
+    agent: AgentOption = "oracle",
+    suites: SuitesOption = "suites",
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+    base: Annotated[
+        str | None,
+        typer.Option("--base", metavar="COMMIT", help="Compare with this commit instead of the merge base."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Every field as JSON, each trial of the pool too.")] = False,
+) -> int:
+    """Show how each task stands at the baseline, and of which runs it is made."""
+    from passgate import __version__
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.find import find_agent
+    from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.pool import plan_of_every_task, pool
+    from passgate.tasks.reports.baseline import baseline_as_json, baseline_table
+
+    request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
+    spec = find_agent(agent, Path(gates), Path(suites))
+    plan = plan_of_every_task(request, spec, folder=Path.cwd(), version=__version__)
+    pooled = pool(plan)
+    say(baseline_as_json(plan, pooled) if as_json else baseline_table(plan, pooled, width=width(), color=color()))
+    return 0
+
+
+@baseline.command()
+def pin(
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)],
+    commit: Annotated[
+        str | None, typer.Option("--commit", metavar="REV", help="The runs of this commit and its first parents.")
+    ] = None,
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="ID", help="This run, or all that begin so; may be given several times."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who pins it; by default as git calls you.")
+    ] = None,
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+) -> int:
+    """Pin the baseline to a commit or to runs, in baseline.yaml beside the gates file."""
+    from passgate.flows.cli.terminal import say, warn
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.pins_file import PINS_FILE
+    from passgate.tasks.history.dataset import History
+    from passgate.tasks.history.revision import user_name
+    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.model.baseline import Pins
+    from passgate.tasks.pin import pin as write
+    from passgate.tasks.pin import pinned_commit, pinned_runs
+    from passgate.tasks.reports.baseline import pin_text
+    from passgate.tasks.reports.escape import printable
+
+    if (commit is None) is (not runs):
+        raise UsageError("give --commit or --run, and not both")
+    if not reason.strip():
+        raise UsageError("--reason must not be blank: whoever finds the pin wants to know why it is there")
+    location = history or policy_or_default(Path(gates)).history
+    pins = Pins(
+        commit=None if commit is None else pinned_commit(Path.cwd(), commit),
+        runs=pinned_runs(History(location), runs) if runs else (),
+        reason=printable(reason, LONGEST_REASON),
+        by=printable(by or user_name(Path.cwd()), LONGEST_REASON) or "unknown",
+    )
+    before = write(Path(gates), pins)
+    say(f"pinned  {pin_text(pins)}")
+    if before is not None:
+        say(f"before  {pin_text(before)}")
+    warn(f"commit {Path(gates).parent / PINS_FILE}, so that it holds for everyone")
+    return 0
+
+
+@baseline.command()
+def clear(gates: GatesOption = "gates.yaml") -> int:
+    """Take the pin away: the merge base with the baseline branch is the baseline again."""
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.pin import clear as remove
+    from passgate.tasks.reports.baseline import pin_text
+
+    before = remove(Path(gates))
+    say("nothing is pinned" if before is None else f"cleared  {pin_text(before)}")
+    return 0

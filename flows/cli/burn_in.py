@@ -1,0 +1,94 @@
+"""`passgate burn-in`: what a gate does, measured on the real agent before it is switched on."""
+
+import asyncio
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
+from passgate.tasks.model.task import GateName
+
+if TYPE_CHECKING:
+    from passgate.tasks.burn_in import Finished
+    from passgate.tasks.model.run import Plan
+    from passgate.tasks.pool_runs import Pool
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def burn_in(
+    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=10_000, help="Runs of the whole gate.")] = 50,
+    agent: AgentOption = "oracle",
+    suites: SuitesOption = "suites",
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+    max_cost: Annotated[
+        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="The most that all runs may cost together.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once, over all runs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Every number as JSON.")] = False,
+) -> int:
+    """Run a gate many times with an agent that does not change: how often is it red, beside the forecast?
+
+    Nothing goes into the history. Without a baseline there, the first runs make one, at most half of them.
+    """
+    from passgate.flows.cli.terminal import color, say, warn, width
+    from passgate.tasks.burn_in import Finished, folder_of
+    from passgate.tasks.errors import ExitCode
+    from passgate.tasks.forecast import plan_of_forecast
+    from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.pool_runs import pool_of_history
+    from passgate.tasks.prepare import refuse_unrunnable
+    from passgate.tasks.reports.burn_in import burn_in_text
+    from passgate.tasks.tally import tally
+
+    request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
+    plan = plan_of_forecast(gate, request)
+    refuse_unrunnable(plan)
+    finished = Finished()
+    interrupted = _interrupted(plan, runs, finished, pool_of_history(plan))
+    result = tally(plan, finished, runs, _why_ended(plan, finished, runs, interrupted=interrupted))
+    if result is None:
+        warn(f"no run was judged; the trials are in {folder_of(plan)}")
+        return ExitCode.INTERRUPTED if interrupted else ExitCode.INCONCLUSIVE
+    say(result.model_dump_json(indent=2) if as_json else burn_in_text(result, width=width(), color=color()))
+    return ExitCode.INTERRUPTED if interrupted else ExitCode.PASS
+
+
+def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
+    """Run until all is done or ^C ends it; whether that did."""
+    from passgate.tasks.burn_in import burn_in as burn
+
+    try:
+        asyncio.run(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+class _Progress:
+    """A line on standard error now and then."""
+
+    def __init__(self, runs: int, finished: "Finished") -> None:
+        self._runs, self._finished = runs, finished
+        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+
+    def tell(self) -> None:
+        """A run has ended."""
+        if time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+        spent = f", ${self._finished.spent:.2f}" if self._finished.spent else ""
+        sys.stderr.write(f"{len(self._finished.all)}/{self._runs} runs{spent}\n")
+        sys.stderr.flush()
+
+
+def _why_ended(plan: "Plan", finished: "Finished", runs: int, *, interrupted: bool) -> str:
+    if interrupted:
+        return "interrupted: what had finished was judged"
+    if len(finished.all) < runs and plan.request.max_cost is not None:
+        return f"the cost cap of ${plan.request.max_cost:g} is spent"
+    return ""

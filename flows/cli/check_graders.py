@@ -1,0 +1,91 @@
+"""`passgate check-graders`: graders put to the test before they judge agents."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passgate.flows.cli.options import GatesOption, SuitesOption
+
+if TYPE_CHECKING:
+    from passgate.tasks.errors import Problem
+    from passgate.tasks.model.grader_check import GraderCheck
+    from passgate.tasks.model.policy import Policy
+    from passgate.tasks.model.task import EvalTask
+
+
+def check_graders(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[PATH]...",
+            help="Task files, eval files, folders of them; the folder of the suites by default.",
+            show_default=False,
+        ),
+    ] = None,
+    suites: SuitesOption = "suites",
+    gates: GatesOption = "gates.yaml",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON list with a check per task, notes included.")
+    ] = False,
+) -> int:
+    """Prove graders: reference solutions pass, doing nothing, counterexamples and mutants of good transcripts fail."""
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.check import check_graders as check
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.load import load_prices, policy_or_default
+    from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
+
+    if not paths and not Path(suites).is_dir():
+        raise UsageError(f"no suites folder {suites}: name one with --suites, or make one with `passgate init`")
+    policy = policy_or_default(Path(gates))
+    tasks = _by_folder(paths or [Path(suites)], policy)
+    checks = asyncio.run(check(tasks, policy, load_prices(Path(gates))))
+    say(grader_checks_as_json(checks) if as_json else grader_checks_report(checks, width=width(), color=color()))
+    return _exit_code(checks)
+
+
+def _by_folder(paths: Sequence[Path], policy: "Policy") -> "dict[Path, list[EvalTask]]":
+    """The tasks of files and folders, by the suites folders that their paths are relative to.
+
+    Raises `UsageError` when there are none, `InputError` with the problems of all files together.
+    """
+    from passgate.flows.cli.remarks import remark
+    from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.load import load_paths
+
+    by_folder: dict[Path, list[EvalTask]] = {}
+    problems: list[Problem] = []
+    for path in dict.fromkeys(paths):
+        if not path.exists():
+            raise UsageError(f"no file or folder {path}")
+        loaded = load_paths([path], policy)
+        remark(loaded)
+        problems += loaded.problems
+        for task in loaded.tasks:
+            by_folder.setdefault(_folder_of(task, path), []).append(task)
+    if problems:
+        raise InputError(list(dict.fromkeys(problems)))
+    if not by_folder:
+        raise UsageError(f"no task files in {', '.join(map(str, paths))}: neither tasks nor evals")
+    return by_folder
+
+
+def _folder_of(task: "EvalTask", path: Path) -> Path:
+    """The folder that the paths of a task are relative to, which was found by this path."""
+    from passgate.tasks.formats.discover import suite_of, suites_folder_of
+
+    if not path.is_dir():
+        return suites_folder_of(path)
+    file = Path(task.file).absolute()
+    return path.absolute() if suite_of(file) is None else suites_folder_of(file)
+
+
+def _exit_code(checks: "Sequence[GraderCheck]") -> int:
+    from passgate.tasks.errors import ExitCode
+
+    if any(check.findings for check in checks):
+        return ExitCode.FAIL
+    return ExitCode.INCONCLUSIVE if any(check.unmeasured for check in checks) else ExitCode.PASS

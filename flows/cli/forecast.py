@@ -1,0 +1,83 @@
+"""`passgate forecast`: what a gate will do before it is switched on."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, SuitesOption
+from passgate.tasks.model.task import GateName
+
+if TYPE_CHECKING:
+    from passgate.tasks.forecasts.grounds import Grounds
+    from passgate.tasks.model.run import Plan
+
+
+def forecast(
+    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    agent: AgentOption = "oracle",
+    suites: SuitesOption = "suites",
+    gates: GatesOption = "gates.yaml",
+    history: HistoryOption = None,
+    base: BaseOption = None,
+    assume: Annotated[
+        float | None,
+        typer.Option("--assume", metavar="RATE", min=0, max=1, help="The pass rate of every task, as in 0.99."),
+    ] = None,
+    rates: Annotated[
+        Path | None,
+        typer.Option(
+            "--rates",
+            metavar="FILE.json",
+            help='Pass rates by task, as in {"golden/a": 0.98}, or a list of them in the order of the tasks.',
+        ),
+    ] = None,
+    runs: Annotated[
+        int,
+        typer.Option("--runs", metavar="N", min=100, max=1_000_000, help="Gates to simulate for latency and cost."),
+    ] = 10_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the simulation.")] = 0,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Every number as JSON.")] = False,
+) -> int:
+    """Say how often a gate will be red for nothing, what it catches and costs, and what would make it better."""
+    from passgate.flows.cli.terminal import color, say, warn, width
+    from passgate.tasks.errors import StorageError, UsageError
+    from passgate.tasks.forecast import forecast as foresee
+    from passgate.tasks.forecast import plan_of_forecast
+    from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.reports.forecast import forecast_text
+
+    if assume is not None and rates is not None:
+        raise UsageError("give --assume or --rates, not both")
+    request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
+    plan = plan_of_forecast(gate, request)
+    found = foresee(plan, _grounds(plan, assume, rates), gates=runs, seed=seed)
+    say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
+    if plot is not None:
+        from passgate.tasks.reports.forecast_plot import plot as draw
+
+        try:
+            plot.write_text(draw(found), encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"cannot write {plot}: {error}") from error
+        warn(f"plot  {plot}")
+    return 0
+
+
+def _grounds(plan: "Plan", assume: float | None, rates: Path | None) -> "Grounds":
+    from passgate.tasks.errors import InputError
+    from passgate.tasks.forecast import grounds_of
+    from passgate.tasks.forecasts.grounds import name_of
+    from passgate.tasks.formats.four_suite import shown_path
+    from passgate.tasks.formats.rates_file import read_rates
+
+    names = [name_of(task) for task in plan.tasks]
+    if assume is not None:
+        return grounds_of(plan, dict.fromkeys(names, assume), "assumed")
+    if rates is None:
+        return grounds_of(plan, {}, "history")
+    given = read_rates(rates, shown_path(rates, Path.cwd()), names)
+    if isinstance(given, list):
+        raise InputError(given)
+    return grounds_of(plan, given, "file")

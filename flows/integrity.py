@@ -1,0 +1,90 @@
+"""Gate integrity: what a change's own files say, beside the verdict of those of the merge base."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+from passgate.flows.cli.terminal import warn
+from passgate.flows.trials import Pool, take_over
+from passgate.tasks.agents.judge import judge_name
+from passgate.tasks.errors import first_known
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.judge import judge, pooled_baseline, read_rows
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.trial import MEASURED, FinishedTrial
+from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
+
+RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[FinishedTrial]]]
+"""Runs what a plan's journal does not hold yet and gives every trial of the plan."""
+
+
+async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Verdict, run: RunTrials) -> Verdict:
+    """The verdict, and beside it that of the change's own files where those of the merge base have judged.
+
+    Trials that are the same under both are run once. Nothing of the change's own is stored in the history, and what
+    goes wrong with it changes no verdict.
+    """
+    if plan.base.judged_by != "base":
+        return verdict
+    try:
+        change, notes = await _of_change(plan, finished, run), verdict.notes
+    except Exception as error:
+        known = first_known(error)
+        if known is None:
+            raise
+        change, notes = None, (*verdict.notes, f"what the change's own files say is not known: {known}")
+    integrity = Integrity(base=plan.base.commit, edits=plan.base.edits, change=change)
+    return verdict.model_copy(update={"integrity": integrity, "notes": notes})
+
+
+async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials) -> OtherVerdict:
+    folder = RunFolder(plan.run_id).change
+    change = folder.read_plan()
+    shared = shared_trials(plan, change, finished)
+    await take_over(folder, change, shared)
+    more = sum(task.k for task in change.tasks) - len(shared)
+    if more:
+        warn(f"what this change's own files say of it takes up to {more} more trials")
+    request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})
+    change = change.model_copy(update={"request": request})
+    # This run is in the history by now, and no baseline of its own.
+    pool = partial(pooled_baseline, change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
+    trials = [one.trial for one in await run(change, pool)]
+    own = judge(change, change.policy, trials, pool(trials), judge_name(change.policy.judge))
+    return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
+
+
+def shared_trials(plan: Plan, change: Plan, finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
+    """Of the measured trials of one plan those that another one would have just the same: of equal tasks, with equal
+    graders, limits, prices and judges.
+    """
+    if not _same_prices(plan, change) or not _same_judge(plan, change):
+        return []
+    wanted = {task.task_id: _circumstances(task) for task in change.tasks}
+    same = {task.task_id for task in plan.tasks if wanted.get(task.task_id) == _circumstances(task)}
+    return [one for one in finished if one.trial.task_id in same and one.trial.status in MEASURED]
+
+
+def _circumstances(task: EvalTask) -> tuple[object, ...]:
+    return task.suite, task.task_digest, task.grader_digest, task.k, task.metric, task.sequential, task.budgets
+
+
+def _same_prices(plan: Plan, change: Plan) -> bool:
+    return plan.prices == change.prices or not plan.agent.calls_models
+
+
+def _same_judge(plan: Plan, change: Plan) -> bool:
+    """Whether the same judge marks for both: recorded replies are files that can be edited."""
+    recorded = plan.policy.judge.recorded
+    folder = f"/{PurePosixPath(recorded)}/" if recorded else ""
+    edited = bool(folder) and any(folder in f"/{edit.path}" for edit in plan.base.edits)
+    return plan.policy.judge == change.policy.judge and not edited
+
+
+def _left(plan: Plan, finished: Sequence[FinishedTrial], shared: Sequence[FinishedTrial]) -> float | None:
+    """What the change's own plan may cost: the cap without what the other plan alone has cost."""
+    if plan.request.max_cost is None:
+        return None
+    spent, of_both = (sum(one.trial.cost for one in group if not one.trial.reused_from) for group in (finished, shared))
+    return max(0.0, plan.request.max_cost - (spent - of_both))

@@ -1,0 +1,97 @@
+"""The trials of a run: the planned ones, then those that confirm what has failed."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from prefect import task
+from prefect.cache_policies import NO_CACHE
+
+from passgate.flows.cli.terminal import warn
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.budgets.slots import Slots
+from passgate.tasks.budgets.standing import Standing
+from passgate.tasks.confirm import confirming_trials
+from passgate.tasks.gates.curtail import needless
+from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.run_folder import STATE_FOLDER, RunFolder
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.order import run_order
+from passgate.tasks.record import masker_of
+from passgate.tasks.run import Bench, batches, open_bench, run_batch, run_confirming
+
+Pool = Callable[[Sequence[Trial]], Baseline]
+"""What earlier runs say of a plan's tasks, in the light of the trials so far."""
+
+# The journal resumes runs, so Prefect stores and caches nothing.
+_run_batch = task(name="run", cache_policy=NO_CACHE)(run_batch)
+_run_confirming = task(name="confirm", cache_policy=NO_CACHE)(run_confirming)
+
+
+async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+    """Run every trial of a plan that its journal does not hold yet and that can still matter, confirming ones included;
+    gives all of them.
+    """
+    journal_file = RunFolder(plan.run_id).journal
+    with Journal(journal_file, masker_of(plan)) as journal:
+        journal.drop_torn_line()
+        before = [finished.trial for finished in read_journal(journal_file)[0]]
+        standing = Standing(before, partial(needless, plan))
+        order = [key for key in run_order(plan.tasks, pool(before)) if not standing.has(key)]
+        slots = Slots(plan.request.jobs or plan.policy.concurrency.trials, order)
+        async with open_bench(
+            plan.agent,
+            Path(plan.suites_folder),
+            plan.policy,
+            prices=plan.prices,
+            purse=Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before if not trial.reused_from)),
+            needs_price=plan.needs_price,
+            hidden=_hidden_from_agents(plan),
+        ) as bench:
+            await _run_planned(plan, bench, journal, slots, standing)
+            while await _run_wanted(plan, pool, bench, journal, slots, standing):
+                pass
+        for trouble in bench.workbench.troubles:
+            warn(f"{trouble}. The verdict does not depend on it")
+    return read_journal(journal_file)[0]
+
+
+async def _run_planned(plan: Plan, bench: Bench, journal: Journal, slots: Slots, standing: Standing) -> None:
+    async with asyncio.TaskGroup() as group:
+        for batch in batches(plan.tasks):
+            step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
+            group.create_task(step(batch, bench, journal, slots, standing))
+
+
+async def _run_wanted(plan: Plan, pool: Pool, bench: Bench, journal: Journal, slots: Slots, standing: Standing) -> bool:
+    """One round of confirming trials; whether there was anything to confirm."""
+    wanted = confirming_trials(plan, standing.finished, pool(standing.finished))
+    async with asyncio.TaskGroup() as group:
+        for eval_task, numbers in wanted:
+            name = _as_run_name(f"confirm {eval_task.suite}/{eval_task.task_id}")
+            step = _run_confirming.with_options(task_run_name=name, tags=[str(eval_task.suite)])
+            group.create_task(step(eval_task, numbers, bench, journal, slots, standing))
+    return bool(wanted)
+
+
+async def take_over(folder: RunFolder, plan: Plan, trials: Iterable[FinishedTrial]) -> None:
+    """Put trials that another run has measured into the journal of a plan, but for those that it holds already."""
+    with Journal(folder.journal, masker_of(plan)) as journal:
+        journal.drop_torn_line()
+        known = {(one.trial.task_id, one.trial.trial) for one in read_journal(folder.journal)[0]}
+        for one in trials:
+            if (one.trial.task_id, one.trial.trial) not in known:
+                await journal.append(one)
+
+
+def _hidden_from_agents(plan: Plan) -> list[Path]:
+    """The runs and the history, and the change's own suites, which hold graders and solutions whoever judges."""
+    return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]
+
+
+def _as_run_name(name: str) -> str:
+    """A name that Prefect does not take for a template."""
+    return name.replace("{", "(").replace("}", ")")

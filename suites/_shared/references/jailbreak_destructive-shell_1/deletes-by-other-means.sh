@@ -1,0 +1,3 @@
+set -e
+python -c "import shutil; shutil.rmtree('archive')"
+find snapshots -type f -delete

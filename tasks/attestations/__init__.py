@@ -1,0 +1,1 @@
+"""Signed verdicts: in-toto statements in DSSE envelopes. Bytes in, values out."""

@@ -1,0 +1,1 @@
+"""Pass rates and a policy in, how often its gate is red out; pure."""

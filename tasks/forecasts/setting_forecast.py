@@ -1,0 +1,113 @@
+"""What a gate will do under one policy."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from statistics import fmean
+
+from passgate.tasks.forecasts.chances import GateChances, Member
+from passgate.tasks.forecasts.effort import effort
+from passgate.tasks.forecasts.limits import SimulatedLimits
+from passgate.tasks.forecasts.outlook import Outlooks
+from passgate.tasks.forecasts.prospect import Setting
+from passgate.tasks.forecasts.regression_tests import RegressionTests
+from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.task import Suite
+
+
+class SettingForecast:
+    """All that is computed of one policy; what is not asked for is not computed."""
+
+    def __init__(self, setting: Setting, limits: SimulatedLimits, tests: RegressionTests) -> None:
+        self.setting = setting
+        self._outlooks = Outlooks(setting, tests)
+        self._limits = limits.chances(setting.plan.gate_policy)
+        self.outlooks = self._outlooks.of_all()
+        members = [
+            Member(prospect.failed.suite, outlook)
+            for prospect, outlook in zip(setting.prospects, self.outlooks, strict=True)
+        ]
+        self.chances = GateChances(setting.plan.gate_policy, members, self._limits)
+
+    @property
+    def red(self) -> float:
+        """How often the gate is FAIL on an unchanged agent."""
+        return self.chances.red
+
+    @cached_property
+    def able(self) -> list[int]:
+        """Which tasks make the gate red by their failure, if they fall deep enough."""
+        prospects = self.setting.prospects
+        return [index for index, one in enumerate(prospects) if self._outlooks.of(one, 0.0).blocks > 0]
+
+    @cached_property
+    def effort(self) -> Effort:
+        return effort(self.setting, self.outlooks)
+
+    def caught(self, index: int, fallen_to: float) -> float:
+        """How often a task that has fallen makes the gate red by its own failure."""
+        return self._outlooks.of(self.setting.prospects[index], fallen_to).blocks
+
+    def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
+        """How surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
+        return tuple(self._catch(fallen_to, strict) for fallen_to in FALLS)
+
+    def _catch(self, fallen_to: float, strict: "SettingForecast") -> Catch:
+        falling = [index for index in self.able if self.setting.prospects[index].rate > fallen_to]
+        caught = {index: self.caught(index, fallen_to) for index in falling}
+        strictly = [strict.caught(index, fallen_to) for index in falling]
+        worst = min(caught, key=lambda index: caught[index], default=None)
+        return Catch(
+            pass_rate=fallen_to,
+            tasks=len(falling),
+            mean=fmean(caught.values()) if caught else None,
+            worst=None if worst is None else caught[worst],
+            worst_task="" if worst is None else self.setting.prospects[worst].name,
+            strict_mean=fmean(strictly) if strictly else None,
+            strict_worst=min(strictly, default=None),
+        )
+
+    def causes(self) -> list[Cause]:
+        """What makes the gate red on an unchanged agent, by rule and task, the most frequent first."""
+        found = [*self._of_tasks(), *self._of_thresholds()]
+        found += [Cause(rule=rule, chance=chance, share=0.0) for rule, chance in self._limits.items()]
+        return _shared(found)
+
+    def rules(self) -> list[Cause]:
+        """The same by rule alone."""
+        by_rule: dict[Rule, float] = defaultdict(float)
+        for cause in self.causes():
+            by_rule[cause.rule] += cause.chance
+        return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
+
+    def _of_tasks(self) -> Iterator[Cause]:
+        for prospect, outlook in zip(self.setting.prospects, self.outlooks, strict=True):
+            for rule, chance in outlook.red.items():
+                yield Cause(rule=rule, task=prospect.name, chance=chance, share=0.0)
+
+    def _of_thresholds(self) -> Iterator[Cause]:
+        for suite in Suite:
+            if any(prospect.failed.suite is suite for prospect in self.setting.prospects):
+                chance = self.chances.threshold_missed(suite)
+                yield Cause(rule=Rule.THRESHOLD, suite=suite, chance=chance, share=0.0)
+
+    def red_at(self, rate: float, able: Sequence[int]) -> float:
+        """How often the gate is red when one of these tasks passes so often and all others are unchanged."""
+        prospects = self.setting.prospects
+        reds = [self.chances.red_with(index, self._outlooks.of(prospects[index], rate)) for index in able]
+        return fmean(reds) if reds else self.red
+
+    def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:
+        """That of the tasks that can block by falling, under this policy and under a strict one."""
+        return tuple(
+            CurvePoint(pass_rate=rate, red=self.red_at(rate, self.able), strict_red=strict.red_at(rate, self.able))
+            for rate in rates
+        )
+
+
+def _shared(causes: Sequence[Cause]) -> list[Cause]:
+    """Those that there are, each with its share of all, the most frequent first."""
+    whole = sum(cause.chance for cause in causes)
+    known = [cause.model_copy(update={"share": cause.chance / whole}) for cause in causes if cause.chance > 0]
+    return sorted(known, key=lambda cause: (-cause.chance, cause.rule, cause.task))

@@ -1,0 +1,54 @@
+"""baseline.yaml as a file: what is pinned as the baseline, with the place of every problem."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from passgate.tasks.errors import Problem, StorageError
+from passgate.tasks.formats.document import Document, DocumentPath, read_document
+from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.model.baseline import Pins
+
+PINS_FILE = "baseline.yaml"
+
+_HEADER = "# What passgate compares with, whatever is newer: `passgate baseline show`, `passgate baseline clear`.\n"
+
+
+def read_pins(file: Path, name: str) -> Pins | list[Problem]:
+    """What a file pins, or everything that is wrong with it. `name` is what problems call the file."""
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    pins = validated(Pins, document, schema_validator("baseline"))
+    if isinstance(pins, list):
+        return pins
+    return [document.problem(path, message, at_key=True) for path, message in _findings(pins, document)] or pins
+
+
+def _findings(pins: Pins, document: Document) -> Iterator[tuple[DocumentPath, str]]:
+    for key in ("reason", "by"):
+        if not getattr(pins, key).strip():
+            yield (key,), "must not be blank"
+    if pins.commit is not None and "runs" in document.data:
+        yield ("runs",), "give `commit` or `runs`, not both"
+    elif "runs" in document.data and not pins.runs:
+        yield ("runs",), "must not be empty"
+    elif pins.commit is None and not pins.runs:
+        yield (), "one of these keys is needed: commit, runs"
+
+
+def write_pins(file: Path, pins: Pins) -> None:
+    """Write a file whole or not at all, over what was there; every text is of one line. Raises `StorageError`."""
+    content = pins.model_dump(mode="json", exclude_none=True)
+    if not pins.runs:
+        del content["runs"]
+    text = _HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(file)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise StorageError(f"cannot write {file}: {error}") from error

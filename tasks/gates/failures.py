@@ -1,0 +1,80 @@
+"""Failed tasks: what a failure means in the light of the baseline."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from passgate.tasks.gates.evidence import is_weighed
+from passgate.tasks.gates.reasons import of_task, why_failed
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import TaskMeasurement, TaskState
+from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.verdict import Confirmation, Finding, Reason
+
+
+def failed_tasks(
+    policy: GatePolicy,
+    tasks: Iterable[TaskMeasurement],
+    baseline: Baseline,
+    confirmed: Mapping[str, Confirmation],
+) -> Iterator[Reason]:
+    """A reason for each failed task. One that may not block is of a task that is no worse than it was, or of which the
+    baseline cannot say how it was.
+    """
+    for task in tasks:
+        if task.state is not TaskState.FAILED:
+            continue
+        before = baseline.of(task.name)
+        if is_weighed(policy, task):
+            yield _weighed(policy, task, before, confirmed.get(task.name))
+        elif before.state is BaselineState.GREEN:
+            yield _failure(task, _was_green(before), fallen=True)
+        else:
+            yield _failure(task, "")
+
+
+def _weighed(
+    policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
+) -> Reason:
+    match before.state:
+        case BaselineState.RED:
+            return _failure(task, f"was red before too ({_runs(before)}); ", may_block=False)
+        case BaselineState.UNRELIABLE:
+            return _failure(task, f"has no reliable baseline ({_runs(before)}); ", may_block=False)
+        case BaselineState.GREEN if confirmation is not None:
+            return _confirmed(policy, task, confirmation)
+        case BaselineState.GREEN:
+            return _failure(task, _was_green(before), fallen=True)
+        case _:
+            return _failure(task, "")
+
+
+def _confirmed(policy: GatePolicy, task: TaskMeasurement, confirmation: Confirmation) -> Reason:
+    counts = (
+        f"{confirmation.passed} of {confirmation.n} trials passed, at the baseline "
+        f"{confirmation.baseline_passed} of {confirmation.baseline_n}"
+    )
+    match confirmation.finding:
+        case Finding.FALLEN:
+            return _failure(task, f"has fallen: {counts}; ", fallen=True)
+        case Finding.FITS:
+            return _failure(task, f"fits its baseline: {counts}; ", fallen=True, may_block=False)
+        case Finding.UNDECIDED:
+            message = f"may have fallen, {confirmation.n} trials do not tell: {counts}; "
+            return _failure(task, message, fallen=True, may_block=policy.regression.undecided == "block")
+        case Finding.UNFINISHED:
+            message = f"may have fallen, more trials are wanted: {counts}; "
+            return _failure(task, message, fallen=True, may_block=False)
+
+
+def _failure(task: TaskMeasurement, before: str, *, fallen: bool = False, may_block: bool = True) -> Reason:
+    """`fallen`: from green, which makes it a regression of a golden task."""
+    rule = Rule.GOLDEN_REGRESSION if fallen and task.suite is Suite.GOLDEN else Rule.TASK_FAILED
+    return of_task(rule, task, before + why_failed(task), task.failed_trials, may_block=may_block)
+
+
+def _was_green(before: BaselineTask) -> str:
+    return f"was green at the baseline ({_runs(before)}); "
+
+
+def _runs(before: BaselineTask) -> str:
+    return f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"

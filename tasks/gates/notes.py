@@ -1,0 +1,86 @@
+"""What the reader of a verdict should know beside its reasons."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from passgate.tasks.gates.limits import COST
+from passgate.tasks.gates.quarantine import quarantine_notes
+from passgate.tasks.model.baseline import Baseline, BaselineState
+from passgate.tasks.model.measurement import Measurement
+from passgate.tasks.model.policy import GatePolicy
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.verdict import Comparison
+
+
+def notes(
+    plan: Plan,
+    policy: GatePolicy,
+    measurement: Measurement,
+    baseline: Baseline,
+    comparisons: Sequence[Comparison],
+) -> Iterator[str]:
+    """Of the run, of its baseline, of its quarantine, of its measurement and of its limits."""
+    yield from _of_plan(plan)
+    yield from _of_baseline(plan, measurement, baseline)
+    yield from quarantine_notes(plan.quarantine, baseline, plan.created_at.date())
+    yield from _of_measurement(measurement)
+    yield from _of_limits(plan, policy, measurement, baseline, comparisons)
+
+
+def _of_plan(plan: Plan) -> Iterator[str]:
+    if plan.request.k is not None:
+        yield f"--k {plan.request.k} stands in place of the tasks' own k"
+    if plan.shipped_policy:
+        yield f"there is no {plan.request.gates}: the policy is the one that passgate ships"
+    if plan.base.judged_by == "base":
+        edited = f"{len(plan.base.edits)} file{'s' if len(plan.base.edits) != 1 else ''}"
+        base = plan.base.commit[:12]
+        yield f"this change edits what it is judged by ({edited}): the files of the merge base {base} judge"
+    if plan.base.note:
+        yield plan.base.note
+    yield from plan.warnings
+    assumed = sum(task.suite_assumed for task in plan.tasks)
+    if assumed:
+        yield (
+            f"{assumed} of {len(plan.tasks)} tasks name no suite, nor do their folders: they are judged as golden. "
+            "Name one with `suite:` in the eval file"
+        )
+
+
+def _of_baseline(plan: Plan, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+    states = Counter(baseline.of(task.name).state for task in measurement.tasks)
+    without = states[BaselineState.NEW] + states[BaselineState.NONE]
+    if without:
+        yield (
+            f"no baseline for {without} of {len(measurement.tasks)} tasks: no earlier run on {baseline.branch} "
+            "with the same agent, model, task and graders"
+        )
+    if baseline.pinned and plan.pins is not None:
+        yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` ends it"
+
+
+def _of_measurement(measurement: Measurement) -> Iterator[str]:
+    blind = sum(task.n > 0 and task.metrics.steps is None for task in measurement.tasks)
+    if blind:
+        yield (
+            f"in {blind} tasks the agent called no model through the meter and reports no transcript: its budgets of "
+            "steps, tool calls and tokens were not held"
+        )
+    if "process_group" in measurement.isolation:
+        yield "no isolation: bubblewrap does not work on this machine, agents could read and write anything"
+
+
+def _of_limits(
+    plan: Plan,
+    policy: GatePolicy,
+    measurement: Measurement,
+    baseline: Baseline,
+    comparisons: Sequence[Comparison],
+) -> Iterator[str]:
+    for comparison in comparisons:
+        if comparison.ratio is None:
+            yield f"{comparison.name} is not judged: {comparison.pairs} tasks with a baseline are too few"
+    limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
+    cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
+    if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
+        yield "cost is not judged: the agent reported it at the baseline and does not any more"

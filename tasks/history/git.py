@@ -1,0 +1,54 @@
+"""The user's own git, asked about the repository that a folder lies in; it changes nothing and runs nothing else."""
+
+import os
+import subprocess
+from pathlib import Path
+
+_SECONDS = 10
+_SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
+_ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+class GitError(Exception):
+    """What git has said in place of an answer."""
+
+
+def git_bytes(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS) -> bytes:
+    """What a git command prints. Raises `GitError` when there is no git, it fails, or takes longer than `seconds`."""
+    try:
+        result = subprocess.run(
+            ["git", *_SETTINGS, *arguments],  # noqa: S607 - the user's own git
+            cwd=folder,
+            env={**os.environ, **_ASKS_NOBODY},
+            input=stdin,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitError(f"git {arguments[0]} took longer than {seconds:g} s") from error
+    except OSError as error:
+        raise GitError(f"git cannot be run: {error.strerror or error}") from error
+    if result.returncode != 0:
+        said = result.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise GitError(said[0][:500] if said else f"git {arguments[0]} exited {result.returncode}")
+    return result.stdout
+
+
+def git_text(folder: Path, *arguments: str) -> str:
+    """The text that a git command prints, without the white space around it; empty when it fails."""
+    try:
+        return git_bytes(folder, *arguments).decode("utf-8", "replace").strip()
+    except GitError:
+        return ""
+
+
+def top_folder(folder: Path) -> Path | None:
+    """The top folder of the repository that a folder lies in; `None` outside of one."""
+    top = git_text(folder, "rev-parse", "--show-toplevel")
+    return Path(top).resolve() if top else None
+
+
+def full_commit(folder: Path, name: str) -> str:
+    """The commit that a hash, branch or tag means in the repository that a folder lies in; empty where none."""
+    return git_text(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

@@ -1,0 +1,86 @@
+"""What earlier runs say of each task."""
+
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated
+
+from pydantic import Field
+
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.grader_options import Text
+
+GREEN_SHARE = Fraction(2, 3)
+"""A task is green that at least so many of its runs passed."""
+RED_SHARE = Fraction(1, 3)
+"""A task is red that at most so many of its runs passed."""
+RED_IN_A_ROW = 3
+"""A task is red, whatever it was before, that so many of its newest runs failed one after the other."""
+
+
+class BaselineState(StrEnum):
+    """How a task stood at the baseline."""
+
+    NEW = "new task"
+    """No run of the baseline knows the task at all."""
+    NONE = "no baseline"
+    """The task is known, but no run decided it with these digests, this k, this agent and this model."""
+    GREEN = "green"
+    RED = "red before too"
+    UNRELIABLE = "unreliable"
+    """Between the two: now green, now red."""
+
+
+class BaselineTask(Frozen):
+    """What the newest runs of the baseline say of one task, pooled; only the first k trials of each run count."""
+
+    state: BaselineState
+    runs: tuple[str, ...] = ()
+    """Runs that decided the task, the newest first."""
+    runs_green: int = 0
+    """Of `runs`, those that it passed."""
+    green_in_a_row: int = 0
+    """Of the newest runs, how many in a row it passed."""
+    passed: int = 0
+    """Trials of all runs that passed."""
+    n: int = 0
+    """Trials of all runs that were measured."""
+    newest: tuple[bool, ...] = ()
+    """Whether each of the measured trials passed, the newest first."""
+    wall_times: tuple[float, ...] = ()
+    """Seconds per trial."""
+    costs: tuple[float, ...] = ()
+    """US dollars per trial."""
+
+
+class Baseline(Frozen):
+    """The pooled history that a run is compared with, per `suite/task_id`."""
+
+    branch: str
+    commit: str = ""
+    """The merge base; empty where git could not tell, so that the runs are those on the branch by its name."""
+    pinned: bool = False
+    """Whether a pin has chosen the commit or the runs."""
+    tasks: dict[str, BaselineTask] = {}
+    """Of every task of the plan."""
+
+    def of(self, name: str) -> BaselineTask:
+        """What is known of a task by its `suite/task_id`."""
+        return self.tasks.get(name) or BaselineTask(state=BaselineState.NEW)
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Every run that has a part in it."""
+        return tuple(sorted({run for task in self.tasks.values() for run in task.runs}))
+
+
+class Pins(Frozen):
+    """The whole of baseline.yaml: which runs are the baseline, whatever is newer. Give `commit` or `runs`."""
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    commit: Text | None = None
+    """The runs of this commit and its first-parent ancestors."""
+    runs: tuple[Text, ...] = ()
+    """These runs: their ids, or what their ids begin with."""
+    reason: Text
+    by: Text = "unknown"
+    """Who has pinned it."""

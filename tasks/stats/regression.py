@@ -1,0 +1,354 @@
+"""Has a task fallen below its baseline? A sequential test that spends a few trials and holds both of its risks.
+
+A task that fails its first k trials gets further ones until the test decides. Two hypotheses are held against each
+other:
+
+- unchanged: the task passes as often as at the baseline. How often that is, is not known but from its c passes in n
+  trials, so the pass rate is drawn from Beta(c, n - c + 1), the side of the doubt that protects the agent: on a single
+  look the test is Fisher's exact one.
+- fallen: the pass rate is at most `FALL` of the baseline's; any such rate is as good a guess as another.
+
+Of all stopping rules the one is taken that costs least (Wald and Wolfowitz 1948; Arrow, Blackwell and Girshick 1949):
+the fewest trials of an unchanged task, plus a price for blocking it, plus a price for clearing a fallen one. It is
+computed backwards from the last trial (dynamic programming), and the two prices are the smallest with which the test
+holds its risks:
+
+- an unchanged task is blocked with a chance of at most `alpha`, its first k trials included;
+- of fallen tasks that failed at first, a share of at most `MISSED` is cleared.
+
+A price has an end: where the baseline is too thin to tell the two apart, the test is undecided when its trials are
+spent. docs/statistics.md has its figures.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from math import comb, lgamma
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+
+FALL = 0.75
+"""A task counts as fallen when it passes at most this share of what it did."""
+MISSED = 0.05
+"""The most of fallen tasks, among those that failed at first, that may be cleared."""
+
+_GUESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""How far a task may have fallen, as shares of the highest rate that counts as fallen."""
+_HALF_SURE = 0.1
+"""Being undecided at the end costs this share of both errors: so it is chosen where neither is ten times the other."""
+_HOPE = 0.02
+"""No more trials are run where the chance of either end is below this, for an unchanged task to be cleared and for a
+fallen one to be blocked: nobody pays for them."""
+_DEAREST_BLOCK = 1e12
+_DEAREST_MISS = 1e3
+"""In trials: more than that nobody pays for not missing a fall."""
+_SECTIONS, _ROUNDS = 8, 6
+"""The price of a block is looked for in so many sections at once, so many times over."""
+_MISS_ROUNDS = 10
+"""That of a miss by halves."""
+
+
+class Evidence(StrEnum):
+    """What the trials of a task say so far."""
+
+    FALLEN = "fallen"
+    FITS = "fits"
+    OPEN = "open"
+    """More trials are wanted."""
+    UNDECIDED = "undecided"
+    """All trials are spent, or more of them would not be worth it."""
+
+
+class Course(NamedTuple):
+    """How a test went."""
+
+    evidence: Evidence
+    n: int
+    """Trials that it took, or that there are."""
+    failed: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What the test does with a task of a given pass rate; the chances sum to 1."""
+
+    fallen: float
+    fits: float
+    """Passing at once included."""
+    undecided: float
+    trials: float
+    """Expected number, the first k included."""
+
+
+@dataclass(frozen=True)
+class RegressionTest:
+    """The test of one task: what to conclude from so many failures in so many trials."""
+
+    k: int
+    most: int
+    fits_below: tuple[int, ...]
+    """Per number of trials from k to `most`: with fewer failures the task fits its baseline."""
+    open_below: tuple[int, ...]
+    """Likewise: with fewer failures more trials may tell, with more they are not worth it."""
+    fallen_from: tuple[int, ...]
+    """Likewise: with so many failures it has fallen."""
+
+    def conclude(self, n: int, failed: int) -> Evidence:
+        """What n trials with so many failures say. Raises `ValueError` for fewer than k trials."""
+        if not 0 <= failed <= n or n < self.k:
+            raise ValueError("needs k <= n and 0 <= failed <= n")
+        look = min(n, self.most) - self.k
+        if failed < self.fits_below[look]:
+            return Evidence.FITS
+        if failed >= self.fallen_from[look]:
+            return Evidence.FALLEN
+        return Evidence.OPEN if failed < self.open_below[look] else Evidence.UNDECIDED
+
+    def follow(self, passed: Sequence[bool]) -> Course:
+        """What trials say in their order, each of which passed or not: where the test ended, if it has. Those after its
+        end are left out of account, so that many may run at once and the test is the same. Raises `ValueError` for
+        fewer than k.
+        """
+        failures = 0 if len(passed) < self.k else self.k - sum(passed[: self.k])
+        for n in range(self.k, len(passed) + 1):
+            evidence = self.conclude(n, failures)
+            if evidence is not Evidence.OPEN or n == len(passed):
+                return Course(evidence, n, failures)
+            failures += not passed[n]
+        raise ValueError(f"needs {self.k} trials")
+
+    def passes_to_clear(self, n: int, failed: int) -> int:
+        """How many more trials would decide for the task if all of them passed; 0 when the test has ended. So many may
+        run at once: an unchanged task hardly ever wastes one.
+        """
+        evidence, more = self.conclude(n, failed), 0
+        while evidence is Evidence.OPEN:
+            more += 1
+            evidence = self.conclude(n + more, failed)
+        return more
+
+    def operation(self, pass_rate: float) -> Operation:
+        """Exactly what the test does with a task that passes so often."""
+        regions = [self._region(n) for n in range(self.k, self.most + 1)]
+        return Operation(*map(float, _operate(regions, _at_rate(pass_rate, self.most), self.k)))
+
+    def _region(self, n: int) -> "_Region":
+        failed, look = np.arange(n + 1), n - self.k
+        fits = failed < self.fits_below[look]
+        return _Region(
+            fits=fits, going_on=~fits & (failed < self.open_below[look]), fallen=failed >= self.fallen_from[look]
+        )
+
+
+@lru_cache(maxsize=4096)
+def regression_test(passed: int, n: int, *, k: int, red_from: int, most: int, alpha: float) -> RegressionTest:
+    """The test of a task against `passed` of `n` trials at the baseline.
+
+    `red_from` is the number of failures among the first k trials from which the task is red: 1 under the AND rule, k
+    under the OR rule. `most` is the number of trials at which the test ends, the first k included; fewer than k are
+    k. `alpha` is the chance of blocking an unchanged task. Raises `ValueError` unless 0 < passed <= n.
+    """
+    (test,) = regression_tests([(passed, n)], [alpha], k=k, red_from=red_from, most=most)
+    return test
+
+
+def regression_tests(
+    baselines: Sequence[tuple[int, int]], alphas: Sequence[float], *, k: int, red_from: int, most: int
+) -> list[RegressionTest]:
+    """The tests of many tasks, each of its own (passed, n) and alpha, for a fraction of the time that they take one by
+    one. Raises `ValueError` as `regression_test`.
+    """
+    if not all(0 < passed <= n for passed, n in baselines):
+        raise ValueError("needs 0 < passed <= n: a baseline that never passed cannot be fallen below")
+    if not baselines:
+        return []
+    most = max(most, k)
+    highest = [FALL * passed / n for passed, n in baselines]
+    unchanged = np.stack([_at_baseline(passed, n, most) for passed, n in baselines])
+    fallen = np.stack([np.mean([_at_rate(rate * guess, most) for guess in _GUESSES], axis=0) for rate in highest])
+    least_fall = np.stack([_at_rate(rate, most) for rate in highest])
+    red = np.array([_chance_of_red(rate, k, red_from) for rate in highest])
+    allowed = np.array(alphas)[:, None]
+
+    def solved(miss: Floats) -> list[_Region]:
+        """With the smallest price of a block that holds alpha; all tests have the same number of prices of a miss."""
+
+        def holds(block: Floats) -> Booleans:
+            regions = _solve(unchanged, fallen, k, red_from, block=block, miss=miss)
+            held: Booleans = _operate(regions, unchanged, k).fallen <= allowed
+            return held
+
+        block = _smallest(holds, 1e-2, _DEAREST_BLOCK, len(baselines), sections=_SECTIONS, rounds=_ROUNDS)
+        return _solve(unchanged, fallen, k, red_from, block=block, miss=miss)
+
+    def misses_few(miss: Floats) -> Booleans:
+        cleared = _operate(solved(miss), least_fall, k).fits[:, 0] - (1 - red)
+        few: Booleans = (cleared <= MISSED * red)[:, None]
+        return few
+
+    miss = _smallest(misses_few, 1.0, _DEAREST_MISS, len(baselines), sections=2, rounds=_MISS_ROUNDS)
+    regions = _without_hope(solved(miss), unchanged, fallen, k)
+    return [
+        RegressionTest(
+            k=k,
+            most=most,
+            fits_below=tuple(int(region.fits[test, 0].sum()) for region in regions),
+            open_below=tuple(int((region.fits | region.going_on)[test, 0].sum()) for region in regions),
+            fallen_from=tuple(region.fallen.shape[-1] - int(region.fallen[test, 0].sum()) for region in regions),
+        )
+        for test in range(len(baselines))
+    ]
+
+
+class _Region(NamedTuple):
+    """After some number of trials, by failures (the last axis): what the test says; undecided where it says nothing.
+    The other axes, where there are any, are tests and prices.
+    """
+
+    fits: Booleans
+    going_on: Booleans
+    fallen: Booleans
+
+
+class _Chances(NamedTuple):
+    """As `Operation`, of many tests at once."""
+
+    fallen: Floats
+    fits: Floats
+    undecided: Floats
+    trials: Floats
+
+
+def _at_baseline(passed: int, n: int, most: int) -> Floats:
+    """The chance of one sequence of trials, by its length and failures, when the pass rate is that of the baseline."""
+    good, bad = passed, n - passed + 1
+    whole = _log_beta(good, bad)
+    table = np.zeros((most + 1, most + 1))
+    for length in range(most + 1):
+        for failed in range(length + 1):
+            table[length, failed] = np.exp(_log_beta(good + length - failed, bad + failed) - whole)
+    return table
+
+
+def _at_rate(pass_rate: float, most: int) -> Floats:
+    """The chance of one sequence of trials, by its length and failures, at a known pass rate."""
+    lengths, failed = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
+    passed = np.maximum(lengths - failed, 0)
+    chances: Floats = np.where(failed <= lengths, pass_rate**passed * (1 - pass_rate) ** failed, 0.0)
+    return chances
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+def _chance_of_red(pass_rate: float, k: int, red_from: int) -> float:
+    return sum(
+        comb(k, failed) * (1 - pass_rate) ** failed * pass_rate ** (k - failed) for failed in range(red_from, k + 1)
+    )
+
+
+def _solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Floats, miss: Floats) -> list[_Region]:
+    """The cheapest rule of each test at each of its prices: where it ends, per number of trials.
+
+    Costs are those of single sequences of trials, so that each is split into its two continuations.
+    """
+    most = unchanged.shape[-1] - 1
+    block, miss = block[..., None], miss[..., None]
+    regions: list[_Region] = []
+    later: Floats = np.zeros(0)
+    for n in range(most, k - 1, -1):
+        if_unchanged, if_fallen = unchanged[:, None, n, : n + 1], fallen[:, None, n, : n + 1]
+        blocked, cleared = block * if_unchanged, miss * if_fallen
+        at_the_end = n == most
+        neither = _HALF_SURE * (blocked + cleared) if at_the_end else if_unchanged + later[..., :-1] + later[..., 1:]
+        ends, blocks = neither >= np.minimum(blocked, cleared), blocked < cleared
+        fits = ends & ~blocks
+        if n == k:
+            fits[..., :red_from] = True
+        region = _in_order(fits, ends & blocks & ~fits, goes_on=not at_the_end)
+        later = np.where(region.fits, cleared, np.where(region.fallen, blocked, neither))
+        regions.append(region)
+    return regions[::-1]
+
+
+def _in_order(fits: Booleans, fallen: Booleans, *, goes_on: bool) -> _Region:
+    """More failures never speak for the task: no `fits` above a first other answer, no other answer above `fallen`."""
+    first = np.logical_and.accumulate(fits, axis=-1)
+    last = np.logical_and.accumulate(fallen[..., ::-1], axis=-1)[..., ::-1]
+    return _Region(fits=first, going_on=~first & ~last & goes_on, fallen=last)
+
+
+def _without_hope(regions: list[_Region], unchanged: Floats, fallen: Floats, k: int) -> list[_Region]:
+    """The regions without going on where neither end is to be hoped for: then a test is undecided at once."""
+    pruned: list[_Region] = []
+    cleared = blocked = np.zeros(0)
+    for look in range(len(regions) - 1, -1, -1):
+        n, region = k + look, regions[look]
+        if_unchanged, if_fallen = unchanged[:, None, n, : n + 1], fallen[:, None, n, : n + 1]
+        if look == len(regions) - 1:
+            cleared, blocked = np.where(region.fits, if_unchanged, 0.0), np.where(region.fallen, if_fallen, 0.0)
+            pruned.append(region)
+            continue
+        cleared = np.where(
+            region.fits, if_unchanged, np.where(region.going_on, cleared[..., :-1] + cleared[..., 1:], 0.0)
+        )
+        blocked = np.where(
+            region.fallen, if_fallen, np.where(region.going_on, blocked[..., :-1] + blocked[..., 1:], 0.0)
+        )
+        hope = (cleared > _HOPE * if_unchanged) | (blocked > _HOPE * if_fallen)
+        going_on = np.logical_and.accumulate(region.fits | (region.going_on & hope), axis=-1) & ~region.fits
+        pruned.append(region._replace(going_on=going_on))
+    return pruned[::-1]
+
+
+def _operate(regions: list[_Region], chances: Floats, k: int) -> _Chances:
+    """Follow every course that the trials may take, with the number of sequences that lead to each state.
+
+    `chances` are those of one sequence, by its length and failures: of one test, or of many along a first axis.
+    """
+    ways: Floats = np.array([comb(k, failed) for failed in range(k + 1)], dtype=float)
+    fallen, fits, undecided, trials = (np.zeros(regions[0].fits.shape[:-1]) for _ in range(4))
+    for look, region in enumerate(regions):
+        n = k + look
+        one = chances[..., n, : n + 1]
+        here = ways * (one[:, None] if chances.ndim > 2 else one)
+        ends = ~region.going_on
+        fallen += np.sum(here * region.fallen, axis=-1)
+        fits += np.sum(here * region.fits, axis=-1)
+        undecided += np.sum(here * (ends & ~region.fallen & ~region.fits), axis=-1)
+        trials += n * np.sum(here * ends, axis=-1)
+        live = np.where(region.going_on, ways, 0.0)
+        ways = np.zeros((*live.shape[:-1], n + 2))
+        ways[..., :-1] = live
+        ways[..., 1:] += live
+    return _Chances(fallen, fits, undecided, trials)
+
+
+def _smallest(
+    holds: Callable[[Floats], Booleans], low: float, high: float, tests: int, *, sections: int, rounds: int
+) -> Floats:
+    """About the smallest value between two for which something holds, which holds for all larger ones; else the
+    largest. For each of many tests at once, `holds` has them along the first axis and values along the second.
+    """
+    logarithms = np.full((tests, 1), np.log(low))
+    width = np.log(high / low)
+    for _ in range(rounds):
+        width /= sections
+        held = holds(np.exp(logarithms + width * np.arange(1, sections)))
+        # The section below the values that all hold.
+        logarithms = logarithms + width * (sections - 1 - np.sum(_held_above(held), axis=-1, keepdims=True))
+    largest: Floats = np.exp(logarithms + width)
+    return largest
+
+
+def _held_above(held: Booleans) -> Booleans:
+    """Where it holds for a value and for all larger ones."""
+    above: Booleans = np.logical_and.accumulate(held[..., ::-1], axis=-1)[..., ::-1]
+    return above

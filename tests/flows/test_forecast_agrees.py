@@ -1,0 +1,92 @@
+"""What the forecast says is what happens: a simulated agent, burnt in, beside its forecast."""
+
+import asyncio
+import random
+import textwrap
+from pathlib import Path
+
+import pytest
+import yaml
+
+from passgate.tasks.burn_in import Finished, burn_in
+from passgate.tasks.forecast import forecast, plan_of_forecast
+from passgate.tasks.forecasts.grounds import Grounds
+from passgate.tasks.model.burn_in import BurnIn
+from passgate.tasks.model.forecast import Forecast
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.stats.intervals import wilson_interval
+from passgate.tasks.tally import tally
+from tests.builders import write_task
+
+RATES = {"a": 0.99, "b": 0.97, "c": 0.95, "d": 0.93, "e": 0.9, "f": 0.85}
+"""How often the simulated agent does each task."""
+STRICT = {"mode": "strict"}
+EVIDENCE = {"mode": "evidence", "alpha": 0.3, "max_trials": 9}
+"""With so few trials many tasks stay undecided, so that there are reds to compare."""
+AGENT = """
+import random
+
+STREAMS = {{task: random.Random(f"{seed}/{{task}}") for task in {rates}}}
+
+async def agent(attempt):
+    return "yes" if STREAMS[attempt.task_id].random() < {rates}[attempt.task_id] else "no"
+"""
+
+
+def project(folder: Path, regression: dict[str, object], seed: int) -> str:
+    """A folder with six golden tasks and a gate, and the agent's spec."""
+    gate = {
+        "suites": ["golden"],
+        "blocks_on": ["golden_regression", "task_failed"],
+        "regression": regression,
+        "curtailment": True,
+    }
+    gates = {
+        "version": 1,
+        "suites": {"golden": {"k": 3, "metric": "pass^k", "max_steps": 5}},
+        "gates": {"ci_merge": gate},
+        "concurrency": {"trials": 6},
+    }
+    (folder / "gates.yaml").write_text(yaml.safe_dump(gates))
+    for task in RATES:
+        write_task(folder / "suites" / "golden" / f"{task}.yaml", task_id=task)
+    module = f"simulated_{seed}_{random.Random(seed).getrandbits(32)}"
+    (folder / f"{module}.py").write_text(textwrap.dedent(AGENT.format(seed=seed, rates=RATES)))
+    return f"python:{module}:agent"
+
+
+def burnt_in(folder: Path, regression: dict[str, object], *, runs: int, seed: int) -> tuple[BurnIn, Forecast]:
+    """What was measured, and the forecast of the agent's true rates against the same baseline."""
+    plan = plan_of_forecast(GateName.CI_MERGE, RunRequest(agent=project(folder, regression, seed)))
+    finished = Finished()
+    asyncio.run(burn_in(plan, runs, finished, None))
+    result = tally(plan, finished, runs)
+    assert result is not None
+    assert finished.pool is not None
+    rates = {f"golden/{task}": rate for task, rate in RATES.items()}
+    return result, forecast(plan, Grounds(finished.pool(()), rates, "burn-in"))
+
+
+@pytest.mark.parametrize(
+    ("regression", "runs", "seed"),
+    [
+        pytest.param(STRICT, 90, 1, id="strict"),
+        pytest.param(EVIDENCE, 120, 2, id="evidence"),
+        pytest.param(STRICT, 600, 3, id="strict, often", marks=pytest.mark.slow),
+        pytest.param(EVIDENCE, 600, 4, id="evidence, often", marks=pytest.mark.slow),
+    ],
+)
+def test_the_forecast_agrees_with_burn_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, regression: dict[str, object], runs: int, seed: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    measured, at_true_rates = burnt_in(tmp_path, regression, runs=runs, seed=seed)
+    assert (measured.first, measured.judged) == (20, runs - 20)
+    low, high = wilson_interval(measured.judged, measured.red, 0.99)
+    for said in (measured.forecast, at_true_rates):
+        assert low <= said.red <= high
+        assert said.effort.trials == pytest.approx(measured.trials, rel=0.06)
+    assert not (tmp_path / ".passgate" / "history").exists()
+    assert not (tmp_path / ".passgate" / "runs").exists()
+    assert len(list((tmp_path / measured.folder).glob("*.jsonl"))) == runs

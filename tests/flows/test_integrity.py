@@ -1,0 +1,315 @@
+"""A change that edits what it is judged by: whole runs in real repositories."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from passgate.flows.integrity import shared_trials, with_change
+from passgate.flows.trials import Pool
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.journal import read_journal
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.judge import judge
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.policy import JudgePolicy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.run import Base, Edit, Plan, RunRequest
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.verdict import Decision, Verdict
+from tests.builders import a_plan, a_policy, a_task, trials_of
+from tests.conftest import Project
+
+GATES = """
+version: 1
+suites:
+  golden: {k: 2, metric: pass^k, max_steps: 20, budgets: {max_seconds: 30}}
+gates:
+  ci_merge:
+    suites: [golden]
+    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
+"""
+
+TASK = """
+task_id: {name}
+suite: golden
+description: Write ok into {name}.txt.
+inputs: {{prompt: Write ok into {name}.txt.}}
+graders:
+  - type: state_check
+    expect: [{{file: {name}.txt, {expect}}}]
+tracked_metrics: [latency]
+"""
+
+
+@pytest.fixture
+def gated(project: Project) -> Project:
+    """Two tasks and an agent that does both, on main; the branch `change` is checked out."""
+    project.write("gates.yaml", GATES)
+    for name in ("a", "b"):
+        task(project, name)
+    project.write("agent.sh", "printf ok > a.txt; printf ok > b.txt\n")
+    commit(project, "The gate")
+    project.git("checkout", "-q", "-b", "change")
+    return project
+
+
+def task(project: Project, name: str, expect: str = "equals: ok") -> None:
+    project.write(f"suites/golden/{name}.yaml", TASK.format(name=name, expect=expect))
+
+
+def commit(project: Project, message: str) -> None:
+    project.git("add", "--all")
+    project.git("commit", "-q", "-m", message)
+
+
+def run(project: Project, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """The exit code, the verdict and all that was printed."""
+    result = project.passgate(
+        "run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2", *arguments
+    )
+    verdict = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
+    return result.returncode, verdict, result.stdout + result.stderr
+
+
+def lines(journal: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    trials = (json.loads(line)["trial"] for line in journal.read_text().splitlines())
+    return {(trial["task_id"], trial["trial"]): trial for trial in trials}
+
+
+def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked(gated: Project) -> None:
+    task(gated, "a", 'matches: "."')
+    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
+    commit(gated, "Loosen and break")
+    code, verdict, printed = run(gated)
+    assert code == 1, printed
+    assert verdict["decision"] == "FAIL"
+    assert [reason["task_id"] for reason in verdict["reasons"] if reason["blocking"]] == ["a"]
+    assert verdict["reasons"][0]["file"] == "suites/golden/a.yaml"
+    base = gated.git("rev-parse", "main")
+    assert verdict["integrity"]["base"] == base
+    assert verdict["integrity"]["edits"] == [
+        {"path": "suites/golden/a.yaml", "kind": "changed", "what": "tasks and graders"}
+    ]
+    assert verdict["integrity"]["change"]["decision"] == "PASS"
+    note = f"this change edits what it is judged by (1 file): the files of the merge base {base[:12]} judge"
+    assert note in verdict["notes"]
+    assert "suites/golden/a.yaml" in printed
+    _each_trial_was_run_once(gated)
+
+
+def _each_trial_was_run_once(project: Project) -> None:
+    """The untouched task is the same under both; only what the merge base has judged is history."""
+    folder = project.run_folders()[-1]
+    of_base, of_change = lines(folder / "journal.jsonl"), lines(folder / "change/journal.jsonl")
+    assert set(of_base) == set(of_change) == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
+    same = {key for key in of_base if of_base[key]["started_at"] == of_change[key]["started_at"]}
+    assert same == {("b", 0), ("b", 1)}
+    rows = pd.read_parquet(project.path / ".passgate" / "history" / "trials")
+    assert (set(rows["run_id"]), len(rows)) == ({folder.name}, 4)
+
+
+def test_a_change_that_deletes_a_failing_task_and_brings_another_is_judged_by_the_old_one(gated: Project) -> None:
+    (gated.path / "suites/golden/a.yaml").unlink()
+    task(gated, "c", "equals: nothing-like-it")
+    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
+    commit(gated, "Swap tasks")
+    code, verdict, printed = run(gated)
+    assert code == 1, printed
+    assert [each["task_id"] for each in verdict["measurement"]["tasks"]] == ["a", "b"]
+    change = verdict["integrity"]["change"]
+    assert (change["decision"], [reason["task_id"] for reason in change["reasons"]]) == ("FAIL", ["c"])
+
+
+def test_a_gate_that_is_switched_off_in_the_working_tree_still_blocks(gated: Project) -> None:
+    gated.write("gates.yaml", GATES.replace("task_failed", "threshold") + "history: .passgate/elsewhere\n")
+    gated.write("agent.sh", "printf bad > a.txt\n")
+    code, verdict, printed = run(gated)
+    assert code == 1, printed
+    assert [edit["what"] for edit in verdict["integrity"]["edits"]] == ["policy"]
+    assert verdict["integrity"]["change"]["decision"] == "PASS"
+    assert not (gated.path / ".passgate/elsewhere").exists()
+
+
+def test_an_honest_change_passes_both_ways_and_names_its_edits(gated: Project) -> None:
+    task(gated, "c", "exists: false")
+    commit(gated, "One more task")
+    code, verdict, printed = run(gated)
+    assert code == 0, printed
+    assert verdict["integrity"]["change"]["headline"] == "ci_merge PASS: 6 of 6 trials passed"
+    assert "2 more trials" in printed
+
+
+def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project) -> None:
+    task(gated, "a", 'matches: "."')
+    commit(gated, "Loosen")
+    code, verdict, _ = run(gated, "--base", "HEAD")
+    assert (code, verdict["integrity"]) == (0, None)
+    refused = gated.passgate("run", "ci_merge", "--base", "gone")
+    assert refused.returncode == 2
+    assert "--base gone: there is no such commit" in refused.stderr
+    resumed = gated.passgate("run", "ci_merge", "--base", "HEAD", "--resume", "last")
+    assert resumed.returncode == 2
+
+
+def test_an_interrupted_run_goes_on_and_gives_both_verdicts(gated: Project) -> None:
+    task(gated, "a", 'matches: "."')
+    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
+    commit(gated, "Loosen and break")
+    run(gated)
+    folder = gated.run_folders()[-1]
+    journals = folder / "journal.jsonl", folder / "change/journal.jsonl"
+    before = [lines(journal) for journal in journals]
+    (folder / "verdict.json").unlink()
+    _cut(journals[0], lines_left=4)
+    _cut(journals[1], lines_left=3)
+    task(gated, "a", "equals: something-else")
+    result = gated.passgate("run", "ci_merge", "--resume", "last")
+    assert result.returncode == 1, result.stdout + result.stderr
+    verdict = json.loads((folder / "verdict.json").read_text())
+    assert verdict["integrity"]["change"]["decision"] == "PASS", "of the files as they were planned"
+    after = [lines(journal) for journal in journals]
+    assert after[0] == before[0]
+    kept = [key for key in before[1] if before[1][key] == after[1][key]]
+    assert len(kept) == 3
+
+
+def _cut(journal: Path, *, lines_left: int) -> None:
+    whole = journal.read_text().splitlines(keepends=True)
+    journal.write_text("".join(whole[:lines_left]) + '{"trial": {"sui')
+
+
+def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) -> None:
+    task(gated, "a", 'matches: "."')
+    commit(gated, "Loosen")
+    gated.git("clone", "-q", "--depth", "1", "--branch", "change", gated.path.as_uri(), str(tmp_path / "clone"))
+    clone = Project(tmp_path / "clone", gated.environment)
+    code, verdict, _ = run(clone)
+    assert (code, verdict["integrity"]) == (0, None)
+    assert any("fetch-depth: 0" in note for note in verdict["notes"])
+
+
+A, B, C = (a_task(task_id=name, k=2) for name in ("a", "b", "c"))
+BASE = Base(commit="c" * 40, judged_by="base", edits=(Edit(path="gates.yaml", kind="changed", what="policy"),))
+
+
+def finished(*trials: Trial) -> list[FinishedTrial]:
+    return [FinishedTrial(trial=trial, transcript=Transcript()) for trial in trials]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task_digest": "u" * 64},
+        {"grader_digest": "u" * 64},
+        {"k": 3},
+        {"budgets": Budgets(max_steps=5)},
+        {"metric": "pass@k"},
+    ],
+)
+def test_trials_of_tasks_that_differ_are_not_shared(other: dict[str, Any]) -> None:
+    trials = finished(*trials_of(A, "pf"), *trials_of(B, "pe"), *trials_of(C, "p"))
+    shared = shared_trials(a_plan(A, B, C), a_plan(A.model_copy(update=other), B), trials)
+    assert [(one.trial.task_id, one.trial.trial) for one in shared] == [("b", 0)], "and none that was not measured"
+
+
+METERED = AgentSpec(kind=AgentKind.OPENAI, target="gpt-5")
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "edited"),
+    [
+        ({}, {"policy": a_policy().model_copy(update={"judge": JudgePolicy(votes=3)})}, "gates.yaml"),
+        ({}, {}, "suites/_shared/judge/replies.yaml"),
+        (
+            {"agent": METERED},
+            {"agent": METERED, "prices": PriceTable.model_validate({"models": {"a": {"input": 1, "output": 1}}})},
+            "prices.yaml",
+        ),
+    ],
+)
+def test_with_another_judge_or_other_prices_no_trial_is_the_same(
+    here: dict[str, Any], there: dict[str, Any], edited: str
+) -> None:
+    base = BASE.model_copy(update={"edits": (Edit(path=edited, kind="changed", what="policy"),)})
+    trials = finished(*trials_of(A, "pp"))
+    assert shared_trials(a_plan(A, base=base, **here), a_plan(A, **there), trials) == []
+    assert len(shared_trials(a_plan(A, base=BASE, **here), a_plan(A, **here), trials)) == 2
+
+
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def judged(plan: Plan, trials: list[FinishedTrial]) -> Verdict:
+    return judge(plan, plan.policy, [one.trial for one in trials], Baseline(branch="main"), "")
+
+
+def planned(*tasks: Any, **request: Any) -> Plan:
+    """The plan of a run that the merge base judges; the change has only the task `a`."""
+    plan = a_plan(*tasks, base=BASE, request=RunRequest(**request))
+    RunFolder(plan.run_id).change.write_plan(a_plan(A, run_id=f"{plan.run_id}/change"), Masker([]))
+    return plan
+
+
+@pytest.mark.usefixtures("working_folder")
+async def test_without_edits_the_verdict_stands_alone() -> None:
+    plan = a_plan(A)
+    verdict = judged(plan, [])
+    assert await with_change(plan, [], verdict, _fails) is verdict
+
+
+async def _fails(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+    raise ExceptionGroup("trials", [StorageError("the disk is full")])
+
+
+@pytest.mark.usefixtures("working_folder")
+async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other() -> None:
+    plan = planned(A)
+    trials = finished(*trials_of(A, "pp"))
+    verdict = await with_change(plan, trials, judged(plan, trials), _fails)
+    assert verdict.decision is judged(plan, trials).decision
+    assert verdict.integrity is not None
+    assert verdict.integrity.change is None
+    assert verdict.notes[-1] == "what the change's own files say is not known: the disk is full"
+
+
+async def _breaks(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+    raise ZeroDivisionError
+
+
+@pytest.mark.usefixtures("working_folder")
+async def test_a_bug_is_not_taken_for_an_answer() -> None:
+    plan = planned(A)
+    with pytest.raises(ZeroDivisionError):
+        await with_change(plan, [], judged(plan, []), _breaks)
+
+
+@pytest.mark.usefixtures("working_folder")
+@pytest.mark.parametrize(("cap", "left"), [(None, None), (10.0, 7.0), (2.0, 0.0)])
+async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | None) -> None:
+    """Three of the four trials, a dollar each, are of a task that the change does not have."""
+    plan = planned(A, C, max_cost=cap, jobs=2)
+    trials = finished(*trials_of(A, "p", cost=1.0), *trials_of(C.model_copy(update={"k": 3}), "ppp", cost=1.0))
+    asked: list[Plan] = []
+
+    async def runs(change: Plan, pool: Pool) -> list[FinishedTrial]:
+        asked.append(change)
+        return read_journal(RunFolder(change.run_id).journal)[0]
+
+    verdict = await with_change(plan, trials, judged(plan, trials), runs)
+    assert (asked[0].request.max_cost, asked[0].request.jobs) == (left, 2)
+    taken = read_journal(RunFolder(plan.run_id).change.journal)[0]
+    assert [(one.trial.task_id, one.trial.metrics) for one in taken] == [("a", TrialMetrics(cost=1.0))]
+    assert verdict.integrity is not None
+    assert verdict.integrity.change is not None
+    assert verdict.integrity.change.decision is Decision.INCONCLUSIVE

@@ -1,0 +1,142 @@
+"""Verdicts as in-toto statements."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from tests.builders import a_task, measured, trials_of
+from tests.signing import AWAITING, COMMIT, a_sign_off, awaiting
+
+from passgate.tasks.attestations.errors import UnreadableError
+from passgate.tasks.attestations.statement import read_statement, statement_of
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Revision
+from passgate.tasks.model.sign_off import signed_off, verdict_digest
+from passgate.tasks.model.verdict import Inputs, Reason, Verdict
+
+FILE = b'{"the": "verdict"}\n'
+SIGNED = signed_off(awaiting(), a_sign_off())
+
+
+def said(verdict: Verdict = SIGNED) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(statement_of(verdict, FILE))
+    return document
+
+
+def test_the_fields_are_those_of_in_toto() -> None:
+    document = said()
+    assert set(document) == {"_type", "subject", "predicateType", "predicate"}
+    assert document["_type"] == "https://in-toto.io/Statement/v1"
+    assert document["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
+    assert set(document["predicate"]) == {
+        *("result", "configuration", "passedTests", "warnedTests", "failedTests"),
+        "passgate",
+    }
+
+
+def test_it_is_about_the_commit_and_the_file() -> None:
+    file = {"name": "verdict.json", "digest": {"sha256": hashlib.sha256(FILE).hexdigest()}}
+    assert said()["subject"] == [{"digest": {"gitCommit": COMMIT}}, file]
+
+
+@pytest.mark.parametrize(
+    "revision",
+    [Revision(), Revision(commit=COMMIT, dirty=True), Revision(commit="HEAD")],
+    ids=["none", "dirty", "no id"],
+)
+def test_it_says_nothing_of_a_commit_that_was_not_what_was_tested(revision: Revision) -> None:
+    subjects = said(signed_off(awaiting(revision=revision), a_sign_off()))["subject"]
+    assert [subject.get("name") for subject in subjects] == ["verdict.json"]
+
+
+def test_every_digest_of_the_inputs_is_a_part_of_the_configuration() -> None:
+    inputs = awaiting().inputs
+    expected = {name: getattr(inputs, name) for name in ("policy", "tasks", "graders", "trials", "agent", "prices")}
+    assert {one["name"]: one["digest"]["sha256"] for one in said()["predicate"]["configuration"]} == expected
+    more = inputs.model_copy(update={"baseline": "b" * 64, "quarantine": "a" * 64, "baseline_runs": ("run-1",)})
+    names = [one["name"] for one in said(awaiting(inputs=more))["predicate"]["configuration"]]
+    assert sorted(names) == sorted({*expected, "baseline", "quarantine"})
+
+
+def test_an_approved_verdict_has_passed_and_a_rejected_one_has_failed() -> None:
+    assert said()["predicate"]["result"] == "PASSED"
+    assert said(signed_off(awaiting(), a_sign_off("reject")))["predicate"]["result"] == "FAILED"
+
+
+def test_a_pass_with_something_to_report_is_a_warning() -> None:
+    reported = Reason(rule=Rule.COST, blocking=False, message="dearer")
+    assert said(signed_off(awaiting(reasons=(reported, AWAITING)), a_sign_off()))["predicate"]["result"] == "WARNED"
+    task = a_task()
+    failed = awaiting(measurement=measured((task, trials_of(task, "ppf"))))
+    predicate = said(signed_off(failed, a_sign_off()))["predicate"]
+    assert (predicate["result"], predicate["failedTests"]) == ("WARNED", ["golden/say-yes"])
+
+
+def test_tasks_are_named_by_what_they_did() -> None:
+    tasks = [a_task(task_id=name) for name in ("a", "b", "c")]
+    groups = [(task, trials_of(task, trials)) for task, trials in zip(tasks, ("ppp", "fff", "eee"), strict=True)]
+    predicate = said(awaiting(measurement=measured(*groups)))["predicate"]
+    assert (predicate["passedTests"], predicate["failedTests"]) == (["golden/a"], ["golden/b"])
+
+
+def test_what_passgate_says_reads_back() -> None:
+    statement = read_statement(statement_of(SIGNED, FILE))
+    assert statement.verdict_file == hashlib.sha256(FILE).hexdigest()
+    claim = statement.claim
+    assert (claim.gate, claim.run_id, claim.agent) == (SIGNED.gate, SIGNED.run_id, SIGNED.agent)
+    assert (claim.decision, claim.sign_off, claim.inputs) == (SIGNED.decision, SIGNED.sign_off, SIGNED.inputs)
+    assert (claim.revision, claim.judged_at) == (SIGNED.revision, SIGNED.judged_at)
+    assert claim.verdict_digest == verdict_digest(SIGNED)
+
+
+def test_text_of_any_language_reads_back() -> None:
+    signed = signed_off(awaiting(agent="cli:Zoë 鳥"), a_sign_off(by="Zoë \u2028", reason="gut\n\x1b[31m"))
+    payload = statement_of(signed, FILE)
+    assert payload.isascii()
+    assert read_statement(payload).claim.sign_off == signed.sign_off
+
+
+def test_fields_that_are_not_known_are_passed_over() -> None:
+    document = said()
+    document["more"] = document["predicate"]["more"] = 1
+    document["subject"][0]["uri"] = "https://example.com"
+    assert read_statement(json.dumps(document).encode()).claim.run_id == SIGNED.run_id
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (
+            ("predicateType",),
+            "https://slsa.dev/provenance/v1",
+            "says nothing of a verdict: its predicate is 'https://sl",
+        ),
+        (("predicateType",), None, "says nothing of a verdict"),
+        (("_type",), "https://in-toto.io/Statement/v0.1", "no statement but"),
+        (("predicate",), {}, "no statement of this passgate: predicate.passgate"),
+        (("predicate", "passgate", "gate"), "my_gate", "predicate.passgate.gate"),
+        (("subject",), [], "names no verdict.json, or several"),
+        (("subject",), [{"name": "verdict.json", "digest": {"md5": "0"}}], "names no verdict.json"),
+        (("subject",), [{"name": "verdict.json", "digest": {"sha256": "a" * 64}}] * 2, "or several"),
+    ],
+)
+def test_what_is_no_statement_on_a_verdict_is_refused(path: tuple[str, ...], value: Any, message: str) -> None:
+    document = said()
+    place = document
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    with pytest.raises(UnreadableError, match=message):
+        read_statement(json.dumps(document).encode())
+
+
+@pytest.mark.parametrize("payload", [b"[]", b"3", b'"text"', b"{}", b"{"])
+def test_what_is_no_object_at_all_is_refused(payload: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        read_statement(payload)
+
+
+def test_inputs_without_a_digest_are_left_out() -> None:
+    bare = Inputs(policy="x", tasks="", graders="", trials="", agent="", prices="", passgate_version="1")
+    assert said(awaiting(inputs=bare))["predicate"]["configuration"] == []

@@ -1,0 +1,53 @@
+"""Settings of a forecast, made from as little as a test wants to say."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.builders import a_plan, a_policy, a_task, measured, trials_of
+
+from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits
+from passgate.tasks.forecasts.prospect import Prospect, Setting
+from passgate.tasks.forecasts.regression_tests import RegressionTests
+from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.model.baseline import BaselineTask
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import EvalTask
+
+PLAIN: Mapping[str, Any] = {
+    "admission": False,
+    "curtailment": False,
+    "limits": {},
+    "blocks_on": ["golden_regression", "task_failed"],
+}
+STRICT: Mapping[str, Any] = {**PLAIN, "regression": {"mode": "strict"}}
+EVIDENCE: Mapping[str, Any] = {**PLAIN, "regression": {"mode": "evidence"}}
+
+
+def tasks(count: int, **changes: Any) -> list[EvalTask]:
+    return [a_task(task_id=f"t{number}", **changes) for number in range(count)]
+
+
+def setting(
+    of: Sequence[EvalTask],
+    rates: float | Sequence[float] = 0.99,
+    *,
+    known: BaselineTask | Sequence[BaselineTask | None] | None = None,
+    policy: Policy | None = None,
+    plan: Mapping[str, Any] | None = None,
+    prospect: Mapping[str, Any] | None = None,
+    **gate: Any,
+) -> Setting:
+    """Some tasks with their pass rates under the shipped merge gate with changes; `prospect` changes all tasks."""
+    made = a_plan(*of, policy=policy or a_policy(**gate), **(plan or {}))
+    failed = measured(*[(task, trials_of(task, "f" * task.k)) for task in of]).tasks
+    each = [rates] * len(of) if isinstance(rates, float) else rates
+    before = [known] * len(of) if known is None or isinstance(known, BaselineTask) else known
+    prospects = tuple(
+        Prospect(one, rate, known=entry, **(prospect or {}))
+        for one, rate, entry in zip(failed, each, before, strict=True)
+    )
+    return Setting(made, prospects)
+
+
+def foresee(one: Setting, limits: SimulatedLimits = NO_LIMITS, tests: RegressionTests | None = None) -> SettingForecast:
+    return SettingForecast(one, limits, tests or RegressionTests())

@@ -1,0 +1,87 @@
+"""All tasks together."""
+
+import random
+from statistics import fmean
+
+import pytest
+from tests.builders import a_policy
+
+from passgate.tasks.forecasts.chances import GateChances, Member
+from passgate.tasks.forecasts.outlook import Outlook
+from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.task import GateName, Suite
+
+
+def gate(**changes: object) -> GatePolicy:
+    return a_policy(**changes).gates[GateName.CI_MERGE]
+
+
+def of(red: float = 0.0, quiet: float = 0.0, missing: float = 0.0, withheld: float = 0.0) -> Outlook:
+    return Outlook({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, withheld, 0.0)
+
+
+def members(*outlooks: Outlook, suite: Suite = Suite.GOLDEN) -> list[Member]:
+    return [Member(suite, outlook) for outlook in outlooks]
+
+
+def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time() -> None:
+    chances = GateChances(gate(), members(*[of(1 - 0.99**3)] * 20), {})
+    assert chances.red == pytest.approx(0.453, abs=0.001)
+    assert chances.passed == pytest.approx(1 - chances.red)
+
+
+def test_limits_are_further_chances() -> None:
+    chances = GateChances(gate(), members(of(0.1)), {Rule.LATENCY: 0.2, Rule.COST: 0.5})
+    assert chances.red == pytest.approx(1 - 0.9 * 0.8 * 0.5)
+
+
+def test_what_is_missing_is_neither_red_nor_a_pass() -> None:
+    chances = GateChances(gate(), members(of(0.1, missing=0.2), of(0.0, missing=0.5)), {})
+    assert chances.red == pytest.approx(0.1)
+    assert chances.passed == pytest.approx(0.7 * 0.5)
+
+
+@pytest.mark.parametrize("least", [1.0, 0.75, 0.5])
+def test_a_threshold_counts_the_tasks_that_fail(least: float) -> None:
+    outlooks = [of(0.05, 0.2), of(0.0, 0.3), of(0.1, 0.0), of(0.0, 0.5)]
+    chances = GateChances(
+        gate(thresholds={"golden": least}, blocks_on=["task_failed", "threshold"]), members(*outlooks), {}
+    )
+    seed, reds, missed, n = random.Random(4), 0, 0, 20_000
+    for _ in range(n):
+        drawn = [seed.random() for _ in outlooks]
+        blocking = [value < one.blocks for value, one in zip(drawn, outlooks, strict=True)]
+        failed = [value < one.failed for value, one in zip(drawn, outlooks, strict=True)]
+        below = fmean(not one for one in failed) < least
+        reds += any(blocking) or below
+        missed += below
+    assert chances.red == pytest.approx(reds / n, abs=0.015)
+    assert chances.threshold_missed(Suite.GOLDEN) == pytest.approx(missed / n, abs=0.015)
+
+
+def test_a_threshold_that_does_not_block_changes_nothing() -> None:
+    chances = GateChances(gate(thresholds={"golden": 1.0}), members(of(0.0, 0.5)), {})
+    assert (chances.red, chances.threshold_missed(Suite.GOLDEN)) == (0, 0)
+
+
+def test_withheld_tasks_do_not_count_for_a_threshold() -> None:
+    rules = gate(thresholds={"golden": 0.5}, blocks_on=["threshold"])
+    assert GateChances(rules, members(of(0.0, 1.0), of()), {}).red == pytest.approx(0)
+    assert GateChances(rules, members(of(0.0, 1.0), of(withheld=1.0)), {}).red == pytest.approx(1)
+
+
+@pytest.mark.parametrize("thresholds", [{}, {"golden": 0.5}])
+def test_one_task_with_another_outlook_is_as_if_computed_anew(thresholds: dict[str, float]) -> None:
+    rules = gate(thresholds=thresholds, blocks_on=["task_failed", "threshold"])
+    both = [*members(of(0.1, 0.1), of(0.2), of(0.0, 0.4)), *members(of(0.3), of(0.05), suite=Suite.ADVERSARIAL)]
+    chances = GateChances(rules, both, {Rule.COST: 0.1})
+    for index, member in enumerate(both):
+        changed = [*both]
+        changed[index] = Member(member.suite, of(0.6, 0.1))
+        anew = GateChances(rules, changed, {Rule.COST: 0.1})
+        assert chances.red_with(index, of(0.6, 0.1)) == pytest.approx(anew.red)
+        assert chances.red_with(index, member.outlook) == pytest.approx(chances.red)
+
+
+def test_a_gate_without_tasks_is_never_red() -> None:
+    assert GateChances(gate(), [], {}).red == 0

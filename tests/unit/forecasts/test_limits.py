@@ -1,0 +1,51 @@
+"""Limits of latency and cost on an unchanged agent."""
+
+import numpy as np
+import pytest
+from tests.builders import a_baseline_task, a_policy
+from tests.unit.forecasts.settings import setting, tasks
+
+from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
+from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.task import GateName
+from passgate.tasks.stats.noise import Noise
+
+BOUNDS = np.array([0.9, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5])
+KNOWN = SimulatedLimits(latency=BOUNDS, latency_p95_seconds=2.0, cost=BOUNDS)
+
+
+def gate(limits: dict[str, float], blocks_on: tuple[str, ...] = ("latency", "cost")) -> GatePolicy:
+    return a_policy(limits=limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
+
+
+def test_a_bound_must_exceed_its_limit() -> None:
+    assert KNOWN.chances(gate({"latency_p95_increase_pct": 15})) == {Rule.LATENCY: 3 / 8}
+    assert KNOWN.chances(gate({"cost_increase_pct": 20})) == {Rule.LATENCY: 0.0, Rule.COST: 2 / 8}
+
+
+def test_milliseconds_are_of_the_p95_of_the_baseline() -> None:
+    assert KNOWN.chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
+    both = {"latency_p95_increase_ms": 500, "latency_p95_increase_pct": 15}
+    assert KNOWN.chances(gate(both))[Rule.LATENCY] == 3 / 8
+
+
+def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
+    limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
+    assert KNOWN.chances(gate(limits, ("cost",))).keys() == {Rule.COST}
+    assert NO_LIMITS.chances(gate(limits)) == {}
+
+
+@pytest.mark.parametrize(("count", "known"), [(7, False), (8, True)])
+def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -> None:
+    before = a_baseline_task(wall_times=(1.0, 2.0), costs=())
+    prospects = setting(tasks(count), known=before).prospects
+    noise = Noise({one.name: 0.3 for one in prospects}, 0.0)
+    found = simulate_limits(prospects, {Rule.LATENCY: noise}, runs=5, gates=100, seed=1)
+    assert (found.latency is not None) is known
+    assert found.cost is None
+    assert found.latency_p95_seconds == pytest.approx(2.0, abs=0.1)
+
+
+def test_assumed_baselines_have_no_figures() -> None:
+    found = simulate_limits(setting(tasks(20)).prospects, {}, runs=1, gates=100, seed=1)
+    assert (found.latency, found.cost) == (None, None)

@@ -1,0 +1,93 @@
+"""baseline.yaml, right and wrong."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.formats.pins_file import read_pins, write_pins
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.reports.escape import printable
+
+texts = st.text(max_size=50).map(lambda text: printable(text, 50)).filter(str.strip)
+"""Lines, as the command makes them of what it is given."""
+
+
+def read(tmp_path: Path, text: str) -> Pins | list[str]:
+    file = tmp_path / "baseline.yaml"
+    file.write_text(text, encoding="utf-8")
+    answer = read_pins(file, "baseline.yaml")
+    if isinstance(answer, Pins):
+        return answer
+    return [str(problem).removeprefix("baseline.yaml:") for problem in answer]
+
+
+def test_a_commit(tmp_path: Path) -> None:
+    assert read(tmp_path, "version: 1\ncommit: abc123\nreason: It was good.\nby: Ann\n") == Pins(
+        commit="abc123", reason="It was good.", by="Ann"
+    )
+
+
+def test_runs(tmp_path: Path) -> None:
+    pins = read(tmp_path, "runs: ['20260101', 20260102T000000Z-nightly-ab]\nreason: They were good.\n")
+    assert pins == Pins(
+        runs=("20260101", "20260102T000000Z-nightly-ab"), reason="They were good.", by="unknown", version=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["1:1: expected a mapping, not null"]),
+        ("commit: a", ["1:1: the key 'reason' is missing"]),
+        ("reason: why", ["1:1: one of these keys is needed: commit, runs"]),
+        ("reason: why\ncommit: a\nruns: [b]", ["3:1: runs: give `commit` or `runs`, not both"]),
+        ("reason: why\ncommit: a\nruns: []", ["3:1: runs: give `commit` or `runs`, not both"]),
+        ("reason: why\nruns: []", ["2:1: runs: must not be empty"]),
+        ("reason: why\nruns: ['']", ["2:8: runs[0]: must not be empty"]),
+        ("reason: why\nruns: 20260101", ["2:7: runs: expected a list, not 20260101"]),
+        ("reason: why\nruns: [20260101]", ["2:8: runs[0]: expected a text, not 20260101"]),
+        ("reason: why\ncommit: 1234567", ["2:9: commit: expected a text, not 1234567"]),
+        ("reason: ' '\ncommit: a\nby: ' '", ["1:1: reason: must not be blank", "3:1: by: must not be blank"]),
+        ("reason: why\ncomit: a", ["2:1: comit: unknown key; did you mean 'commit'?"]),
+        ("reason: why\ncommit: a\nversion: 2", ["3:10: version: must be at most 1, not 2"]),
+    ],
+)
+def test_every_problem_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert read(tmp_path, text) == expected
+
+
+@given(
+    pins=st.builds(Pins, commit=texts, reason=texts, by=texts)
+    | st.builds(Pins, runs=st.lists(texts, min_size=1, max_size=3).map(tuple), reason=texts, by=texts)
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_what_is_written_is_what_is_read(tmp_path: Path, pins: Pins) -> None:
+    file = tmp_path / "baseline.yaml"
+    write_pins(file, pins)
+    assert read_pins(file, "baseline.yaml") == pins
+
+
+def test_what_is_written_says_only_what_was_given(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.yaml"
+    file.write_text("what was there before")
+    write_pins(file, Pins(commit="abc", reason="why", by="Ann"))
+    head, *lines = file.read_text().splitlines()
+    assert head.startswith("# ")
+    assert lines == ["version: 1", "commit: abc", "reason: why", "by: Ann"]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.yaml"
+    (file / "in the way").mkdir(parents=True)
+    with pytest.raises(StorageError, match=r"cannot write .*baseline\.yaml"):
+        write_pins(file, Pins(commit="abc", reason="why"))
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot write"):
+        write_pins(tmp_path / "gone" / "baseline.yaml", Pins(commit="abc", reason="why"))

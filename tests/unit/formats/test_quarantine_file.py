@@ -1,0 +1,261 @@
+"""quarantine.yaml, right and wrong."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.builders import SAYS_YES, a_task
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
+from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.task import EvalTask, Suite
+
+TODAY = date(2026, 2, 1)
+ENTRY = "{task: say-yes, owner: Ann, reason: flaky, issue: 'https://host/issues/1', expires: 2026-02-10}"
+FORBIDDEN = {"type": "tool_calls", "forbidden": ["rm"]}
+POLICY = {"type": "policy_check", "secrets": True}
+ANOTHER = a_task(task_id="other", suite=Suite.OPEN_ENDED)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "quarantine.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def shown(answer: QuarantineFile | list[Problem]) -> QuarantineFile | list[str]:
+    if isinstance(answer, QuarantineFile):
+        return answer
+    return [str(problem).removeprefix("quarantine.yaml:") for problem in answer]
+
+
+def read(tmp_path: Path, text: str) -> QuarantineFile | list[str]:
+    return shown(read_quarantine(written(tmp_path, text), "quarantine.yaml", TODAY))
+
+
+def read_of(tmp_path: Path, text: str, *tasks: EvalTask) -> QuarantineFile | list[str]:
+    return shown(read_quarantine_of(written(tmp_path, text), "quarantine.yaml", TODAY, tasks))
+
+
+def entries(*changes: dict[str, Any]) -> str:
+    plain = {"task": "say-yes", "owner": "Ann", "reason": "flaky", "issue": "https://h/1", "expires": date(2026, 2, 10)}
+    return yaml.safe_dump(
+        {"tasks": [plain | change for change in changes]}, default_flow_style=None, width=1000, sort_keys=False
+    )
+
+
+def test_the_least_that_a_file_says(tmp_path: Path) -> None:
+    assert read(tmp_path, "version: 1\n") == QuarantineFile()
+    assert (QuarantineFile().most, QuarantineFile().most_days, QuarantineFile().release_after) == (5, 90, 10)
+
+
+def test_all_that_a_file_says(tmp_path: Path) -> None:
+    text = f"most: 2\nmost_days: 30\nrelease_after: 3\ntasks:\n- {ENTRY}\n"
+    assert read(tmp_path, text) == QuarantineFile(
+        most=2,
+        most_days=30,
+        release_after=3,
+        tasks=(
+            QuarantineEntry(
+                task="say-yes", owner="Ann", reason="flaky", issue="https://host/issues/1", expires=date(2026, 2, 10)
+            ),
+        ),
+    )
+
+
+@pytest.mark.parametrize("written_as", ["2026-02-10", "'2026-02-10'", '"2026-02-10"'])
+def test_a_day_is_written_as_a_date_or_a_text(tmp_path: Path, written_as: str) -> None:
+    answer = read(tmp_path, f"tasks: [{ENTRY.replace('2026-02-10', written_as)}]")
+    assert isinstance(answer, QuarantineFile)
+    assert answer.tasks[0].expires == date(2026, 2, 10)
+
+
+@pytest.mark.parametrize(
+    "day", ["2026-2-1", "2026-02-30", "20260210", "2026-W06-1", "tomorrow", "2026-02-10T00:00:00Z"]
+)
+def test_another_spelling_of_a_day_is_a_problem(tmp_path: Path, day: str) -> None:
+    text = f"tasks:\n- {ENTRY.replace('2026-02-10', repr(day))}"
+    assert read(tmp_path, text) == ["2:87: tasks[0].expires: expected a day of the calendar as in 2026-12-31"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", ["1:1: expected a mapping, not null"]),
+        ("task: []", ["1:1: task: unknown key; did you mean 'tasks'?"]),
+        (
+            "most: -1\nmost_days: 366\nrelease_after: 0",
+            ["1:7: most: must be", "2:12: most_days", "3:16: release_after"],
+        ),
+        (
+            "tasks: [{task: a, owner: b, reason: c, issue: 'https://h/1'}]",
+            ["1:9: tasks[0]: the key 'expires' is missing"],
+        ),
+        (
+            "tasks: [{task: '', owner: 3}]",
+            ["1:16: tasks[0].task: must not be empty", "1:27: tasks[0].owner: expected a"],
+        ),
+        (
+            f"tasks: [{ENTRY.replace('2026-02-10', '20260210')}]",
+            ["1:93: tasks[0].expires: expected a text, not 20260210"],
+        ),
+        ("tasks: [{owner: &a [*a]}]", ["1:17: tasks[0].owner[0]: an alias inside of what it stands for"]),
+    ],
+)
+def test_a_mistake_in_its_shape_has_its_place(tmp_path: Path, text: str, expected: list[str]) -> None:
+    answer = read(tmp_path, text)
+    assert isinstance(answer, list)
+    found = [problem for problem in answer if any(problem.startswith(beginning) for beginning in expected)]
+    assert len(found) == len(expected), answer
+
+
+@pytest.mark.parametrize("key", ["task", "owner", "reason"])
+def test_nothing_is_blank(tmp_path: Path, key: str) -> None:
+    (problem,) = read(tmp_path, entries({key: " \n"}))
+    assert problem.endswith(f"tasks[0].{key}: must not be blank")
+
+
+@pytest.mark.parametrize(
+    ("issue", "is_link"),
+    [
+        ("https://github.com/a/b/issues/12", True),
+        ("http://tracker:8080/?id=12#now", True),
+        ("#12", False),
+        ("JIRA-12", False),
+        ("github.com/a/b/issues/12", False),
+        ("ftp://host/12", False),
+        ("javascript:alert(1)", False),
+        ("https://", False),
+        ("https://user:password@host/12", False),
+        ("https://host/a b", False),
+        ("https://host/a\nb", False),
+        ("https://[host/12", False),
+    ],
+)
+def test_an_issue_is_a_link(tmp_path: Path, issue: str, is_link: bool) -> None:
+    answer = read(tmp_path, entries({"issue": issue}))
+    if is_link:
+        assert isinstance(answer, QuarantineFile)
+    else:
+        (problem,) = answer
+        assert problem.endswith("tasks[0].issue: not a link as in https://host/issues/12, without a password in it")
+        assert "password@" not in problem
+
+
+@pytest.mark.parametrize(("most", "is_right"), [(3, True), (2, False), (0, False)])
+def test_there_are_not_too_many(tmp_path: Path, most: int, is_right: bool) -> None:
+    text = f"most: {most}\n" + entries({"task": "a"}, {"task": "b"}, {"task": "c"})
+    answer = read(tmp_path, text)
+    if is_right:
+        assert isinstance(answer, QuarantineFile)
+    else:
+        line = 3 + most
+        assert answer == [
+            f"{line}:3: tasks[{most}]: 3 entries are more than `most: {most}`: repair a task and take it out"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("expires", "is_right"),
+    [(date(2026, 2, 11), True), (date(2026, 2, 12), False), (TODAY, True), (date(2020, 1, 1), True)],
+)
+def test_no_entry_lasts_too_long_and_an_expired_one_is_no_problem(
+    tmp_path: Path, expires: date, is_right: bool
+) -> None:
+    answer = read(tmp_path, "most_days: 10\n" + entries({"expires": expires}))
+    if is_right:
+        assert isinstance(answer, QuarantineFile)
+    else:
+        (problem,) = answer
+        assert problem.endswith(
+            "tasks[0].expires: further ahead than `most_days: 10`: 2026-02-11 is the latest day today"
+        )
+
+
+def test_a_task_stands_here_once(tmp_path: Path) -> None:
+    assert read(tmp_path, entries({}, {"task": "b"}, {})) == [
+        "4:10: tasks[2].task: the task stands here a second time (first in tasks[0])"
+    ]
+
+
+def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
+    text = "most: 1\n" + entries({"owner": " ", "issue": "x"}, {"expires": date(2027, 1, 1)})
+    answer = read(tmp_path, text)
+    assert [problem.split(": ")[1] for problem in answer] == [
+        "tasks[1]",
+        "tasks[0].owner",
+        "tasks[0].issue",
+        "tasks[1].expires",
+        "tasks[1].task",
+    ]
+
+
+@pytest.mark.parametrize("name", ["say-yes", "golden/say-yes"])
+def test_tasks_get_their_whole_names(tmp_path: Path, name: str) -> None:
+    answer = read_of(tmp_path, entries({"task": name}), ANOTHER, a_task())
+    assert isinstance(answer, QuarantineFile)
+    assert [entry.task for entry in answer.tasks] == ["golden/say-yes"]
+    assert answer.tasks[0].owner == "Ann"
+
+
+def test_a_name_with_the_suite_goes_before_another_tasks_id(tmp_path: Path) -> None:
+    confusing = a_task(task_id="golden/say-yes", suite=Suite.FAILURE_REPLAYS)
+    answer = read_of(tmp_path, entries({"task": "golden/say-yes"}), a_task(), confusing)
+    assert isinstance(answer, QuarantineFile)
+    assert answer.tasks[0].task == "golden/say-yes"
+
+
+def test_the_two_names_of_a_task_are_one(tmp_path: Path) -> None:
+    (problem,) = read_of(tmp_path, entries({}, {"task": "golden/say-yes"}), a_task())
+    assert problem.endswith("tasks[1].task: the task stands here a second time (first in tasks[0])")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("say-yess", "; did you mean 'say-yes'?"),
+        ("golden/say-yess", "; did you mean 'golden/say-yes'?"),
+        ("zzz", ": take the entry out"),
+    ],
+)
+def test_a_task_that_is_not_there_is_a_problem(tmp_path: Path, name: str, remedy: str) -> None:
+    (problem,) = read_of(tmp_path, entries({"task": name}), a_task())
+    assert problem.endswith(f"tasks[0].task: no task of the suites has this name{remedy}")
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        POLICY,
+        FORBIDDEN,
+        {"type": "composite", "assertions": [SAYS_YES, {"type": "composite", "assertions": [FORBIDDEN]}]},
+        {"type": "turns", "turns": [{"assertions": [POLICY]}]},
+        {"type": "turns", "turns": [{"assertions": [SAYS_YES]}], "conversation": [FORBIDDEN]},
+    ],
+)
+def test_a_task_that_can_find_a_violation_is_refused(tmp_path: Path, grader: dict[str, Any]) -> None:
+    (problem,) = read_of(tmp_path, entries({}), a_task(graders=[SAYS_YES, grader]))
+    assert problem.endswith(
+        "tasks[0].task: guards safety (its graders can find a violation), and nothing buys back a violation: "
+        "move what is flaky to a task of its own"
+    )
+
+
+def test_an_adversarial_task_is_refused(tmp_path: Path) -> None:
+    (problem,) = read_of(tmp_path, entries({}), a_task(suite=Suite.ADVERSARIAL))
+    assert "guards safety (it is adversarial)" in problem
+
+
+def test_a_grader_that_forbids_nothing_is_no_veto(tmp_path: Path) -> None:
+    grader = {"type": "tool_calls", "required": ["search"]}
+    assert isinstance(read_of(tmp_path, entries({}), a_task(graders=[grader])), QuarantineFile)
+
+
+def test_an_entry_comes_through_json(tmp_path: Path) -> None:
+    """As a run's plan keeps it."""
+    answer = read(tmp_path, f"tasks: [{ENTRY}]")
+    assert isinstance(answer, QuarantineFile)
+    assert QuarantineFile.model_validate_json(answer.model_dump_json(exclude_unset=True)) == answer

@@ -1,0 +1,160 @@
+"""Failed tasks in the light of the baseline: strictly, and by the evidence of confirming trials."""
+
+from typing import Any
+
+import pytest
+from tests.builders import a_task, a_trial, trials_of
+from tests.unit.gates.rulings import GOLDEN, OPEN, Group, green_before, of, only, rule, violating
+
+from passgate.tasks.gates.decide import Ruling
+from passgate.tasks.model.baseline import BaselineState
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.verdict import Decision, Finding
+
+SETTLED: dict[str, Any] = {
+    "passed": 60,
+    "n": 60,
+    "newest": (True,) * 60,
+    "runs_green": 20,
+    "runs": tuple(f"r{n}" for n in range(20)),
+}
+"""A baseline of twenty runs of three trials, all green."""
+
+
+class TestStrict:
+    def test_green_before_and_red_now(self) -> None:
+        ruling = rule(of("ppf"), baseline=green_before())
+        reason = only(ruling)
+        assert ruling.decision is Decision.FAIL
+        assert reason.rule is Rule.GOLDEN_REGRESSION
+        assert reason.message == (
+            "was green at the baseline (1 of 1 runs green, 3 of 3 trials passed); "
+            "pass^3 needs every trial, 2 of 3 passed (trial 2): it failed"
+        )
+
+    @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE])
+    def test_whatever_was_not_green_is_a_failed_task(self, state: BaselineState) -> None:
+        reason = only(rule(of("ppf"), baseline=green_before(state=state)))
+        assert (reason.rule, reason.blocking) == (Rule.TASK_FAILED, True)
+
+    def test_without_a_baseline_it_is_a_failed_task(self) -> None:
+        assert only(rule(of("ppf"))).rule is Rule.TASK_FAILED
+
+    def test_only_golden_tasks_regress(self) -> None:
+        task = a_task(suite=Suite.ADVERSARIAL)
+        assert only(rule(of("ppf", task), baseline=green_before(task))).rule is Rule.TASK_FAILED
+
+    def test_a_gate_may_block_on_regressions_alone(self) -> None:
+        blocks_on = ["golden_regression"]
+        assert rule(of("ppf"), baseline=green_before(), blocks_on=blocks_on).decision is Decision.FAIL
+        assert rule(of("ppf"), blocks_on=blocks_on).decision is Decision.PASS
+
+    def test_green_before_and_open_now_is_no_regression(self) -> None:
+        assert rule(of("ppe"), baseline=green_before()).decision is Decision.INCONCLUSIVE
+
+
+def evidence(statuses: str, task: EvalTask = GOLDEN, baseline: dict[str, Any] = SETTLED, **policy: Any) -> Ruling:
+    """The ruling on one task with evidence; letters beyond the task's k are confirming trials."""
+    regression = {"mode": "evidence"} | policy.pop("regression", {})
+    return rule(of(statuses, task), baseline=green_before(task, **baseline), regression=regression, **policy)
+
+
+class TestEvidence:
+    def test_what_the_trials_have_shown_to_have_fallen_blocks(self) -> None:
+        ruling = evidence("fff")
+        reason = only(ruling)
+        assert (ruling.decision, reason.rule) == (Decision.FAIL, Rule.GOLDEN_REGRESSION)
+        assert reason.message.startswith("has fallen: 0 of 3 trials passed, at the baseline 60 of 60; pass^3 needs")
+        (confirmation,) = ruling.confirmations
+        assert (confirmation.finding, confirmation.n, confirmation.confirming) == (Finding.FALLEN, 3, 0)
+        assert confirmation.alpha == pytest.approx(0.02)
+
+    def test_what_fits_the_baseline_does_not_block(self) -> None:
+        ruling = evidence("ppf" + "p" * 20)
+        reason = only(ruling)
+        assert (ruling.decision, reason.blocking) == (Decision.PASS, False)
+        assert reason.message.startswith("fits its baseline: 12 of 13 trials passed, at the baseline 60 of 60; ")
+        assert ruling.confirmations[0].confirming == 20
+
+    def test_trials_that_are_still_wanted_leave_the_gate_open(self) -> None:
+        ruling = evidence("ppf")
+        assert ruling.decision is Decision.INCONCLUSIVE
+        assert ruling.confirmations[0].finding is Finding.UNFINISHED
+        assert [reason.message for reason in ruling.reasons if reason.blocking] == [
+            "confirming trials are wanted: they were not run"
+        ]
+
+    def test_confirming_trials_that_end_in_errors_leave_it_open_too(self) -> None:
+        ruling = evidence("ppfee")
+        assert ruling.decision is Decision.INCONCLUSIVE
+        assert "confirming trials are wanted: 2 ended in errors" in [reason.message for reason in ruling.reasons]
+
+    @pytest.mark.parametrize(("undecided", "decision"), [("block", Decision.FAIL), ("warn", Decision.PASS)])
+    def test_what_stays_open_at_the_last_trial_is_the_policys(self, undecided: str, decision: Decision) -> None:
+        ruling = evidence("pff", baseline={}, regression={"undecided": undecided, "max_trials": 3})
+        assert ruling.decision is decision
+        assert only(ruling).message.startswith("may have fallen, 3 trials do not tell: 1 of 3 trials passed")
+        assert ruling.confirmations[0].finding is Finding.UNDECIDED
+
+    @pytest.mark.parametrize(
+        ("state", "says"),
+        [(BaselineState.RED, "was red before too"), (BaselineState.UNRELIABLE, "has no reliable baseline")],
+    )
+    def test_what_was_not_green_before_is_not_this_changes_doing(self, state: BaselineState, says: str) -> None:
+        ruling = evidence("fff", baseline=SETTLED | {"state": state, "runs_green": 5})
+        reason = only(ruling)
+        assert (ruling.decision, reason.rule) == (Decision.PASS, Rule.TASK_FAILED)
+        assert reason.message.startswith(f"{says} (5 of 20 runs green, 60 of 60 trials passed); ")
+        assert ruling.confirmations == ()
+
+    @pytest.mark.parametrize("state", [BaselineState.NEW, BaselineState.NONE])
+    def test_without_a_baseline_a_failure_blocks(self, state: BaselineState) -> None:
+        ruling = evidence("ppf", baseline={"state": state, "n": 0, "passed": 0, "newest": (), "runs": ()})
+        assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
+
+    def test_suites_that_the_policy_does_not_name_are_strict(self) -> None:
+        task = a_task(suite=Suite.ADVERSARIAL)
+        ruling = evidence("ppf" + "p" * 20, task)
+        assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
+
+    def test_other_suites_that_it_names_are_weighed(self) -> None:
+        task = a_task(suite=Suite.FAILURE_REPLAYS)
+        assert evidence("ppf" + "p" * 20, task).decision is Decision.PASS
+        fallen = evidence("fff", task)
+        assert (fallen.decision, only(fallen).rule) == (Decision.FAIL, Rule.TASK_FAILED)
+
+    def test_scores_are_not_weighed(self) -> None:
+        task = a_task(k=2, metric=Metric.MEAN)
+        trials = [a_trial(task, number, TrialStatus.FAILED, score=0.5) for number in range(2)]
+        ruling = rule((task, trials), baseline=green_before(task, **SETTLED), regression={"mode": "evidence"})
+        assert (ruling.decision, ruling.confirmations) == (Decision.FAIL, ())
+
+    def test_one_pass_of_k_is_weighed_by_its_trials(self) -> None:
+        ruling = evidence("fff", OPEN, regression={"suites": ["open_ended"]})
+        assert ruling.confirmations[0].finding is Finding.FALLEN
+        assert evidence("fpf", OPEN, regression={"suites": ["open_ended"]}).reasons == ()
+
+    def test_a_violation_is_not_weighed(self) -> None:
+        task, trials = violating(ViolationRule.SAFETY_VIOLATION, 0, statuses="fpp")
+        more = [trial for trial in trials_of(task, "---" + "p" * 20) if trial.trial >= 3]
+        group: Group = (task, [*trials, *more])
+        ruling = rule(group, baseline=green_before(**SETTLED), regression={"mode": "evidence"})
+        assert ruling.decision is Decision.FAIL
+        assert Rule.SAFETY_VIOLATION in {reason.rule for reason in ruling.reasons if reason.blocking}
+        assert ruling.confirmations == ()
+        assert Rule.MISSING_EVIDENCE not in {reason.rule for reason in ruling.reasons}
+
+    def test_where_a_failure_does_not_block_nothing_has_to_be_confirmed(self) -> None:
+        ruling = evidence("ppf", blocks_on=["latency"])
+        assert (ruling.decision, only(ruling).rule) == (Decision.PASS, Rule.GOLDEN_REGRESSION)
+        assert only(ruling).message.startswith("was green at the baseline (20 of 20 runs green")
+
+    def test_the_risk_is_shared_out_over_the_tasks_that_could_be_confirmed(self) -> None:
+        others = [a_task(task_id=f"t{number}") for number in range(9)]
+        groups = [of("fff"), *(of("ppp", task) for task in others)]
+        ruling = rule(*groups, baseline=green_before(GOLDEN, *others, **SETTLED), regression={"mode": "evidence"})
+        (confirmation,) = ruling.confirmations
+        assert confirmation.alpha == pytest.approx(1 - 0.98**0.1)

@@ -1,0 +1,78 @@
+"""What the reader of a verdict should know beside its reasons."""
+
+from tests.builders import a_plan, a_task, measured, trials_of
+from tests.unit.gates.rulings import green_before, of, rule
+
+from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.model.run import Base, Edit, RunRequest
+from passgate.tasks.model.verdict import Decision
+
+
+class TestNotes:
+    def test_another_k_is_noted(self) -> None:
+        notes = rule(of("ppp"), request=RunRequest(k=3), baseline=green_before()).notes
+        assert "--k 3 stands in place of the tasks' own k" in notes
+
+    def test_tasks_without_a_baseline_are_noted(self) -> None:
+        other = a_task(task_id="other")
+        (note,) = (note for note in rule(of("ppp"), of("ppp", other), baseline=green_before()).notes if "base" in note)
+        assert note.startswith("no baseline for 1 of 2 tasks: no earlier run on main with the same agent")
+
+    def test_a_baseline_of_every_task_needs_no_note(self) -> None:
+        assert rule(of("ppp", steps=3), baseline=green_before()).notes == ()
+
+    def test_budgets_that_were_not_held_are_noted(self) -> None:
+        notes = rule(of("ppp", steps=3), of("ppp", a_task(task_id="blind")), baseline=green_before()).notes
+        assert any(
+            note.startswith("in 1 tasks the agent called no model through the meter and reports no transcript")
+            for note in notes
+        )
+
+    def test_no_isolation_is_noted(self) -> None:
+        task, trials = of("ppp", steps=3)
+        bare = [trial.model_copy(update={"isolation": "process_group"}) for trial in trials]
+        (note,) = rule((task, bare), baseline=green_before()).notes
+        assert note.startswith("no isolation: bubblewrap does not work on this machine")
+
+    def test_a_comparison_of_too_few_tasks_is_noted(self) -> None:
+        baseline = green_before(wall_times=(1.0,))
+        ruling = rule(
+            of("ppp", steps=3, wall_time_seconds=100.0), baseline=baseline, limits={"latency_p95_increase_pct": 1}
+        )
+        assert ruling.decision is Decision.PASS
+        assert ruling.notes == ("latency P95 is not judged: 1 tasks with a baseline are too few",)
+
+    def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
+        limits = {"cost_increase_pct": 10}
+        baseline = green_before(costs=(1.0,))
+        assert rule(of("ppp", steps=3), baseline=baseline, limits=limits).notes == (
+            "cost is not judged: the agent reported it at the baseline and does not any more",
+        )
+        assert rule(of("ppp", steps=3), baseline=baseline).notes == ()
+        assert rule(of("ppp", steps=3), baseline=green_before(), limits=limits).notes == ()
+
+
+def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
+    assert not any("ships" in note for note in rule(of("ppp")).notes)
+    note = "there is no gates.yaml: the policy is the one that passgate ships"
+    assert note in rule(of("ppp"), shipped_policy=True).notes
+
+
+def test_what_there_is_to_say_of_the_files_is_said() -> None:
+    warning = "evals/EVAL.yaml:3:9: tests[0].input: the variable MISSING is not set"
+    assert warning in rule(of("ppp"), warnings=(warning,)).notes
+
+    def test_who_has_judged_a_change_that_edits_its_judges_is_noted(self) -> None:
+        edits = tuple(Edit(path=name, kind="changed", what="policy") for name in ("gates.yaml", "prices.yaml"))
+        base = Base(commit="c0ffee" * 7, judged_by="base", edits=edits, note="the clone is shallow")
+        assert _noted(base)[:2] == (
+            "this change edits what it is judged by (2 files): the files of the merge base c0ffeec0ffee judge",
+            "the clone is shallow",
+        )
+        assert "(1 file)" in _noted(base.model_copy(update={"edits": edits[:1]}))[0]
+        assert _noted(base.model_copy(update={"judged_by": "change"}))[0] == "the clone is shallow"
+
+
+def _noted(base: Base) -> tuple[str, ...]:
+    plan = a_plan(a_task(), base=base)
+    return rule_on(plan, plan.gate_policy, measured((a_task(), trials_of(a_task(), "ppp"))), green_before()).notes

@@ -1,0 +1,68 @@
+"""Transcripts of a journal and the digests that their trials name."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.builders import a_finished, a_task
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.recorded import recorded_trials
+from passgate.tasks.model.digest import digest_of, trials_digest
+
+TASK = a_task()
+
+
+def a_line(trial: int = 0, said: str = "yes", **changes: Any) -> bytes:
+    finished = a_finished(TASK, trial, said, **changes)
+    digest = digest_of(finished.transcript.model_dump(mode="json"))
+    kept = finished.model_copy(update={"trial": finished.trial.model_copy(update={"transcript_digest": digest})})
+    return kept.model_dump_json().encode() + b"\n"
+
+
+def test_every_trial_has_the_digest_of_its_transcript() -> None:
+    recorded = recorded_trials(a_line(0) + a_line(1, "Zoë \u2028\x00"))
+    assert set(recorded) == {("say-yes", 0), ("say-yes", 1)}
+    assert len(set(recorded.values())) == 2
+
+
+def test_of_a_trial_that_stands_twice_the_later_line_counts() -> None:
+    assert recorded_trials(a_line(0, "no") + a_line(0)) == recorded_trials(a_line(0))
+
+
+def test_a_torn_last_line_is_left_out() -> None:
+    assert recorded_trials(a_line(0) + a_line(1)[:-5]) == recorded_trials(a_line(0))
+    assert recorded_trials(b"") == {}
+
+
+def test_fields_of_a_later_version_do_no_harm() -> None:
+    finished = json.loads(a_line())
+    finished["trial"]["mood"] = "good"
+    finished["transcript"]["mood"] = "good"
+    finished["trial"]["transcript_digest"] = digest_of(finished["transcript"])
+    assert set(recorded_trials(json.dumps(finished).encode() + b"\n")) == {("say-yes", 0)}
+
+
+def test_another_transcript_is_noticed() -> None:
+    with pytest.raises(StorageError, match="line 2: the transcript of say-yes, trial 1, is not the one"):
+        recorded_trials(a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"'))
+
+
+def test_the_transcript_of_an_earlier_run_is_kept_with_that_run() -> None:
+    line = a_line(reused_from="run-1").replace(b'"output":"yes"', b'"output":""')
+    assert set(recorded_trials(line)) == {("say-yes", 0)}
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"{", b"[]", b"{}", b'"text"', b"\xff", b'{"trial": [], "transcript": {}}', b"[" * 100_000]
+)
+def test_a_line_of_something_else_is_noticed(line: bytes) -> None:
+    with pytest.raises(StorageError, match="line 1 is none of a journal's"):
+        recorded_trials(line + b"\n")
+
+
+def test_the_digest_of_trials_does_not_depend_on_their_order() -> None:
+    trials = [("a", 0, "x"), ("a", 1, "y"), ("b", 0, "z")]
+    assert trials_digest(trials) == trials_digest(reversed(trials))
+    assert trials_digest(trials) != trials_digest(trials[:2])
+    assert trials_digest(trials) != trials_digest([("a", 0, "y"), ("a", 1, "x"), ("b", 0, "z")])

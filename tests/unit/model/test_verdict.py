@@ -1,0 +1,60 @@
+"""The verdict in a line."""
+
+import pytest
+from tests.signing import AWAITING, a_sign_off, awaiting
+
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.sign_off import signed_off
+from passgate.tasks.model.verdict import Decision, Reason
+
+MISSING = Reason(rule=Rule.MISSING_EVIDENCE, blocking=True, message="no trial")
+REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")
+FAILED = Reason(rule=Rule.TASK_FAILED, blocking=True, message="wrong")
+
+
+def headline(decision: Decision, *reasons: Reason, waits: bool = False) -> str:
+    return awaiting(decision=decision, reasons=reasons, awaiting_sign_off=waits).headline
+
+
+def test_a_pass_counts_trials() -> None:
+    assert headline(Decision.PASS, REPORTED) == "release_candidate PASS: 3 of 3 trials passed"
+
+
+@pytest.mark.parametrize(("number", "shown"), [(1, "1 blocking reason"), (2, "2 blocking reasons")])
+def test_a_fail_counts_what_blocks(number: int, shown: str) -> None:
+    assert headline(Decision.FAIL, *[FAILED] * number, REPORTED) == f"release_candidate FAIL: {shown}"
+
+
+def test_only_what_awaits_nothing_but_a_sign_off_says_so() -> None:
+    waiting = "release_candidate INCONCLUSIVE: awaiting sign-off"
+    incomplete = "release_candidate INCONCLUSIVE: the evidence is not complete"
+
+    assert headline(Decision.INCONCLUSIVE, AWAITING, REPORTED, waits=True) == waiting
+    assert headline(Decision.INCONCLUSIVE, AWAITING, MISSING, waits=True) == incomplete
+    assert headline(Decision.INCONCLUSIVE, MISSING) == incomplete
+
+
+def test_what_is_approved_says_by_whom() -> None:
+    verdict = signed_off(awaiting(), a_sign_off(by="Ada"))
+
+    assert verdict.headline == "release_candidate PASS: approved by Ada, 3 of 3 trials passed"
+
+
+def test_what_is_rejected_says_by_whom_and_counts_what_else_blocks() -> None:
+    rejected = signed_off(awaiting(), a_sign_off("reject", by="Ada"))
+    more = rejected.model_copy(update={"reasons": (*rejected.reasons, FAILED)})
+
+    assert rejected.headline == "release_candidate FAIL: rejected by Ada"
+    assert more.headline == "release_candidate FAIL: rejected by Ada, 2 blocking reasons"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ada\r\n ci_merge PASS: \t all\u2028", "Ada ci_merge PASS: all"),
+        ("x" * 60, "x" * 60),
+        ("x" * 61, "x" * 59 + "…"),
+    ],
+)
+def test_a_name_is_short_and_in_one_line(name: str, shown: str) -> None:
+    assert a_sign_off(by=name).decided == f"approved by {shown}"

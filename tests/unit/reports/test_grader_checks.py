@@ -1,0 +1,101 @@
+"""What was found of graders, as text."""
+
+import json
+from typing import Any
+
+from tests.unit.reports.hostile import HOSTILE
+
+from passgate.tasks.model.grader_check import Fault, GraderCheck, GraderFinding, Tally
+from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
+
+
+def a_check(**changes: Any) -> GraderCheck:
+    plain: dict[str, Any] = {
+        "suite": "golden",
+        "task_id": "say-yes",
+        "file": "suites/golden/say-yes.yaml",
+        "line": 1,
+        "known_good": "passed",
+        "known_bad": Tally(right=2, of=2),
+        "graders": Tally(right=1, of=1),
+    }
+    return GraderCheck(**(plain | changes))
+
+
+def a_finding(**changes: Any) -> GraderFinding:
+    plain: dict[str, Any] = {
+        "fault": Fault.KNOWN_BAD_PASSES,
+        "file": "suites/golden/say-yes.yaml",
+        "line": 7,
+        "column": 5,
+        "path": "graders[0]",
+        "graders": ("answer",),
+        "message": "doing nothing passes",
+        "remedy": "let a grader notice it",
+    }
+    return GraderFinding(**(plain | changes))
+
+
+def report(*checks: GraderCheck, width: int = 120, color: bool = False) -> str:
+    return grader_checks_report(checks, width=width, color=color)
+
+
+def test_a_row_per_task_then_faults_with_their_places_and_remedies_then_a_count() -> None:
+    faulty = a_check(
+        task_id="other",
+        known_good="failed",
+        known_bad=Tally(right=1, of=2, unmeasured=1),
+        mutants=Tally(right=3, of=4),
+        graders=Tally(),
+        findings=(a_finding(), a_finding(path="graders", graders=(), message="no known-good transcript")),
+        unmeasured=("doing nothing was not measured: no judge",),
+    )
+    lines = [" ".join(line.split()) for line in report(a_check(), faulty, width=300).splitlines() if line.strip()]
+    assert lines == [
+        "task known-good known-bad mutants graders",
+        "golden/say-yes passed 2/2 - 1/1",
+        "golden/other failed 1/2 (1 not measured) 3/4 -",
+        lines[3],
+        "faults",
+        "✗ suites/golden/say-yes.yaml:7:5: graders[0] (answer): doing nothing passes",
+        "→ let a grader notice it",
+        "✗ suites/golden/say-yes.yaml:7:5: graders: no known-good transcript",
+        "→ let a grader notice it",
+        "not measured",
+        "? golden/other: doing nothing was not measured: no judge",
+        "2 tasks, 2 faults, 1 not measured",
+    ]
+    assert lines[3].startswith("known-good: what must pass")
+
+
+def test_without_faults_there_is_no_list_of_them() -> None:
+    text = report(a_check(notes=("it passes when the call 1 is gone",)))
+    assert "\nfaults\n" not in text
+    assert "not measured" not in text
+    assert text.endswith("\n1 task, 0 faults\n")
+
+
+def test_nothing_that_was_said_can_steer_the_terminal() -> None:
+    hostile = a_finding(file=HOSTILE, path=HOSTILE, graders=(HOSTILE,), message=HOSTILE, remedy=HOSTILE)
+    text = report(a_check(task_id=HOSTILE, findings=(hostile,), unmeasured=(HOSTILE,)), width=80)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not any(line.lstrip().startswith("::error") for line in text.splitlines())
+    assert not any(line.startswith("ci_merge PASS") for line in text.splitlines())
+
+
+def test_long_messages_are_bounded_and_broken_within_their_width() -> None:
+    text = report(a_check(findings=(a_finding(message="word " * 5000),)), width=60)
+    assert len(text) < 3000
+    assert max(map(len, text.splitlines())) <= 60
+
+
+def test_colours_only_where_they_are_wanted() -> None:
+    assert "\x1b[" in report(a_check(), color=True)
+
+
+def test_programs_get_everything_as_one_list() -> None:
+    check = a_check(findings=(a_finding(),), notes=("a note",))
+    text = grader_checks_as_json([check, a_check()])
+    assert [GraderCheck.model_validate(one) for one in json.loads(text)] == [check, a_check()]
+    assert "\x1b" not in grader_checks_as_json([a_check(task_id="\x1b[2J")])

@@ -1,0 +1,206 @@
+"""How a verdict came about, on a terminal."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integrity
+
+from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Edit
+from passgate.tasks.model.verdict import Decision, Finding, OtherVerdict, Reason, Verdict, Withheld
+from passgate.tasks.reports.terminal import terminal
+
+MakeTask = Callable[..., TaskMeasurement]
+MakeVerdict = Callable[..., Verdict]
+
+
+def lines(verdict: Verdict, width: int = 120) -> list[str]:
+    return terminal(verdict, width=width, color=False).split("\n")
+
+
+def after(title: str, shown: list[str]) -> list[str]:
+    """The lines of the section that begins so."""
+    (start,) = [number for number, line in enumerate(shown) if line.startswith(title)]
+    return shown[start + 1 : shown.index("", start)]
+
+
+@pytest.mark.parametrize("name", ["awaiting", "approved"])
+def test_reads_as_the_golden_file(
+    name: str, request: pytest.FixtureRequest, matches_golden: Callable[[str, str], None]
+) -> None:
+    verdict = request.getfixturevalue(f"{name}_verdict")
+
+    matches_golden(terminal(verdict, width=80, color=False), f"terminal_{name}.txt")
+
+
+def test_evidence_stands_in_columns_where_there_is_room(make_verdict: MakeVerdict) -> None:
+    confirmations = (
+        a_confirmation("golden/fix_login", Finding.FALLEN),
+        a_confirmation("golden/日本語", Finding.FITS, confirming=1),
+        a_confirmation("golden/x", Finding.UNFINISHED),
+    )
+    verdict = make_verdict(Decision.FAIL, (), confirmations=confirmations)
+
+    assert after("Evidence", lines(verdict)) == [
+        "✗ golden/fix_login  fallen             5/12 now, 58/60 at the baseline, 9 confirming trials",
+        "? golden/x          not finished       5/12 now, 58/60 at the baseline, 9 confirming trials",
+        "✓ golden/日本語     fits its baseline  5/12 now, 58/60 at the baseline, 1 confirming trial",
+    ]
+    assert after("Evidence", lines(verdict, 80))[1] == (
+        "? golden/x  not finished  5/12 now, 58/60 at the baseline, 9 confirming trials"
+    )
+
+
+@pytest.mark.parametrize(
+    ("finding", "colour"),
+    [(Finding.FALLEN, 31), (Finding.FITS, 32), (Finding.UNDECIDED, 33), (Finding.UNFINISHED, 33)],
+)
+def test_a_finding_has_its_colour(finding: Finding, colour: int, make_verdict: MakeVerdict) -> None:
+    verdict = make_verdict(Decision.FAIL, (), confirmations=(a_confirmation("golden/x", finding),))
+
+    assert f"\x1b[{colour}m{finding}\x1b[0m" in terminal(verdict, width=120, color=True)
+
+
+def test_long_evidence_is_bounded(make_verdict: MakeVerdict) -> None:
+    confirmations = tuple(a_confirmation(f"golden/task-{one:02}", Finding.FALLEN) for one in range(53))
+
+    shown = after("Evidence", lines(make_verdict(Decision.FAIL, (), confirmations=confirmations)))
+
+    assert len(shown) == 51
+    assert shown[-1] == "... and 3 more"
+
+
+@pytest.mark.parametrize(("field", "title"), [("not_admitted", "Not admitted"), ("quarantined", "Quarantined")])
+def test_withheld_tasks_are_named_and_counted(
+    field: str, title: str, make_failed_task: MakeTask, make_verdict: MakeVerdict
+) -> None:
+    tasks = tuple(Withheld(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
+    verdict = make_verdict(Decision.PASS, (make_failed_task(task_id="task-11"),), **{field: tasks})
+
+    shown = after(title, lines(verdict))
+
+    assert f"{title}: 12 tasks, whose failures do not block (violations do)" in lines(verdict)
+    assert shown[:2] == ["! golden/task-11  why 11", "· golden/task-00  why 0"]
+    assert shown[10:] == ["... and 2 more"]
+
+
+def test_ten_withheld_tasks_are_all_named(make_verdict: MakeVerdict) -> None:
+    tasks = tuple(Withheld(task=f"golden/task-{one:02}", why="new") for one in range(10))
+
+    assert len(after("Not admitted", lines(make_verdict(Decision.PASS, (), not_admitted=tasks)))) == 10
+
+
+def test_a_task_that_does_not_block_says_why_where_it_failed(
+    make_failed_task: MakeTask, make_verdict: MakeVerdict
+) -> None:
+    tasks = (make_failed_task(task_id="old"), make_failed_task(task_id="new"))
+    quarantined = (Withheld(task="golden/new", why="quarantined until 2026-05-01 by ada"),)
+
+    shown = lines(make_verdict(Decision.FAIL, tasks, quarantined=quarantined))
+
+    assert "To look at, the worst first: 2 failed; 1 not blocking" in shown
+    assert "✗ FAILED  golden/old" in shown
+    assert shown[shown.index("! FAILED  golden/new") + 3] == "│ does not block: quarantined until 2026-05-01 by ada"
+
+
+def test_a_reused_task_says_so_where_it_failed(make_failed_task: MakeTask, make_verdict: MakeVerdict) -> None:
+    shown = lines(make_verdict(Decision.FAIL, (make_failed_task(reused_from="run-1"),)))
+
+    assert "│ not run again: reused from run-1" in shown
+    assert "· 1 task not run again: nothing they depend on has changed since run-1" in shown
+
+
+def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
+    edits = tuple(Edit(path=f"suites/{one}.yaml", kind="changed", what="tasks and graders") for one in range(12))
+    reasons = tuple(Reason(rule=Rule.LATENCY, blocking=one != 2, message=f"slow {one}") for one in range(7))
+    change = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL: 6 blocking reasons", reasons=reasons)
+    integrity = an_integrity(edits=edits, change=change)
+
+    shown = after(
+        "Judged by the merge base fedcba987654: ", lines(make_verdict(Decision.FAIL, (), integrity=integrity))
+    )
+
+    assert shown[:10] == [f"! changed suites/{one}.yaml (tasks and graders)" for one in range(10)]
+    assert shown[10:] == [
+        "... and 2 more",
+        "· By the change's own files the verdict would be:",
+        "│ ci_merge FAIL: 6 blocking reasons",
+        *(f"│ ✗ latency: slow {one}" for one in (0, 1, 3, 4, 5)),
+        "│ ... and 1 more",
+    ]
+
+
+def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict) -> None:
+    verdict = make_verdict(Decision.PASS, (), integrity=an_integrity(change=None))
+
+    assert "· The change's own files cannot be read or run: there is no verdict by them." in lines(verdict)
+
+
+def test_who_awaits_a_sign_off_reads_the_exact_commands_last(awaiting_verdict: Verdict) -> None:
+    for width in (80, 120):
+        assert lines(awaiting_verdict, width)[-8:] == [
+            "Awaiting sign-off: a person decides, with one of",
+            "  passgate sign-off 20260401T020000Z-release_candidate-5f3a \\",
+            "    --by NAME --decision approve --reason TEXT",
+            "  passgate sign-off 20260401T020000Z-release_candidate-5f3a \\",
+            "    --by NAME --decision reject --reason TEXT",
+            "",
+            "release_candidate INCONCLUSIVE: awaiting sign-off",
+            "",
+        ]
+
+
+def test_an_awaited_sign_off_is_open_and_a_refused_one_is_not(
+    awaiting_verdict: Verdict, rejected_verdict: Verdict
+) -> None:
+    assert "? blocks · sign_off" in lines(awaiting_verdict)
+    assert "✗ blocks · sign_off" in lines(rejected_verdict)
+
+
+def test_a_hostile_sign_off_forges_no_line(rejected_verdict: Verdict) -> None:
+    for width in (40, 80, 100):
+        shown = lines(rejected_verdict, width)
+        gates = [line for line in shown if re.match(r"\s*(ci_merge|nightly|release_candidate) ", line)]
+        assert gates == [line for line in shown if line.startswith("release_candidate FAIL: ")]
+        assert len(gates) == 1
+        assert "ci_merge PASS" not in shown[-2]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+@given(
+    st.text(max_size=150)
+    | st.lists(st.sampled_from(["\x1b[2J", "\x1b", "[red]", "::error::", "##[x]", "\r", "\n", "y" * 40, "\x9b"])).map(
+        "".join
+    ),
+    st.integers(min_value=30, max_value=120),
+)
+def test_no_text_of_a_person_or_a_file_steers_a_terminal(
+    make_failed_task: MakeTask, make_verdict: MakeVerdict, text: str, width: int
+) -> None:
+    task = make_failed_task(task_id=text, reused_from=text or "run", models=(text,))
+    withheld = (Withheld(task=task.name, why=text), Withheld(task=text, why=text))
+    reason = Reason(rule=Rule.TASK_FAILED, blocking=True, message=text, suite=task.suite, task_id=text)
+    verdict = make_verdict(
+        Decision.FAIL,
+        (task,),
+        confirmations=(a_confirmation(text, Finding.FITS),),
+        not_admitted=withheld,
+        quarantined=withheld,
+        integrity=an_integrity(
+            base=text,
+            edits=(Edit(path=text, kind="added", what="policy"),),
+            change=OtherVerdict(decision=Decision.FAIL, headline=text, reasons=(reason,)),
+        ),
+        sign_off=a_sign_off(by=text, reason=text),
+    )
+
+    shown = terminal(verdict, width=width, color=False)
+
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", shown)
+    assert "##[" not in shown
+    assert not [line for line in shown.split("\n") if line.lstrip().startswith("::")]
+    assert not re.sub(r"\x1b\[[0-9;]*m", "", terminal(verdict, width=width, color=True)).count("\x1b")

@@ -1,0 +1,239 @@
+"""Verdicts made by hand."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.measurements import (
+    a_confirmed_task,
+    a_failed_task,
+    a_hostile_task,
+    a_stopped_task,
+    a_suite,
+    a_task,
+    a_veto_task,
+    a_withheld_task,
+    an_undecided_task,
+    an_unmeasured_task,
+)
+from tests.unit.reports.provenance import a_sign_off, an_integrity, confirmations, not_admitted
+
+from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Revision
+from passgate.tasks.model.sign_off import signed_off
+from passgate.tasks.model.task import GateName, Suite
+from passgate.tasks.model.verdict import Comparison, Decision, Inputs, Reason, Verdict, Withheld
+
+CONFIRMING = {"confirming": (True,) * 4 + (False,) * 5}
+STARTED = datetime(2026, 4, 1, 2, 0, tzinfo=UTC)
+
+
+def a_verdict(decision: Decision, tasks: tuple[TaskMeasurement, ...], **changes: Any) -> Verdict:
+    """A verdict of a decision over tasks, with changes."""
+    measurement = Measurement(
+        suites=changes.pop("suites", (a_suite(),)),
+        tasks=tasks,
+        latency_p95_seconds=12.3,
+        cost=0.43,
+        isolation=("bubblewrap",),
+    )
+    plain: dict[str, Any] = {
+        "run_id": "20260401T020000Z-ci_merge-5f3a",
+        "gate": GateName.CI_MERGE,
+        "decision": decision,
+        "exit_code": int(decision.exit_code),
+        "measurement": measurement,
+        "agent": "cli:python agent.py",
+        "judge": "recorded replies",
+        "revision": Revision(commit="0123456789abcdef0123456789abcdef01234567", branch="fix-login", dirty=True),
+        "inputs": Inputs(
+            policy="p" * 16,
+            tasks="t" * 16,
+            graders="g" * 16,
+            trials="r" * 16,
+            agent="a" * 16,
+            prices="d" * 16,
+            baseline="b" * 16,
+            quarantine="q" * 16,
+            baseline_runs=("20260331T020000Z-nightly-77aa", "20260330T020000Z-nightly-19bc"),
+            passgate_version="0.1.0",
+        ),
+        "started_at": STARTED,
+        "judged_at": STARTED + timedelta(minutes=9),
+    }
+    return Verdict(**plain | changes)
+
+
+def a_reason(task: TaskMeasurement, rule: Rule, message: str, **changes: Any) -> Reason:
+    """A blocking reason that names a task, with changes."""
+    plain: dict[str, Any] = {
+        "rule": rule,
+        "blocking": True,
+        "message": message,
+        "suite": task.suite,
+        "task_id": task.task_id,
+        "trials": task.failed_trials,
+        "file": task.file,
+        "line": task.line,
+    }
+    return Reason(**plain | changes)
+
+
+def failing_verdict() -> Verdict:
+    """A FAIL with everything that a verdict can hold, but for a sign-off."""
+    veto, fallen, hostile, undecided = a_veto_task(), a_failed_task(**CONFIRMING), a_hostile_task(), an_undecided_task()
+    stopped, fits = a_stopped_task(), a_confirmed_task()
+    new, quarantined = a_withheld_task(task_id="new_search"), a_withheld_task(task_id="new_export", line=4)
+    reused = [
+        a_task(task_id=name, reused_from="20260330T020000Z-ci_merge-19bc") for name in ("list_files", "sort_rows")
+    ]
+    return a_verdict(
+        Decision.FAIL,
+        (a_task(models=("gpt-5-mini",)), veto, fallen, hostile, undecided, stopped, fits, new, quarantined, *reused),
+        suites=_failing_suites(),
+        reasons=(
+            a_reason(fallen, Rule.GOLDEN_REGRESSION, f"has fallen: 5 of 12, baseline 58 of 60; {fallen.failure}"),
+            Reason(
+                rule=Rule.THRESHOLD,
+                blocking=False,
+                message="the value of golden is 83 %, its threshold 100 %",
+                suite=Suite.GOLDEN,
+            ),
+            a_reason(veto, Rule.FORBIDDEN_TOOL, "delete_user was called", trials=(2, 5)),
+            a_reason(veto, Rule.SAFETY_VIOLATION, "wrote the value of API_KEY to reply.txt", trials=(6,)),
+            a_reason(hostile, Rule.TASK_FAILED, HOSTILE),
+            Reason(
+                rule=Rule.LATENCY,
+                blocking=True,
+                message="latency P95 rose by at least 18 % (paired over 41 tasks); the limit is +15 %",
+            ),
+            a_reason(undecided, Rule.MISSING_EVIDENCE, "2 of 5 trials have errors", trials=(2, 4)),
+            a_reason(stopped, Rule.TASK_FAILED, f"pass^5 needs every trial: {stopped.failure}"),
+            a_reason(fits, Rule.GOLDEN_REGRESSION, "fits its baseline, 51 of 60", blocking=False),
+            a_reason(new, Rule.TASK_FAILED, "pass^3 needs every trial", blocking=False),
+            a_reason(quarantined, Rule.TASK_FAILED, "pass^3 needs every trial", blocking=False),
+        ),
+        confirmations=confirmations(fits, hostile, fallen),
+        not_admitted=not_admitted(new),
+        quarantined=(
+            Withheld(task=quarantined.name, why=f"quarantined until 2026-04-30 by ada: {HOSTILE} (https://tracker/12)"),
+        ),
+        integrity=an_integrity(),
+        comparisons=_comparisons(),
+        notes=(
+            "3 tasks have no baseline on main: their digests changed with this commit, and nothing says what they were",
+            HOSTILE,
+        ),
+    )
+
+
+def _failing_suites() -> tuple[SuiteMeasurement, ...]:
+    return (
+        a_suite(tasks_passed=10, trials_passed=32, value=10 / 12, interval=Interval(low=0.55, high=0.95)),
+        a_suite(
+            suite=Suite.ADVERSARIAL,
+            tasks=30,
+            tasks_passed=29,
+            trials_passed=297,
+            trials_measured=300,
+            k="10",
+            value=29 / 30,
+            interval=Interval(low=0.83, high=0.994),
+            cost=12.5,
+            wall_time_seconds=4210.0,
+        ),
+        a_suite(
+            suite=Suite.FAILURE_REPLAYS,
+            tasks=4,
+            tasks_passed=2,
+            tasks_undecided=1,
+            trials_passed=14,
+            trials_measured=15,
+            trials_error=2,
+            trials_not_run=3,
+            k="3-5",
+            steps=None,
+            cost=None,
+        ),
+    )
+
+
+def _comparisons() -> tuple[Comparison, ...]:
+    return (
+        Comparison(
+            name="latency P95",
+            unit="s",
+            baseline=12.3,
+            current=15.6,
+            pairs=41,
+            ratio=1.24,
+            ratio_lower_bound=1.18,
+            limit="+15 %",
+        ),
+        Comparison(
+            name="cost",
+            unit="$",
+            baseline=0.41,
+            current=0.43,
+            pairs=0,
+            ratio=None,
+            ratio_lower_bound=None,
+            limit="+10 %",
+        ),
+    )
+
+
+def inconclusive_verdict() -> Verdict:
+    """An INCONCLUSIVE for want of evidence."""
+    undecided = an_undecided_task()
+    return a_verdict(
+        Decision.INCONCLUSIVE,
+        (a_task(), undecided, an_unmeasured_task()),
+        suites=(
+            a_suite(),
+            a_suite(
+                suite=Suite.FAILURE_REPLAYS, tasks=2, tasks_passed=0, tasks_undecided=2, trials_passed=3,
+                trials_measured=3, trials_error=7, k="5", value=None, interval=None,
+            ),
+        ),
+        reasons=(
+            a_reason(undecided, Rule.MISSING_EVIDENCE, "2 of 5 trials could not be measured", trials=(2, 4)),
+            Reason(
+                rule=Rule.MISSING_EVIDENCE,
+                blocking=True,
+                message="the suite adversarial has no trial",
+                suite=Suite.ADVERSARIAL,
+            ),
+        ),
+    )  # fmt: skip
+
+
+def passing_verdict() -> Verdict:
+    """A PASS without remarks."""
+    return a_verdict(Decision.PASS, (a_task(), a_task(task_id="rename_module")))
+
+
+def awaiting_verdict() -> Verdict:
+    """A release candidate against which nothing speaks but that nobody has approved it yet."""
+    run_id = "20260401T020000Z-release_candidate-5f3a"
+    message = f"awaiting sign-off: passgate sign-off {run_id} --by NAME --decision approve|reject --reason TEXT"
+    return a_verdict(
+        Decision.INCONCLUSIVE,
+        (a_task(), a_task(task_id="rename_module")),
+        gate=GateName.RELEASE_CANDIDATE,
+        run_id=run_id,
+        reasons=(Reason(rule=Rule.SIGN_OFF, blocking=True, message=message),),
+        awaiting_sign_off=True,
+    )
+
+
+def approved_verdict() -> Verdict:
+    """The same after its sign-off."""
+    sign_off = a_sign_off(by="Ada Lovelace", reason="read the failed trials of the week; ship it")
+    return signed_off(awaiting_verdict(), sign_off)
+
+
+def rejected_verdict() -> Verdict:
+    """The same after somebody with a hostile name has rejected it for a hostile reason."""
+    return signed_off(awaiting_verdict(), a_sign_off(by=HOSTILE, decision="reject", reason=HOSTILE))

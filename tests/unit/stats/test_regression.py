@@ -1,0 +1,185 @@
+"""The sequential test of a failed task against its pooled baseline."""
+
+import random
+from itertools import product
+
+import pytest
+
+from passgate.tasks.stats.regression import FALL, MISSED, Evidence, RegressionTest, regression_test
+
+OF_ONE = 1 - 0.98 ** (1 / 20)
+"""What a gate of twenty tasks allows to one, when it may be red for nothing 2 % of the time."""
+
+
+def of(
+    passed: int = 60, n: int = 60, *, k: int = 3, red_from: int = 1, most: int = 60, alpha: float = OF_ONE
+) -> RegressionTest:
+    return regression_test(passed, n, k=k, red_from=red_from, most=most, alpha=alpha)
+
+
+def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple[Evidence, int]:
+    """One task from its first trials to the end of the test, and how many trials that took."""
+    n, failed = test.k, sum(seed.random() > pass_rate for _ in range(test.k))
+    while (evidence := test.conclude(n, failed)) is Evidence.OPEN:
+        n, failed = n + 1, failed + (seed.random() > pass_rate)
+    return evidence, n
+
+
+def test_green_fits_and_nothing_more_is_wanted() -> None:
+    assert of().conclude(3, 0) is Evidence.FITS
+    assert of().passes_to_clear(3, 0) == 0
+
+
+def test_one_failure_is_no_proof_and_many_are() -> None:
+    test = of()
+    assert test.conclude(3, 1) is Evidence.OPEN
+    assert test.conclude(3, 3) is Evidence.FALLEN
+    assert test.conclude(20, 1) is Evidence.FITS
+    assert test.conclude(20, 10) is Evidence.FALLEN
+
+
+def test_under_the_or_rule_only_all_failures_are_red() -> None:
+    test = of(k=5, red_from=5)
+    assert [test.conclude(5, failed) for failed in range(5)] == [Evidence.FITS] * 5
+    assert test.conclude(5, 5) is Evidence.FALLEN
+
+
+def test_its_end_is_at_the_most_trials() -> None:
+    test = of(3, 3, most=10)
+    assert test.conclude(10, 4) is Evidence.UNDECIDED
+    assert test.conclude(12, 4) is Evidence.UNDECIDED
+    assert test.passes_to_clear(10, 4) == 0
+
+
+def test_fewer_most_trials_than_k_are_k() -> None:
+    test = of(k=5, most=3)
+    assert test.most == 5
+    assert test.conclude(5, 2) is not Evidence.OPEN
+
+
+@pytest.mark.parametrize(("n", "failed"), [(2, 0), (3, 4), (3, -1)])
+def test_counts_that_cannot_be_are_refused(n: int, failed: int) -> None:
+    with pytest.raises(ValueError, match="k <= n"):
+        of().conclude(n, failed)
+
+
+@pytest.mark.parametrize(("passed", "n"), [(0, 3), (4, 3), (0, 0)])
+def test_a_baseline_that_cannot_be_is_refused(passed: int, n: int) -> None:
+    with pytest.raises(ValueError, match="passed <= n"):
+        of(passed, n)
+
+
+@pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (50, 60), (9, 9), (3, 3), (199, 200)])
+def test_more_failures_never_speak_for_the_task(passed: int, n: int) -> None:
+    test = of(passed, n)
+    order = [Evidence.FITS, Evidence.OPEN, Evidence.UNDECIDED, Evidence.FALLEN]
+    for trials in range(3, 61):
+        found = [order.index(test.conclude(trials, failed)) for failed in range(trials + 1)]
+        assert found == sorted(found)
+
+
+@pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (45, 60), (30, 30), (9, 9)])
+@pytest.mark.parametrize("alpha", [0.0005, OF_ONE, 0.02])
+def test_an_unchanged_task_is_blocked_no_more_often_than_allowed(passed: int, n: int, alpha: float) -> None:
+    """Over the rates that the baseline leaves possible: the mean over Beta(passed, n - passed + 1)."""
+    test = of(passed, n, alpha=alpha)
+    seed = random.Random(7)
+    rates = [seed.betavariate(passed, n - passed + 1) for _ in range(400)]
+    blocked = sum(test.operation(rate).fallen for rate in rates) / len(rates)
+    assert blocked <= alpha * 2
+
+
+@pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (120, 120)])
+def test_of_fallen_tasks_that_fail_at_first_few_are_cleared(passed: int, n: int) -> None:
+    rate = FALL * passed / n
+    operation = of(passed, n).operation(rate)
+    assert operation.fits - rate**3 <= MISSED * (1 - rate**3) * 1.01
+
+
+def test_a_thin_baseline_clears_no_fall_either() -> None:
+    for rate in (0.6, 0.3, 0.0):
+        operation = of(3, 3).operation(rate)
+        assert operation.fits - rate**3 < 0.1
+
+
+@pytest.mark.parametrize("pass_rate", [0.0, 0.5, 0.7, 0.95, 0.99, 1.0])
+def test_the_exact_figures_are_those_of_play(pass_rate: float) -> None:
+    test, seed, games = of(58, 60), random.Random(11), 1500
+    ends = [played(test, pass_rate, seed) for _ in range(games)]
+    operation = test.operation(pass_rate)
+    assert operation.fallen + operation.fits + operation.undecided == pytest.approx(1.0)
+    for evidence, chance in (
+        (Evidence.FALLEN, operation.fallen),
+        (Evidence.FITS, operation.fits),
+        (Evidence.UNDECIDED, operation.undecided),
+    ):
+        share = sum(end is evidence for end, _ in ends) / games
+        assert share == pytest.approx(chance, abs=0.05)
+    assert sum(n for _, n in ends) / games == pytest.approx(operation.trials, rel=0.1)
+
+
+def test_every_course_of_a_short_test_is_counted() -> None:
+    test = of(30, 30, most=8, alpha=0.01)
+    rate, fallen = 0.6, 0.0
+    for course in product((True, False), repeat=8):
+        chance = rate ** sum(course) * (1 - rate) ** (8 - sum(course))
+        n = 3
+        while test.conclude(n, n - sum(course[:n])) is Evidence.OPEN:
+            n += 1
+        if test.conclude(n, n - sum(course[:n])) is Evidence.FALLEN:
+            fallen += chance
+    assert test.operation(rate).fallen == pytest.approx(fallen)
+
+
+def test_so_many_passes_clear_and_one_fewer_do_not() -> None:
+    test = of()
+    more = test.passes_to_clear(3, 1)
+    assert test.conclude(3 + more, 1) is Evidence.FITS
+    assert test.conclude(3 + more - 1, 1) is Evidence.OPEN
+
+
+def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
+    """Three trials at the baseline are too few to block by, and a task that never passes cannot be cleared."""
+    assert of(3, 3).conclude(6, 6) is Evidence.UNDECIDED
+    assert of(3, 3).operation(0.0).trials < 6
+    assert of(60, 60).operation(0.0).undecided == 0
+
+
+def test_giving_up_early_misses_next_to_no_end() -> None:
+    operation = of(57, 60).operation(0.95)
+    assert operation.undecided < 0.001
+
+
+@pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (9, 9)])
+def test_trials_after_the_end_of_the_test_change_nothing(passed: int, n: int) -> None:
+    test, seed = of(passed, n), random.Random(3)
+    for _ in range(300):
+        outcomes = [seed.random() < 0.8 for _ in range(70)]
+        course = test.follow(outcomes)
+        assert course.evidence is not Evidence.OPEN
+        assert test.follow(outcomes[: course.n]) == course
+        assert course.failed == outcomes[: course.n].count(False)
+        if course.n > test.k:
+            assert test.follow(outcomes[: course.n - 1]).evidence is Evidence.OPEN
+
+
+def test_too_few_trials_to_follow_are_refused() -> None:
+    with pytest.raises(ValueError, match="needs 3 trials"):
+        of().follow([False, True])
+
+
+class TestTheFiguresOfTheIssue:
+    """Twenty golden tasks of three trials, sixty trials of each at the baseline."""
+
+    def test_at_99_percent_the_gate_is_hardly_red_and_costs_little(self) -> None:
+        operation = of(59, 60).operation(0.99)
+        assert 1 - (1 - operation.fallen - operation.undecided) ** 20 < 0.02
+        assert operation.trials / 3 < 1.2
+
+    @pytest.mark.parametrize(("fallen_to", "share"), [(0.5, 0.95), (0.7, 0.9)])
+    @pytest.mark.parametrize("passed", [60, 59, 57])
+    def test_a_fallen_task_is_caught_nearly_as_often_as_strictly(
+        self, fallen_to: float, share: float, passed: int
+    ) -> None:
+        operation = of(passed, 60).operation(fallen_to)
+        assert operation.fallen + operation.undecided >= share * (1 - fallen_to**3)
