@@ -356,10 +356,10 @@ def test_the_artifacts_of_a_run_are_whole_and_of_their_schema(project: Project) 
 
 
 def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
-    gate_of(project, k=4)
+    gate_of(project, k=3)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     process = subprocess.Popen(
-        project.command("run", "ci_merge", "--agent", "cli:sleep 2", "--jobs", "1"),
+        project.command("run", "ci_merge", "--agent", "cli:sleep 6", "--jobs", "1"),
         cwd=project.path,
         env=project.full_environment(),
         stdout=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.comparisons import paired_ratio
+from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
 from passgate.tasks.stats.intervals import suite_interval, wilson_interval
@@ -127,7 +127,7 @@ def test_a_percentile_is_one_of_the_values(values: list[float], percent: float) 
 def test_a_ratio_turns_around_with_its_sides(pairs: list[tuple[list[float], list[float]]]) -> None:
     now, before = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     there, back = paired_ratio(now, before), paired_ratio(before, now)
-    assert (there is None) == (back is None) == (len(pairs) < 5)
+    assert (there is None) == (back is None) == (len(pairs) < LEAST_PAIRS)
     if there is not None and back is not None:
         assert there.ratio * back.ratio == pytest.approx(1.0)
         assert np.isfinite(there.lower_bound)

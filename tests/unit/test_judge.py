@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED, a_finished, a_plan, a_policy, a_task, trials_of
+from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_task, trials_of
 
-from passgate.tasks.history.dataset import History
-from passgate.tasks.judge import judge, read_baseline
-from passgate.tasks.model.measurement import Baseline, BaselineTask, TaskState
+from passgate.tasks.judge import judge, pooled_baseline, read_rows
+from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision, Verdict
@@ -82,10 +81,11 @@ def test_the_digest_of_the_trials_is_of_their_transcripts_in_any_order() -> None
     assert digest(trials) != digest([other, *trials[1:]])
 
 
-def test_the_runs_of_the_baseline_are_named() -> None:
-    entry = BaselineTask(run_id="20260101-ab", state=TaskState.PASSED, passed=3, n=3)
-    baseline = Baseline(branch="main", tasks={"golden/say-yes": entry, "golden/other": entry})
-    assert verdict_on("ppp", baseline=baseline).inputs.baseline_runs == ("20260101-ab",)
+def test_the_runs_of_the_baseline_are_named_and_its_rows_have_a_digest() -> None:
+    baseline = a_baseline(TASK, a_task(task_id="other"))
+    inputs = verdict_on("ppp", baseline=baseline).inputs
+    assert inputs.baseline_runs == ("20260101-ab",)
+    assert inputs.baseline != verdict_on("ppp", baseline=a_baseline(TASK, passed=2)).inputs.baseline
 
 
 def test_the_shipped_merge_gate_wants_its_three_suites() -> None:
@@ -95,10 +95,13 @@ def test_the_shipped_merge_gate_wants_its_three_suites() -> None:
     assert judge(a_plan(*tasks[:2]), SHIPPED, trials[:6], NO_BASELINE, "").decision is Decision.INCONCLUSIVE
 
 
-def stored(history: Path, run_id: str, **plan: Any) -> None:
-    changes = {"request": a_plan().request.model_copy(update={"history": str(history)})}
-    finished = [a_finished(TASK, trial) for trial in range(3)]
-    record(a_plan(TASK, run_id=run_id, **(changes | plan)), finished)
+def stored(history: Path, run_id: str, *, model: str = "", **plan: Any) -> None:
+    finished = [a_finished(TASK, trial, model=model) for trial in range(3)]
+    record(a_plan(TASK, run_id=run_id, request=in_history(history), **plan), finished)
+
+
+def in_history(folder: Path) -> RunRequest:
+    return a_plan().request.model_copy(update={"history": str(folder)})
 
 
 def test_the_baseline_is_read_from_what_was_recorded(tmp_path: Path) -> None:
@@ -106,14 +109,29 @@ def test_the_baseline_is_read_from_what_was_recorded(tmp_path: Path) -> None:
     stored(tmp_path, "20260101-ab", revision=main)
     stored(tmp_path, "20260102-cd", revision=main)
     stored(tmp_path, "20260103-ef", revision=Revision(branch="feature"))
-    plan: Plan = a_plan(TASK, run_id="20260201-now")
-    baseline = read_baseline(plan, History(str(tmp_path)))
-    assert {name: entry.run_id for name, entry in baseline.tasks.items()} == {"golden/say-yes": "20260102-cd"}
-    assert baseline.tasks["golden/say-yes"].state is TaskState.PASSED
+    plan: Plan = a_plan(TASK, run_id="20260201-now", request=in_history(tmp_path))
+    entry = pooled_baseline(plan, read_rows(plan)).of("golden/say-yes")
+    assert (entry.state, entry.runs, entry.passed, entry.n) == (
+        BaselineState.GREEN,
+        ("20260102-cd", "20260101-ab"),
+        6,
+        6,
+    )
 
 
-def test_without_a_history_there_is_no_baseline(tmp_path: Path) -> None:
-    assert read_baseline(a_plan(TASK), History(str(tmp_path / "none"))) == NO_BASELINE
+def test_it_is_narrowed_to_the_models_that_have_answered(tmp_path: Path) -> None:
+    for run_id, model in (("20260101-ab", "old"), ("20260102-cd", "new")):
+        stored(tmp_path, run_id, model=model, revision=Revision(branch="main"))
+    plan: Plan = a_plan(TASK, run_id="20260201-now", request=in_history(tmp_path))
+    answered = [trial.model_copy(update={"model": "new"}) for trial in trials_of(TASK, "ppp")]
+    rows = read_rows(plan)
+    assert pooled_baseline(plan, rows, answered).of("golden/say-yes").runs == ("20260102-cd",)
+    assert len(pooled_baseline(plan, rows, trials_of(TASK, "ppp")).of("golden/say-yes").runs) == 2
+
+
+def test_without_a_history_every_task_is_new(tmp_path: Path) -> None:
+    plan = a_plan(TASK, request=in_history(tmp_path / "none"))
+    assert pooled_baseline(plan, read_rows(plan)).of("golden/say-yes").state is BaselineState.NEW
 
 
 def test_a_suite_that_is_not_the_gates_changes_nothing() -> None:
