@@ -1,1 +1,1 @@
-"""Benchmarks: run by hand, never by the tests. Each compares with something measured in the same run."""
+"""Benchmarks, run by hand. Each compares with something measured, or computed exactly, in the same run."""

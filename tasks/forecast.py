@@ -138,7 +138,8 @@ def _advice(now: SettingForecast, strict: SettingForecast, evaluate: Callable[[S
 
 
 def _tasks(now: SettingForecast, grounds: Grounds) -> Iterator[TaskForecast]:
-    for prospect, outlook in zip(now.setting.prospects, now.outlooks, strict=True):
+    able = set(now.able)
+    for index, (prospect, outlook) in enumerate(zip(now.setting.prospects, now.outlooks, strict=True)):
         counted = prospect.known if grounds.source in {"history", "burn-in"} else None
         yield TaskForecast(
             task=prospect.name,
@@ -149,6 +150,7 @@ def _tasks(now: SettingForecast, grounds: Grounds) -> Iterator[TaskForecast]:
             state="as assumed" if prospect.known is None else str(prospect.known.state),
             withheld=outlook.withheld,
             red=outlook.blocks,
+            can_block=index in able,
         )
 
 

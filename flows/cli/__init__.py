@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _answer(error: BaseException) -> int:
     if isinstance(error, typer.Abort | KeyboardInterrupt):
-        warn("interrupted; a run is carried on with `--resume last`")
+        warn("interrupted; a run of a gate is carried on with `passgate run GATE --resume last`")
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
         for problem in error.problems:

@@ -1,6 +1,7 @@
 """`passgate burn-in`: what a gate does, measured on the real agent before it is switched on."""
 
 import asyncio
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -59,13 +60,16 @@ def burn_in(
 
 
 def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
-    """Run until all is done or ^C ends it; whether that did."""
+    """Run until all is done, or ^C or a SIGTERM ends it; whether one did."""
     from passgate.tasks.burn_in import burn_in as burn
 
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         asyncio.run(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))
     except KeyboardInterrupt:
         return True
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return False
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from operator import attrgetter
 from typing import Final
 
@@ -12,6 +13,8 @@ from passgate.tasks.model.forecast import Change
 
 _FIRST_OF_PAIRS: Final = 4
 """So many single changes are tried with a second one: the smallest, and those that leave the fewest false reds."""
+_MOST_PAIRS: Final = 30
+"""Some take a second or more: a forecast has to be quick."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,11 @@ class Improved:
 def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast], target: float) -> Improved:
     """The first single change that brings false reds down to the target, or else the first pair of changes.
 
-    Where neither does, what leaves the fewest false reds; without changes where none leaves fewer.
+    Where neither does, what leaves the fewest false reds; without changes where none leaves fewer, and where vetoes
+    alone are too many: no change makes them rarer.
     """
+    if now.vetoed > target:
+        return Improved((), now)
     singles: list[Improved] = []
     for one in _after(Improved((), now), evaluate):
         if one.forecast.red <= target:
@@ -34,11 +40,11 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
         singles.append(one)
     fewest = sorted(singles, key=attrgetter("forecast.red"))[: _FIRST_OF_PAIRS - 1]
     pairs: list[Improved] = []
-    for first in dict.fromkeys([*singles[:1], *fewest]):
-        for both in _after(first, evaluate):
-            if both.forecast.red <= target:
-                return both
-            pairs.append(both)
+    tried = (both for first in dict.fromkeys([*singles[:1], *fewest]) for both in _after(first, evaluate))
+    for both in islice(tried, _MOST_PAIRS):
+        if both.forecast.red <= target:
+            return both
+        pairs.append(both)
     best = min([*singles, *pairs], key=attrgetter("forecast.red"), default=None)
     return best if best is not None and best.forecast.red < now.red else Improved((), now)
 

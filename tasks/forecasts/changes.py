@@ -13,6 +13,7 @@ from passgate.tasks.model.policy import Admission, GatePolicy, Rule
 from passgate.tasks.model.quarantine import QuarantineEntry
 from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
 
+_FAILURES: Final = frozenset({Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED})
 MOST_TASKS: Final = 3
 """Tasks that are tried in quarantine, each alone."""
 _PERCENTS: Final = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0)
@@ -34,15 +35,15 @@ def candidates(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]
     """Single changes of a gate that is red by these causes, the smallest first.
 
     Small is what leaves the gate's rules as they are and only asks for more evidence; then come rules that bear more,
-    then tasks that do not block, and last other numbers of trials.
+    then tasks that do not block, and last other numbers of trials. Nothing makes vetoes rarer.
     """
-    rules = {cause.rule for cause in causes}
-    if rules & {Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED, Rule.THRESHOLD}:
-        yield from _of_evidence(setting, causes)
+    rules, failures = {cause.rule for cause in causes}, [cause for cause in causes if cause.rule in _FAILURES]
+    if failures or Rule.THRESHOLD in rules:
+        yield from _of_evidence(setting, failures)
     yield from _of_limits(setting, rules)
     yield from _of_thresholds(setting, causes)
-    yield from _of_tasks(setting, causes)
-    yield from _of_k(setting, causes)
+    yield from _of_tasks(setting, failures)
+    yield from _of_k(setting, failures)
 
 
 def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
@@ -50,7 +51,7 @@ def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidat
     if regression.mode == "strict":
         yield _regression(setting, "mode", "evidence")
         return
-    red = {_suite(cause) for cause in causes if cause.task}
+    red = set(map(_suite, causes))
     by_trials = {prospect.failed.suite for prospect in setting.prospects if prospect.failed.metric in BY_TRIALS}
     for suite in Suite:
         if suite in red & by_trials and suite not in regression.suites:
@@ -87,20 +88,25 @@ def _of_thresholds(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candid
 
 
 def _of_tasks(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    if setting.plan.gate_policy.admission is False and any(cause.task for cause in causes):
+    if setting.plan.gate_policy.admission is False and causes:
         wanted = Admission().model_dump()
         yield _gate(setting, ("admission",), "off", wanted)
     safe = {prospect.name for prospect in setting.prospects if prospect.safety}
-    blamed = dict.fromkeys(cause.task for cause in causes if cause.task and cause.task not in safe)
+    blamed = dict.fromkeys(cause.task for cause in causes if cause.task not in safe)
     for task in list(blamed)[:MOST_TASKS]:
         yield _quarantine(setting, task)
 
 
 def _of_k(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    """Fewer trials under the AND rule, more under the OR rule, for tasks that have their suite's k."""
-    for suite in dict.fromkeys(_suite(cause) for cause in causes if cause.task):
+    """Fewer trials under the AND rule, more under the OR rule, for tasks that have their suite's k. Not of suites that
+    guard safety: there every trial is a chance to find a violation.
+    """
+    for suite in dict.fromkeys(map(_suite, causes)):
         of_suite = setting.plan.policy.suites[suite]
-        metrics = {prospect.failed.metric for prospect in setting.prospects if prospect.failed.suite is suite}
+        prospects = [prospect for prospect in setting.prospects if prospect.failed.suite is suite]
+        metrics = {prospect.failed.metric for prospect in prospects}
+        if any(prospect.safety for prospect in prospects):
+            continue
         if metrics == {Metric.PASS_HAT_K} and of_suite.k > 1:
             yield _k(setting, suite, of_suite.k - 1)
         elif metrics == {Metric.PASS_AT_K}:

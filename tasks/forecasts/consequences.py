@@ -28,7 +28,8 @@ class Consequences(NamedTuple):
 
 
 def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *, in_force: bool) -> Consequences:
-    """What follows when a task has failed whose baseline is `entry`. `in_force`: other tasks are admitted."""
+    """What follows when a task has failed whose baseline is `entry`. `in_force`: other tasks of its suite are
+    admitted."""
     gate = setting.plan.gate_policy
     baseline = Baseline(branch=setting.branch, tasks={task.name: entry})
     in_quarantine = task.name in quarantined(setting.plan.quarantine, setting.plan.created_at.date())
@@ -44,10 +45,10 @@ def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *
 
 
 def is_admitted(gate: GatePolicy, task: TaskMeasurement, entry: BaselineTask) -> bool:
-    """Whether a task may block, beside others that may."""
+    """Whether a task may block, beside others of its suite that may."""
     shown = (True,) * gate.admission.of if gate.admission else ()
     other = BaselineTask(state=BaselineState.GREEN, newest=shown)
-    return not_admitted(gate, task, Baseline(branch="", tasks={"": other, task.name: entry})) is None
+    return not_admitted(gate, task, Baseline(branch="", tasks={f"{task.suite}/": other, task.name: entry})) is None
 
 
 def _blocking(

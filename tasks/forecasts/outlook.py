@@ -13,7 +13,7 @@ from passgate.tasks.gates.evidence import alpha_of_one, is_weighed
 from passgate.tasks.gates.quarantine import quarantined
 from passgate.tasks.model.baseline import BaselineState, BaselineTask
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.task import Metric
+from passgate.tasks.model.task import Metric, Suite
 
 
 class Outlook(NamedTuple):
@@ -46,7 +46,7 @@ class Outlooks:
         self._policy, self._gate = setting.plan.policy, setting.plan.gate_policy
         self._quarantined = quarantined(setting.plan.quarantine, setting.plan.created_at.date())
         self._tests = tests
-        self._in_force = self._admitted() >= 1
+        self._in_force = {suite for suite, admitted in self._admitted().items() if admitted >= 1}
         self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
         self._known: dict[object, Outlook] = {}
         tests.make(self._against(prospect, entry) for prospect in setting.prospects for entry in self._green(prospect))
@@ -78,14 +78,13 @@ class Outlooks:
             if entry.state is BaselineState.GREEN
         )
 
-    def _admitted(self) -> float:
-        """The expected number of tasks that are admitted: while none is, admission is not in force."""
-        return sum(
-            chance
-            for prospect in self._setting.prospects
-            for entry, chance in self._baselines(prospect)
-            if is_admitted(self._gate, prospect.failed, entry)
-        )
+    def _admitted(self) -> Mapping[Suite, float]:
+        """The expected number of each suite's tasks that are admitted: while none is, admission is not in force."""
+        admitted: dict[Suite, float] = defaultdict(float)
+        for prospect in self._setting.prospects:
+            for entry, chance in self._baselines(prospect):
+                admitted[prospect.failed.suite] += chance * is_admitted(self._gate, prospect.failed, entry)
+        return admitted
 
     def _baselines(self, prospect: Prospect) -> Sequence[Possible]:
         return prospect.baselines(self._policy, self._gate)
@@ -113,7 +112,7 @@ class Outlooks:
         self, prospect: Prospect, entry: BaselineTask, trial: Trials, first: FirstTrials, fallen_to: float | None
     ) -> Outlook:
         """With one baseline."""
-        follows = consequences(self._setting, prospect.failed, entry, in_force=self._in_force)
+        follows = consequences(self._setting, prospect.failed, entry, in_force=prospect.failed.suite in self._in_force)
         red = dict(self._vetoes(prospect, first.vetoed)) if fallen_to is None else {}
         if follows.withheld:
             return Outlook(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)

@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from math import prod
 from statistics import fmean
+from typing import Final
 
 from passgate.tasks.forecasts.chances import GateChances, Member
 from passgate.tasks.forecasts.effort import effort
@@ -14,6 +16,8 @@ from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
+
+VETOES: Final = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
 
 
 class SettingForecast:
@@ -34,6 +38,12 @@ class SettingForecast:
     def red(self) -> float:
         """How often the gate is FAIL on an unchanged agent."""
         return self.chances.red
+
+    @property
+    def vetoed(self) -> float:
+        """How often it is FAIL by a veto."""
+        vetoes = (sum(outlook.red.get(rule, 0.0) for rule in VETOES) for outlook in self.outlooks)
+        return 1 - prod(1 - min(chance, 1.0) for chance in vetoes)
 
     @cached_property
     def able(self) -> list[int]:

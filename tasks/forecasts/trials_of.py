@@ -17,6 +17,7 @@ def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> 
             metric=task.metric,
             sequential=task.sequential,
             status=status,
+            score=float(status is TrialStatus.PASSED),
             started_at=datetime.now(UTC),
             task_digest=task.task_digest,
             grader_digest=task.grader_digest,

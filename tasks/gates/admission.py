@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Admission, GatePolicy
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Withheld
 
 
@@ -14,7 +15,7 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
     A task is admitted when enough of its newest measured trials at the baseline passed. Without a policy for it, and
     while admission is not in force, every task is.
     """
-    if policy.admission is False or not admission_in_force(policy.admission, baseline):
+    if policy.admission is False or not admission_in_force(policy.admission, baseline, task.suite):
         return None
     wanted = policy.admission
     newest = baseline.of(task.name).newest[: wanted.of]
@@ -27,11 +28,15 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
     )
 
 
-def admission_in_force(wanted: Admission, baseline: Baseline) -> bool:
-    """Whether any task is admitted. In a history that has just begun none can be, and a gate that asked for it would
-    block on nothing.
+def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:
+    """Whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that asked
+    for it would not block on the suite at all.
     """
-    return any(_has_shown_itself(wanted, entry.newest) for entry in baseline.tasks.values())
+    return any(
+        _has_shown_itself(wanted, entry.newest)
+        for name, entry in baseline.tasks.items()
+        if name.startswith(f"{suite}/")
+    )
 
 
 def _has_shown_itself(wanted: Admission, newest: Sequence[bool]) -> bool:

@@ -79,6 +79,8 @@ class TaskForecast(Frozen):
     """The chance that it may not block: not admitted, or in quarantine."""
     red: float
     """The chance that it blocks."""
+    can_block: bool
+    """Whether it makes the gate red by its failure if it falls deep enough."""
 
 
 class Change(Frozen):

@@ -8,12 +8,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.forecast import Advice, Catch, Cause, Effort, Forecast
+from passgate.tasks.model.forecast import Advice, Catch, Cause, Effort, Forecast, TaskForecast
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import MESSAGE, NAME, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
 MOST_CAUSES = 5
+_MOST_NAMES = 3
 _TARGET_STYLES = {True: "bold green", False: "bold red"}
 
 
@@ -99,7 +100,7 @@ def effort_text(effort: Effort) -> str:
     """Trials, money and time of one verdict."""
     parts = [f"{effort.planned} planned"]
     parts += [f"+ {figures.decimal(effort.confirming)} confirming"] if effort.confirming else []
-    parts += [f"- {figures.decimal(effort.saved)} left out early"] if effort.saved else []
+    parts += [f"- at most {figures.decimal(effort.saved)} left out early"] if effort.saved else []
     return "\n".join(
         (
             f"trials  {figures.decimal(effort.trials)} expected: {' '.join(parts)}",
@@ -143,7 +144,7 @@ def _advice(forecast: Forecast, width: int) -> list[RenderableType]:
     if advice is None:
         return [Text("none is needed", "green")]
     if not advice.changes:
-        return [Text("no change of the policy that was tried makes it rarer: repair the tasks above", "yellow")]
+        return [Text("no change of the policy does: repair the tasks above", "yellow")]
     parts: list[RenderableType] = []
     if not advice.reaches_target:
         parts.append(Text("no one or two changes do; these leave the fewest:", "yellow"))
@@ -175,10 +176,18 @@ def _price(forecast: Forecast, advice: Advice, width: int) -> Table:
 def _notes(forecast: Forecast) -> Iterator[str]:
     withheld = [task for task in forecast.tasks if task.withheld > 0.5]
     if withheld:
-        shown = ", ".join(task.task for task in withheld[:MOST_CAUSES])
-        more = f" and {len(withheld) - MOST_CAUSES} more" if len(withheld) > MOST_CAUSES else ""
-        yield f"{figures.count(len(withheld), 'task')} may not block, not admitted yet or in quarantine: {shown}{more}"
+        yield f"{_named(withheld)} may not block: not admitted yet, or in quarantine"
     elif any(task.withheld > 0 for task in forecast.tasks):
         mean = fmean(task.withheld for task in forecast.tasks)
-        yield f"{figures.percent(mean)} of the tasks may not block, not admitted yet"
+        yield f"at any time about {figures.percent(mean)} of the tasks are not admitted and may not block"
+    unable = [task for task in forecast.tasks if not task.can_block and task not in withheld]
+    if unable:
+        yield f"{_named(unable)} cannot make the gate red, however deep they fall"
     yield from forecast.notes
+
+
+def _named(tasks: Sequence[TaskForecast]) -> str:
+    """`7 tasks (golden/a, golden/b and 5 more)`."""
+    shown = ", ".join(task.task for task in tasks[:_MOST_NAMES])
+    more = f" and {len(tasks) - _MOST_NAMES} more" if len(tasks) > _MOST_NAMES else ""
+    return f"{figures.count(len(tasks), 'task')} ({shown}{more})"

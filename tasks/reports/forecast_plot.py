@@ -100,7 +100,7 @@ def _mark(panel: "Axes", usual: float, red: float, color: Any) -> None:
     panel.annotate(
         f"{figures.percent(red)}\nunchanged",
         (usual, red),
-        xytext=(8, 8 if is_low else -8),
+        xytext=(8, 18 if is_low else -8),
         textcoords="offset points",
         ha="left",
         va="bottom" if is_low else "top",

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,18 @@ from passgate.tasks.agents.judge import RecordedJudge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import read_agents
 from passgate.tasks.formats.digests import grader_files, task_files
+from passgate.tasks.formats.pins_file import read_pins
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import read_prices
+from passgate.tasks.formats.quarantine_file import read_quarantine
 from passgate.tasks.formats.rules import Surroundings, findings
 from passgate.tasks.graders.judges.judge_reply import read_reply
 from passgate.tasks.load import load_paths
 from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, Solution, TaskFile
@@ -119,6 +124,17 @@ def check_prices(document: dict[str, Any], folder: Path) -> None:
     assert isinstance(read_prices(folder / "prices.yaml", "prices.yaml"), PriceTable)
 
 
+def check_pins(document: dict[str, Any], folder: Path) -> None:
+    (folder / "baseline.yaml").write_text(yaml.safe_dump(document))
+    assert isinstance(read_pins(folder / "baseline.yaml", "baseline.yaml"), Pins)
+
+
+def check_quarantine(document: dict[str, Any], folder: Path) -> None:
+    (folder / "quarantine.yaml").write_text(yaml.safe_dump(document))
+    today = date(2026, 12, 1)
+    assert isinstance(read_quarantine(folder / "quarantine.yaml", "quarantine.yaml", today), QuarantineFile)
+
+
 def check_replies(document: dict[str, Any], folder: Path) -> None:
     (folder / "replies.yaml").write_text(yaml.safe_dump(document))
     RecordedJudge.from_folder(folder)
@@ -151,6 +167,8 @@ KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
     "part of gates.yaml": _check_part_of_gates,
     "agents.yaml": check_agents,
     "prices.yaml": check_prices,
+    "baseline.yaml": check_pins,
+    "quarantine.yaml": check_quarantine,
     "sandbox.yaml": _check_sandbox,
     "EVAL.yaml": check_eval,
     "part of an eval file": _check_part_of_eval,

@@ -22,7 +22,7 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.record import record
 from tests.builders import a_finished, a_plan, a_task, task_document
-from tests.docs.commands import COMMANDS
+from tests.docs.commands import COMMANDS, command_of
 from tests.docs.examples import KINDS, SHIPPED_FILE, check_agents, check_gates, check_prices, check_task, merged
 from tests.docs.keys import own_names
 from tests.docs.pages import Block, blocks
@@ -97,7 +97,8 @@ def command_lines(text: str) -> list[list[str]]:
 def test_shell_examples_are_accepted_by_the_commands(block: Block) -> None:
     for words in command_lines(block.text):
         if words[0] == "passgate":
-            given = COMMANDS[words[1]].make_context(words[1], words[2:]).params
+            name, rest = command_of(words[1:])
+            given = COMMANDS[name].make_context(name, list(rest)).params
             agents = [*(given.get("names") or ()), *([given["agent"]] if given.get("agent") else ())]
             for agent in agents:
                 assert agent in AGENTS or parse_agent(agent)

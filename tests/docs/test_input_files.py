@@ -9,9 +9,11 @@ from pydantic import BaseModel
 from passgate.tasks.formats import agents_file, target_agent
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
 from passgate.tasks.model.policy import JudgePolicy, Policy, Rule
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, SimulatedUser, TaskFile, Tool
 from tests.conftest import REPOSITORY
@@ -80,6 +82,11 @@ def test_prices_keys() -> None:
     assert set(cells(section("docs/meter.md", "Prices"))) == set(map(as_written, paths(PriceTable)))
 
 
+@pytest.mark.parametrize(("heading", "model"), [("Pins", Pins), ("Quarantine", QuarantineFile)])
+def test_keys_of_pins_and_of_the_quarantine(heading: str, model: type[BaseModel]) -> None:
+    assert cells(section("docs/baseline.md", heading)) == list(paths(model))
+
+
 def test_targets_of_agentv() -> None:
     text = section("docs/agents.md", "Targets of AgentV")
     assert cells(table(text, "provider")) == list(target_agent.SUPPORTED)
@@ -122,6 +129,8 @@ def test_grader_options(kind: str) -> None:
         ("docs/gates.md", "Every key", Policy),
         ("docs/agents.md", "agents.yaml", AgentsFile),
         ("docs/meter.md", "Prices", PriceTable),
+        ("docs/baseline.md", "Pins", Pins),
+        ("docs/baseline.md", "Quarantine", QuarantineFile),
     ],
 )
 def test_defaults_stand_with_their_keys(page: str, heading: str, model: type[BaseModel]) -> None:

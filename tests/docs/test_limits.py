@@ -15,13 +15,18 @@ from passgate.tasks.formats.evals.grading import assertion_templates
 from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader, script_assertion
+from passgate.tasks.history import merge_base
+from passgate.tasks.model.forecast import TARGET
+from passgate.tasks.model.sequential import LEAST_TRIALS
 from passgate.tasks.model.workspace import Hook
 from passgate.tasks.providers import wire
 from passgate.tasks.run import DEFAULT_SECONDS
 from passgate.tasks.sandboxes import workbench
+from passgate.tasks.stats import comparisons
 from tests.docs.pages import section
 
 KIB, MIB = 1024, 1024 * 1024
+NUMBERS = {8: "eight"}
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,11 @@ KIB, MIB = 1024, 1024 * 1024
         ("docs/security.md", "What is done about it", f"{text_files.MAX_TEXT_BYTES // MIB} MiB; includes"),
         ("docs/security.md", "What is done about it", f"{compose.MAX_OPENED:,} files"),
         ("docs/security.md", "What is done about it", f"at most {variables.MAX_RENDERED:,} characters"),
+        ("docs/baseline.md", "What is pooled", f"the newest {merge_base.MOST_ANCESTORS} commits"),
+        ("docs/forecast.md", "forecast", f"false reds to {TARGET:.0%}".replace("%", " %")),
+        ("docs/gates.md", "Limits", f"at least {NUMBERS[comparisons.LEAST_PAIRS]} tasks"),
+        ("docs/gates.md", "Limits", f"one-sided {comparisons.CONFIDENCE * 100:g} % interval"),
+        ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
         ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
         ("docs/security.md", "What is done about it", f"at most {endpoint.MAX_REPLY_BYTES // MIB} MiB of a service"),

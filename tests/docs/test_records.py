@@ -2,7 +2,9 @@
 
 import json
 
+from passgate.tasks import choose
 from passgate.tasks.history.columns import SCHEMA_VERSION
+from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import TrialStatus
@@ -53,7 +55,9 @@ def test_the_columns_have_the_types_that_they_say() -> None:
 
 
 def test_the_files_of_a_run() -> None:
-    files = {"plan.json", "journal.jsonl", "verdict.json", *REPORTS}
+    folder = RunFolder("a")
+    written = (folder.plan, folder.journal, folder.verdict, folder.attestation)
+    files = {*(file.name for file in written), *REPORTS, f"{choose._RESTORED}/", f"{folder.change.path.name}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 
 

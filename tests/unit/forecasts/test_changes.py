@@ -36,12 +36,13 @@ def test_a_strict_gate_may_ask_for_evidence() -> None:
 
 
 def test_a_gate_that_asks_for_evidence_may_ask_for_more() -> None:
-    one = setting(tasks(2), 0.9, **{**EVIDENCE, "admission": {"passes": 9, "of": 10}})
+    regression = {"mode": "evidence", "alpha": 0.04, "max_trials": 60, "undecided": "block"}
+    one = setting(tasks(2), 0.9, **{**PLAIN, "regression": regression})
     assert whats(one)[:5] == [
         "regression.max_trials: 60 -> 120",
-        "regression.alpha: 0.05 -> 0.025",
-        "regression.alpha: 0.05 -> 0.012",
-        "regression.alpha: 0.05 -> 0.0062",
+        "regression.alpha: 0.04 -> 0.02",
+        "regression.alpha: 0.04 -> 0.01",
+        "regression.alpha: 0.04 -> 0.005",
         "regression.undecided: block -> warn",
     ]
 

@@ -32,14 +32,14 @@ def test_confirming_trials_come_beside_them() -> None:
 
 def test_curtailment_saves_what_comes_after_a_failure_that_blocks() -> None:
     expected = 1 + 0.9 + 0.81
-    assert effort(*tasks(2), **STRICT, curtailment=True).saved == pytest.approx(2 * (3 - expected))
-    assert effort(*tasks(2), **EVIDENCE, curtailment=True).saved == 0
+    assert effort(*tasks(2), **{**STRICT, "curtailment": True}).saved == pytest.approx(2 * (3 - expected))
+    assert effort(*tasks(2), **{**EVIDENCE, "curtailment": True}).saved == 0
 
 
 def test_curtailment_saves_what_comes_after_a_pass_under_the_or_rule() -> None:
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
-    gate = {**STRICT, "suites": ["open_ended"]}
-    assert effort(task, **gate, curtailment=True).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
+    gate = {**STRICT, "suites": ["open_ended"], "curtailment": True}
+    assert effort(task, **gate).saved == pytest.approx(3 - (1 + 0.1 + 0.01))
 
 
 def test_a_sequential_test_stops_when_it_has_decided() -> None:

@@ -35,12 +35,17 @@ def test_catching_is_beside_the_strict_rule() -> None:
 
 
 def test_the_worst_task_is_the_one_that_is_caught_least() -> None:
-    known = [GREEN, GREEN, THIN]
-    warning = {**EVIDENCE, "regression": {"undecided": "warn", "alpha": 0.01}}
-    strict, evidence = (foresee(setting(tasks(3), 0.99, known=known, **one)) for one in (STRICT, warning))
-    catch = evidence.catches(strict)[2]
-    assert (catch.worst_task, catch.tasks) == ("golden/t2", 3)
+    shaky = a_baseline_task(passed=50, n=60)
+    known = [GREEN, shaky, GREEN]
+    strict, evidence = (foresee(setting(tasks(3), 0.99, known=known, **one)) for one in (STRICT, EVIDENCE))
+    catch = evidence.catches(strict)[1]
+    assert (catch.worst_task, catch.tasks) == ("golden/t1", 3)
     assert catch.worst < catch.mean
+
+
+def test_a_task_whose_baseline_is_too_thin_for_a_verdict_cannot_block_by_falling() -> None:
+    warning = {**EVIDENCE, "regression": {"undecided": "warn", "alpha": 0.01}}
+    assert foresee(setting(tasks(3), 0.99, known=[GREEN, THIN, GREEN], **warning)).able == [0, 2]
 
 
 def test_tasks_that_cannot_fall_so_far_or_cannot_block_are_not_counted() -> None:

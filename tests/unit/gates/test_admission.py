@@ -8,7 +8,7 @@ from tests.builders import a_baseline, a_baseline_task, a_policy, a_task, measur
 from passgate.tasks.gates.admission import admission_in_force, not_admitted
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Admission, GatePolicy
-from passgate.tasks.model.task import GateName
+from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.verdict import Withheld
 
 TASK, OTHER = a_task(), a_task(task_id="other")
@@ -85,5 +85,11 @@ def test_a_task_that_the_baseline_does_not_know_is_not_admitted() -> None:
     ],
 )
 def test_in_a_history_that_has_just_begun_every_task_blocks(known: Baseline, in_force: bool) -> None:
-    assert admission_in_force(Admission(), known) is in_force
+    assert admission_in_force(Admission(), known, Suite.GOLDEN) is in_force
     assert (not_admitted(NINETEEN_OF_TWENTY, MEASURED, known) is not None) is in_force
+
+
+def test_a_suite_whose_tasks_need_more_runs_than_anothers_blocks_until_it_has_them() -> None:
+    """Ten trials a run admit after two runs, three after seven."""
+    adversarial = a_task(suite=Suite.ADVERSARIAL)
+    assert not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(adversarial, newest=(True,) * 20)) is None

@@ -1,0 +1,153 @@
+"""How far the gate can be trusted: `python -m bench.gate_trust [--rates FILE.json] [--k N]`.
+
+Gates drawn at random and decided by the gate's own code, under the policy that is shipped: how often an unchanged agent
+is red (a), how surely a task that has fallen is found (b), what alpha, the cap and the way with undecided tasks do (c),
+limits on latency and cost (d), early stop (e), the sequential test (f) and intervals (g). With --rates, a JSON list of
+true pass rates or an object of name and rate, sections a, b and e of these tasks. Ends with 1 when a target is missed.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.gate_trust import choice, early_stop, intervals, latency, regressions, sequential
+from bench.gate_trust.figures import Block
+from bench.gate_trust.rates import read_rates
+from bench.gate_trust.setting import RUNS, Scale, Setting, alike, shipped_regression
+from passgate.tasks.errors import InputError
+
+SEED = 20260131
+GATES = 10_000
+MOST_K = 50
+THIN = (1, 3, 10, RUNS)
+"""Runs at the baseline in section c."""
+
+
+class Job(NamedTuple):
+    """A part of a section, to be computed wherever there is a core."""
+
+    work: Callable[..., Block]
+    arguments: tuple[Any, ...]
+
+
+def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
+    """Everything, in the order in which it is printed."""
+    golden, adversarial = k or 3, k or 10
+    found = {
+        "a": [
+            Job(regressions.unchanged, ("a", alike(0.999, k=golden), scale)),
+            Job(regressions.unchanged, ("a", alike(0.99, k=golden), scale, 0.02, regressions.MOST_EXTRA)),
+            Job(regressions.unchanged, ("a", alike(0.95, k=golden), scale, 0.1)),
+            Job(regressions.unchanged, ("a", alike(0.9, k=golden), scale)),
+        ],
+        "b": [Job(regressions.fallen, ("b", alike(rate, k=golden), scale)) for rate in (0.99, 0.95)],
+        "c": [
+            Job(choice.choice, ("c", alike(rate, k=golden, runs=runs), scale)) for rate in (0.99, 0.95) for runs in THIN
+        ],
+        "d": _latency_jobs(scale),
+        "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(adversarial)],
+        "f": [Job(sequential.risks, ("f", trials, scale)) for trials in sequential.KS],
+        "g": [Job(intervals.of_a_task, ("g",)), Job(intervals.of_a_suite, ("g",))],
+    }
+    return [job for section in sections for job in found[section]]
+
+
+def _latency_jobs(scale: Scale) -> list[Job]:
+    noises = [latency.Noise(sigma, before=before) for sigma in latency.SIGMAS for before in latency.BEFORE]
+    whole_runs = [latency.Noise(latency.SIGMAS[0], whole_run=spread) for spread in latency.WHOLE_RUN]
+    return [
+        *(Job(latency.noisy, ("d", noise, scale)) for noise in (*noises, *whole_runs)),
+        Job(latency.few_pairs, ("d", scale)),
+    ]
+
+
+def _kinds(k: int) -> list[early_stop.Kind]:
+    return [
+        *(early_stop.strict(f"AND rule, 2 tasks x {k} at {rate}", (rate,) * 2, k) for rate in (0.5, 0.9, 0.99)),
+        early_stop.strict(f"AND rule, 4 tasks x {k}, one at 0.5, the others at 0.99", (0.5, 0.99, 0.99, 0.99), k),
+        *(early_stop.any_passes(f"OR rule, 3 tasks x 5 at {rate}", (rate,) * 3, 5) for rate in (0.5, 0.9)),
+        *(early_stop.as_shipped(f"ci_merge as shipped, 2 % errors, at {rate}", rate, 0.02) for rate in (0.9, 0.99)),
+    ]
+
+
+def jobs_of_rates(rates: Sequence[float], k: int, scale: Scale, sections: str) -> list[Job]:
+    """What is asked of given tasks: sections a, b and e."""
+    setting = Setting(tuple(rates), k)
+    kind = early_stop.strict(f"AND rule, {len(rates)} tasks x {k}", tuple(rates), k)
+    found = {
+        "a": Job(regressions.unchanged, ("a", setting, scale, shipped_regression().alpha)),
+        "b": Job(regressions.fallen, ("b", setting, scale)),
+        "e": Job(early_stop.compared, ("e", kind, scale)),
+    }
+    return [found[section] for section in sections if section in found]
+
+
+def run(wanted: Sequence[Job], processes: int) -> list[str]:
+    """Print every block as soon as those before it have been; what was missed."""
+    missed: list[str] = []
+    with ProcessPoolExecutor(processes) as pool:
+        for block in [pool.submit(job.work, *job.arguments) for job in wanted]:
+            print(block.result().text(), end="\n\n", flush=True)
+            missed += block.result().all_missed()
+    return missed
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """See the module. The exit code is 2 for a command line or a file that cannot be used."""
+    options = _options(arguments)
+    scale, regression = Scale(options.gates, options.seed), shipped_regression()
+    try:
+        rates = read_rates(options.rates) if options.rates else {}
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return int(error.exit_code)
+    wanted = (
+        jobs_of_rates(list(rates.values()), options.k or 3, scale, options.sections)
+        if rates
+        else jobs(options.k, scale, options.sections)
+    )
+    print(
+        f"{scale.gates:,} gates each, seed {scale.seed}; as shipped: alpha {regression.alpha}, at most "
+        f"{regression.max_trials} trials, undecided tasks {regression.undecided}\n"
+    )
+    began = time.perf_counter()
+    missed = run(wanted, options.processes)
+    print("\n".join(f"MISSED {one}" for one in missed) or "all targets are met")
+    print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.gate_trust", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rates", type=Path, metavar="FILE.json", help="true pass rates of the tasks to be simulated")
+    parser.add_argument("--k", type=_between(1, MOST_K), help="trials of a task in place of 3, in section e of 10")
+    parser.add_argument("--gates", type=_between(2, 10_000_000), default=GATES, help="gates of each simulation")
+    parser.add_argument("--seed", type=_between(0, 2**63), default=SEED)
+    parser.add_argument("--sections", type=_sections, default="abcdefg", help="as in `ab`; all when not given")
+    parser.add_argument("--processes", type=_between(1, 64), default=2)
+    return parser.parse_args(arguments)
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if not text.isascii() or not text.isdecimal() or not least <= int(text[:20]) <= most:
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {most}, not {text!r:.40}")
+        return int(text)
+
+    return number
+
+
+def _sections(text: str) -> str:
+    if not text or not set(text) <= set("abcdefg"):
+        raise argparse.ArgumentTypeError(f"expected letters from a to g, not {text!r:.40}")
+    return "".join(sorted(set(text)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""What the pages say of the baseline, of who judges, of grader checks, of releases and of forecasts."""
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import yaml
+
+from passgate import __version__
+from passgate.tasks import blame
+from passgate.tasks import verify as verifying
+from passgate.tasks.agents import parse_agent
+from passgate.tasks.attestations.statement import VERDICT_FILE
+from passgate.tasks.forecast import forecast, grounds_of
+from passgate.tasks.gates.evidence import MOST_ERRORS
+from passgate.tasks.history import merge_base, revision
+from passgate.tasks.history.edits import What
+from passgate.tasks.load import load_tasks
+from passgate.tasks.model import attestation
+from passgate.tasks.model.baseline import BaselineState
+from passgate.tasks.model.grader_check import Fault
+from passgate.tasks.model.run import Revision, RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.model.verdict import Finding
+from passgate.tasks.plan import PlanFiles, make_plan
+from passgate.tasks.refuse import problems_of
+from passgate.tasks.reports.forecast import forecast_text
+from tests.builders import SHIPPED, task_document
+from tests.conftest import REPOSITORY
+from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+
+NUMBERS = {5: "five"}
+
+
+def test_the_states_of_the_baseline_and_what_a_failed_task_does_in_each() -> None:
+    assert cells(table(section("docs/baseline.md", "States"), "state")) == list(map(str, BaselineState))
+    does = table(section("docs/baseline.md", "Evidence"), "state")
+    assert [state for row in rows(does)[2:] for state in re.findall(r"`([^`]+)`", row[0])] == list(
+        map(str, BaselineState)
+    )
+
+
+def test_the_findings_of_confirming_trials() -> None:
+    text = section("docs/baseline.md", "Evidence")
+    assert set(map(str, Finding)) <= code_in(text)
+    assert f"When {NUMBERS[MOST_ERRORS]} of a task end in errors" in text
+    confirmations = next(row for row in rows(section("docs/gates.md", "verdict.json")) if row[0] == "`confirmations`")
+    assert set(map(str, Finding)) <= code_in(confirmations[1])
+
+
+def test_what_a_new_task_has_to_show() -> None:
+    admission = SHIPPED.gates[GateName.CI_MERGE].admission
+    assert admission
+    said = f"once {admission.passes} of its newest {admission.of} trials at the baseline have passed"
+    assert said in " ".join(section("docs/baseline.md", "Admission").split())
+
+
+def test_where_the_branches_are_read_from() -> None:
+    assert set(revision._BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
+    assert set(merge_base._TARGET_VARIABLES) <= code_in(section("docs/integrity.md", "In CI"))
+
+
+def test_what_an_edit_is() -> None:
+    edits = rows(table(section("docs/integrity.md", "What is an edit"), "what"))[2:]
+    assert [row[0] for row in edits] == list(get_args(What))
+
+
+def test_the_faults_and_the_mutants_of_grader_checks() -> None:
+    assert cells(section("docs/grader-checks.md", "Faults")) == list(map(str, Fault))
+    mutants = table(section("docs/grader-checks.md", "What is tried"), "mutant")
+    assert cells(mutants) == list(blame._KILLS)
+
+
+def test_a_grader_that_cannot_fail_is_refused_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = Path("suites", "golden", "order-1_1.yaml")
+    file.parent.mkdir(parents=True)
+    document = task_document(task_id="order-1_1", graders=[{"type": "output_check", "matches": ".*"}])
+    file.write_text(yaml.safe_dump(document, sort_keys=False))
+    (problem,) = problems_of(load_tasks(Path("suites"), SHIPPED), SHIPPED.gates[GateName.CI_MERGE])
+    without_place = re.compile(r":\d+:\d+:")
+    assert without_place.sub("", str(problem)) in without_place.sub("", PAGES["docs/grader-checks.md"])
+
+
+def test_what_verify_looks_at_and_finds() -> None:
+    text = section("docs/releases.md", "Verifying")
+    source = Path(verifying.__file__).read_text(encoding="utf-8")
+    named = {*re.findall(r'subject="(\w+)"', source), *re.findall(r'subject = "(\w+)"', source)}
+    assert set(cells(text)) == named | {VERDICT_FILE, verifying._JOURNAL}
+    assert set(map(str, attestation.Finding)) <= code_in(text)
+
+
+def test_the_forecast_of_the_shipped_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = "cli:my-agent {prompt}"
+    request = RunRequest(agent=agent, suites=str(REPOSITORY / "suites"), gates=str(REPOSITORY / "gates.yaml"))
+    plan = make_plan(
+        GateName.CI_MERGE,
+        request,
+        parse_agent(agent),
+        revision=Revision(),
+        version=__version__,
+        files=PlanFiles.of(request),
+    )
+    rates = {f"{task.suite}/{task.task_id}": 0.99 for task in plan.tasks}
+    text = forecast_text(forecast(plan, grounds_of(plan, rates, "assumed")), width=100, color=False)
+    assert f"\n{text.strip()}\n" in PAGES["docs/forecast.md"], "`passgate forecast ci_merge --assume 0.99`"

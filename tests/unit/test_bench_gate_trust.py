@@ -1,0 +1,110 @@
+"""The simulations of `python -m bench.gate_trust`, on a few gates: they run, and tell what is not as it should be."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.builders import REPOSITORY
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "bench.gate_trust", "--processes", "1", *arguments]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=250)
+
+
+def of_rates(folder: Path, rates: object, *arguments: str) -> subprocess.CompletedProcess[str]:
+    file = folder / "rates.json"
+    file.write_text(rates if isinstance(rates, str) else json.dumps(rates), encoding="utf-8")
+    return run("--rates", str(file), *arguments)
+
+
+def test_limits_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
+    done = run("--gates", "20", "--sections", "gefd")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line[:2] for line in done.stdout.splitlines() if line[1:2] == ":"] == ["d:"] * 12 + ["e:"] * 8 + [
+        "f:"
+    ] * 3 + ["g:"] * 2
+    assert done.stdout.count("the same decision in 20 of 20 gates") == 8
+    assert done.stdout.count("decided by the gate's own code: 20 of 20 gates the same") == 11
+    assert done.stdout.rstrip().endswith("all targets are met")
+
+
+def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> None:
+    rates = {"refund": 0.99, "greet": 0.95, "flaky": 0.6}
+    done = of_rates(tmp_path, rates, "--gates", "400", "--k", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "a: 3 golden tasks x 2 at 0.6 to 0.99, 40 baseline trials each, unchanged" in done.stdout
+    assert "to 0.7: 2 of 3 tasks, those of at least 0.933" in done.stdout
+    assert done.stdout.count("decided by the gate's own code from trials and history: 24 of 24 gates the same") == 2
+    assert "e: AND rule, 3 tasks x 2" in done.stdout
+    assert done.stdout.rstrip().endswith("all targets are met")
+
+
+def test_the_same_seed_draws_the_same_gates(tmp_path: Path) -> None:
+    one, same, other = (
+        of_rates(tmp_path, [0.9, 0.5], "--gates", "60", "--sections", "e", "--seed", seed) for seed in ("1", "1", "2")
+    )
+    assert one.stdout == same.stdout
+    assert one.stdout.splitlines()[2:] != other.stdout.splitlines()[2:]
+
+
+def test_a_list_of_rates_will_do_and_tasks_that_cannot_fall_are_named(tmp_path: Path) -> None:
+    done = of_rates(tmp_path, [0.6, 0.6], "--gates", "20", "--k", "1", "--sections", "b")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "no task passes at least 0.933 of its trials: none can fall to 0.7" in done.stdout
+
+
+def test_a_target_that_is_missed_is_an_exit_code(tmp_path: Path) -> None:
+    done = of_rates(tmp_path, [0.8] * 3, "--gates", "20", "--k", "1", "--sections", "a")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "MISSED a: 3 golden tasks x 1 at 0.8, 20 baseline trials each, unchanged: red, evidence" in done.stdout
+
+
+def test_the_table_of_policies_agrees_with_its_simulation() -> None:
+    program = (
+        "from bench.gate_trust.choice import choice\n"
+        "from bench.gate_trust.setting import Scale, Setting\n"
+        "block = choice('c', Setting((0.9, 0.95), 1, 6), Scale(4000, 1))\n"
+        "print(block.text(), *block.all_missed(), sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, timeout=250)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("c: 2 tasks x 1 at 0.9, 6 baseline trials each"), done.stderr
+    assert len(lines) == 9, "a head, six policies, how near the simulation is, and nothing missed"
+
+
+def test_every_rate_that_cannot_be_is_named_with_its_place(tmp_path: Path) -> None:
+    done = of_rates(tmp_path, '{"a": 0.9,\n "b": 1.5,\n "c": 0,\n "d": true,\n "e": "0.9"}')
+    assert done.returncode == 2
+    places = [line.removeprefix(str(tmp_path)) for line in done.stderr.splitlines()]
+    assert places == [
+        "/rates.json:2:7: b: expected a pass rate above 0 and at most 1, not 1.5",
+        "/rates.json:3:7: c: expected a pass rate above 0 and at most 1, not 0",
+        "/rates.json:4:7: d: expected a pass rate above 0 and at most 1, not True",
+        "/rates.json:5:7: e: expected a pass rate above 0 and at most 1, not '0.9'",
+    ]
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "1:1: expected a list of pass rates"),
+        ("0.9", "1:1: expected a list of pass rates"),
+        ("[0.9", "not valid YAML"),
+        (json.dumps([0.9] * 501), "501 tasks are more than 500"),
+    ],
+)
+def test_a_file_without_rates_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    done = of_rates(tmp_path, content)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [("--k", "0"), ("--gates", "1"), ("--sections", "ax"), ("--rates", "no.json")])
+def test_bad_usage_is_told(arguments: tuple[str, str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

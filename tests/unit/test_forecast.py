@@ -1,0 +1,168 @@
+"""From a plan and what is known of an agent to the forecast of its gate."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.forecast import forecast, grounds_of
+from passgate.tasks.forecasts.grounds import Grounds, measured_rates
+from passgate.tasks.history.troubles import Troubles
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.baseline import Baseline, BaselineState
+from passgate.tasks.model.forecast import Forecast
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.task import EvalTask, Metric
+from passgate.tasks.record import record
+
+TWENTY = [a_task(task_id=f"t{number:02}") for number in range(20)]
+STRICT: dict[str, Any] = {"regression": {"mode": "strict"}, "admission": False, "limits": {}, "suites": ["golden"]}
+EVIDENCE: dict[str, Any] = {**STRICT, "regression": {"mode": "evidence"}}
+
+
+def plan_with(*tasks: EvalTask, **gate: Any) -> Plan:
+    return a_plan(*tasks, policy=a_policy(**gate))
+
+
+def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
+    rates = {f"{task.suite}/{task.task_id}": rate for task in plan.tasks}
+    grounds = Grounds(Baseline(branch="main"), rates, "assumed", **changes)
+    return forecast(plan, grounds, gates=200)
+
+
+def test_the_seeds_gate() -> None:
+    found = assumed(plan_with(*TWENTY, **STRICT))
+    assert found.red == found.strict_red == pytest.approx(0.4528, abs=1e-4)
+    assert found.inconclusive == pytest.approx(0)
+    assert found.catches[1].mean == found.catches[1].strict_mean == pytest.approx(0.657)
+
+
+def test_the_smallest_change_of_the_seeds_gate_is_to_ask_for_evidence() -> None:
+    found = assumed(plan_with(*TWENTY, **STRICT))
+    assert found.advice is not None
+    assert [change.what for change in found.advice.changes] == ["regression.mode: strict -> evidence"]
+    assert found.advice.reaches_target
+    assert found.advice.red <= 0.02
+    assert found.advice.effort.confirming > 0
+    after = assumed(plan_with(*TWENTY, **EVIDENCE))
+    assert after.advice is None
+    assert (after.red, after.catches) == (pytest.approx(found.advice.red), found.advice.catches)
+
+
+def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
+    found = assumed(plan_with(*TWENTY, **{**EVIDENCE, "suites": ["golden", "adversarial"]}))
+    assert found.inconclusive == pytest.approx(1 - found.red)
+    assert any("the suite adversarial has no task" in note for note in found.notes)
+
+
+def test_errors_make_it_inconclusive() -> None:
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, troubles={"golden/t00": Troubles(0.1, {})})
+    assert found.inconclusive == pytest.approx(1 - 0.9**3)
+
+
+def test_violations_on_record_are_red() -> None:
+    troubles = {"golden/t00": Troubles(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, troubles=troubles)
+    assert found.rules[0].rule is Rule.SAFETY_VIOLATION
+    assert found.rules[0].chance == pytest.approx(1 - 0.99**3)
+    assert not any("no violation" in note for note in found.notes)
+
+
+def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
+    known = a_baseline(TWENTY[0], state=BaselineState.RED, runs=("a", "b"), passed=1, n=6)
+    rates = dict.fromkeys((f"golden/{task.task_id}" for task in TWENTY[:2]), 0.9)
+    found = forecast(plan_with(*TWENTY[:2], **EVIDENCE), Grounds(known, rates, "assumed"), gates=100)
+    assert [(task.state, task.can_block) for task in found.tasks] == [("red before too", False), ("as assumed", True)]
+    assert found.baseline_runs == 2
+    assert [task.n for task in found.tasks] == [None, None]
+
+
+def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
+    costs = a_baseline(*TWENTY, costs=(1.0, 2.0), wall_times=(1.0, 9.0))
+    gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}}
+    plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
+    found = forecast(plan, Grounds(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
+    assert {cause.rule for cause in found.rules} == {Rule.GOLDEN_REGRESSION}
+    assert not any("is forecast for" in note for note in found.notes if "violation" not in note)
+
+
+@pytest.mark.parametrize(("rule", "figures"), [("latency", "times"), ("cost", "costs")])
+def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
+    limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]
+    notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits})).notes
+    too_few = "fewer than 8 tasks have any at the baseline, and with so few they are not judged"
+    assert [note for note in notes if "judged" in note] == [f"no red is forecast for {figures}: {too_few}"]
+
+
+def test_tasks_that_go_by_their_scores_are_said() -> None:
+    found = assumed(plan_with(a_task(metric=Metric.MEAN), **STRICT), 0.9)
+    assert found.red == pytest.approx(0.1)
+    assert any(note.startswith("1 tasks go by their scores") for note in found.notes)
+
+
+def test_everything_survives_json() -> None:
+    found = assumed(plan_with(*TWENTY[:3], **STRICT))
+    assert Forecast.model_validate_json(found.model_dump_json()) == found
+
+
+class TestRates:
+    def test_are_drawn_towards_each_other(self) -> None:
+        baseline = a_baseline(*TWENTY[:2], passed=60, n=60)
+        assert measured_rates(TWENTY[:2], baseline) == dict.fromkeys(baseline.tasks, pytest.approx(120.5 / 121))
+
+    def test_of_scored_tasks_are_those_of_their_runs(self) -> None:
+        scored = a_task(task_id="scored", metric=Metric.MEAN)
+        baseline = a_baseline(scored, passed=1, n=30, runs=tuple("abcdefghij"), runs_green=9)
+        assert measured_rates([scored], baseline) == {"golden/scored": pytest.approx(9.5 / 11)}
+
+    def test_of_a_new_task_are_the_mean(self) -> None:
+        found = measured_rates(TWENTY[:2], a_baseline(TWENTY[0], passed=59, n=60))
+        assert found["golden/t01"] == found["golden/t00"] == pytest.approx(59.5 / 61)
+
+    def test_of_nothing_are_none(self) -> None:
+        assert measured_rates(TWENTY, Baseline(branch="main")) == {}
+
+
+class TestHistory:
+    @pytest.fixture
+    def plan(self, tmp_path: Path) -> Plan:
+        plan = plan_with(*TWENTY[:2], **EVIDENCE)
+        return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
+
+    def store(self, plan: Plan, *tasks: EvalTask) -> None:
+        run = plan.model_copy(update={"run_id": "20250101T000000Z-x", "revision": Revision(branch="main")})
+        record(run, [a_finished(task, trial) for task in tasks for trial in range(3)])
+
+    def test_gives_rates_and_baseline(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks)
+        grounds = grounds_of(plan, {}, "history")
+        assert grounds.rates == dict.fromkeys(grounds.baseline.tasks, pytest.approx(6.5 / 7))
+        assert grounds.baseline.tasks["golden/t00"].passed == 3
+        found = forecast(plan, grounds, gates=100)
+        assert (found.rates, found.baseline_runs, found.tasks[0].passed, found.tasks[0].n) == ("history", 1, 3, 3)
+
+    def test_that_is_empty_is_refused_with_the_remedy(self, plan: Plan) -> None:
+        with pytest.raises(
+            UsageError, match=r"no runs of cli:my-agent on main.*`passgate run ci_merge`.*--assume 0\.99"
+        ):
+            grounds_of(plan, {}, "history")
+
+    def test_that_is_empty_is_enough_with_all_rates(self, plan: Plan) -> None:
+        given = {"golden/t00": 0.9, "golden/t01": 0.8}
+        assert grounds_of(plan, given, "file").rates == given
+        with pytest.raises(UsageError, match="no runs"):
+            grounds_of(plan, {"golden/t00": 0.9}, "file")
+
+    def test_fills_in_what_a_file_does_not_say(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks)
+        rates = grounds_of(plan, {"golden/t00": 0.5}, "file").rates
+        assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
+
+    def test_a_new_task_beside_known_ones_blocks_at_its_first_failure(self, plan: Plan) -> None:
+        self.store(plan, plan.tasks[0])
+        found = forecast(plan, grounds_of(plan, {}, "history"), gates=100)
+        assert [task.state for task in found.tasks] == ["green", "new task"]
+        assert found.tasks[1].red == pytest.approx(1 - found.tasks[1].pass_rate ** 3)
