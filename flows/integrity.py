@@ -43,7 +43,7 @@ async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTria
     change = folder.read_plan()
     shared = shared_trials(plan, change, finished)
     await take_over(folder, change, shared)
-    more = sum(task.k for task in change.tasks) - len(shared)
+    more = sum(task.k for task in change.tasks) - sum(one.trial.trial < one.trial.k for one in shared)
     if more:
         warn(f"what this change's own files say of it takes up to {more} more trials")
     request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})

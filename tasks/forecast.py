@@ -86,7 +86,7 @@ def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0
         rates=grounds.source,
         baseline_runs=baseline_runs,
         red=now.red,
-        inconclusive=1 - now.red if gaps else max(1 - now.red - now.chances.passed, 0.0),
+        inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.chances.passed, 12), 0.0),
         strict_red=strict.red,
         catches=now.catches(strict),
         effort=now.effort,

@@ -63,7 +63,7 @@ def confirmations(
 def wanted_trials(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Wanted, ...]:
-    """The confirming trials to be run next: as many of each task as would clear it if all of them passed.
+    """The confirming trials to be run next: as many of each task as would decide it if they went on as they have begun.
 
     Of the same tasks as `confirmations`.
     """
@@ -119,7 +119,7 @@ def _wanted(task: TaskMeasurement, test: _Test) -> Wanted | None:
         return Wanted(task.name, task.k - len(outcomes))
     regression = test.of(task)
     course = regression.follow(outcomes)
-    more = regression.passes_to_clear(course.n, course.failed)
+    more = regression.next_trials(course.n, course.failed)
     return Wanted(task.name, more) if more else None
 
 

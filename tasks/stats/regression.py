@@ -123,14 +123,14 @@ class RegressionTest:
             failures += not passed[n]
         raise ValueError(f"needs {self.k} trials")
 
-    def passes_to_clear(self, n: int, failed: int) -> int:
-        """How many more trials would decide for the task if all of them passed; 0 when the test has ended. So many may
-        run at once: an unchanged task hardly ever wastes one.
+    def next_trials(self, n: int, failed: int) -> int:
+        """How many more trials to run at once; 0 when the test has ended. As many as would end it if all of them
+        passed, so that an unchanged task hardly ever wastes one; where most have failed so far, if all of them failed.
         """
-        evidence, more = self.conclude(n, failed), 0
+        evidence, more, failing = self.conclude(n, failed), 0, 2 * failed > n
         while evidence is Evidence.OPEN:
             more += 1
-            evidence = self.conclude(n + more, failed)
+            evidence = self.conclude(n + more, failed + more * failing)
         return more
 
     def operation(self, pass_rate: float) -> Operation:

@@ -73,6 +73,7 @@ def of(verdict: dict[str, Any], name: str) -> dict[str, Any]:
     return task
 
 
+@pytest.mark.slow
 def test_safety_first_then_the_first_trial_of_each_task(repository: Project) -> None:
     _, calls = run(repository)
     assert calls == [*(f"safe {trial}" for trial in range(10)), "a 0", "b 0", "a 1", "b 1", "a 2", "b 2"]
@@ -96,6 +97,7 @@ def test_what_cannot_change_the_verdict_is_left_out_and_said_to_be(repository: P
     assert set(left_out["reason"]) == {"left out: the verdict does not depend on it any more"}
 
 
+@pytest.mark.slow
 def test_what_was_red_lately_goes_before_the_rest_and_the_decided_are_not_run_again(repository: Project) -> None:
     repository.write(".gitignore", ".passgate\n__pycache__\ncalls.log\nagent.py\n")
     repository.git("add", "-A")
@@ -107,6 +109,7 @@ def test_what_was_red_lately_goes_before_the_rest_and_the_decided_are_not_run_ag
     assert calls[10:] == ["b 0", "b 1", "b 2", "a 0", "a 1", "a 2"]
 
 
+@pytest.mark.slow
 def test_a_sequential_test_ends_a_task_early(repository: Project) -> None:
     sequential = "max_steps: 8, sequential: {accept: 0.8, reject: 0.2}}"
     repository.write("gates.yaml", GATES.replace("max_steps: 8}", sequential))
@@ -118,6 +121,7 @@ def test_a_sequential_test_ends_a_task_early(repository: Project) -> None:
     assert (suite["metric"], suite["value"]) == ("share accepted", 1.0)
 
 
+@pytest.mark.slow
 def test_without_early_stop_every_trial_is_run(repository: Project) -> None:
     repository.write("gates.yaml", GATES.replace("curtailment: true", "curtailment: false"))
     fails(repository, ("a", 0), ("safe", 0))
@@ -126,6 +130,7 @@ def test_without_early_stop_every_trial_is_run(repository: Project) -> None:
     assert not of(verdict, "a")["stopped_early"]
 
 
+@pytest.mark.slow
 def test_a_history_that_cannot_be_read_is_found_before_a_trial_costs_anything(repository: Project) -> None:
     broken = repository.path / ".passgate" / "history" / "trials" / "suite=golden" / "day=2026-01-01" / "r.parquet"
     broken.parent.mkdir(parents=True)

@@ -18,7 +18,7 @@ gates:
   ci_merge:
     suites: [golden]
     blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-    admission: {passes: 8, of: 9}
+    admission: {passes: 2, of: 3}
 """
 TASK = """
 task_id: {name}
@@ -32,7 +32,7 @@ tracked_metrics: [latency]
 
 @pytest.fixture
 def repository(project: Project) -> Project:
-    """A gate whose main has three green runs of one task."""
+    """A gate whose main has a green run of one task."""
     project.write("gates.yaml", GATES)
     project.write("suites/golden/a.yaml", TASK.format(name="a"))
     project.write(
@@ -53,8 +53,7 @@ def repository(project: Project) -> Project:
     project.write(".gitignore", ".passgate\n__pycache__\nsays.json\n")
     project.git("add", "-A")
     project.git("commit", "-q", "-m", "A gate")
-    for _ in range(3):
-        assert run(project)["decision"] == "PASS"
+    assert run(project)["decision"] == "PASS"
     project.git("checkout", "-q", "-b", "change")
     return project
 
@@ -73,13 +72,12 @@ def run(project: Project, *arguments: str) -> dict[str, Any]:
 
 
 def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(repository: Project) -> None:
-    says(repository, a="ffppp")
     says(repository, a="pfp" + "p" * 60)
     verdict = run(repository)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     (confirmation,) = verdict["confirmations"]
     assert confirmation["finding"] == "fits its baseline"
-    assert (confirmation["baseline_passed"], confirmation["baseline_n"]) == (9, 9)
+    assert (confirmation["baseline_passed"], confirmation["baseline_n"]) == (3, 3)
     assert confirmation["passed"] == confirmation["n"] - 1 == 2 + confirmation["confirming"]
     (task,) = verdict["measurement"]["tasks"]
     assert (task["passed"], task["failed"], task["value"] if "value" in task else task["pass_hat_k"]) == (2, 1, 0.0)
@@ -99,6 +97,7 @@ def test_a_fall_is_confirmed_and_blocks(repository: Project) -> None:
     assert verdict["confirmations"][0]["finding"] in {"fallen", "undecided"}
 
 
+@pytest.mark.slow
 def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     repository.write("suites/golden/b.yaml", TASK.format(name="b"))
     repository.git("add", "-A")
@@ -112,6 +111,7 @@ def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     assert [reason["blocking"] for reason in verdict["reasons"] if reason["task_id"] == "b"] == [False]
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(repository: Project) -> None:
     says(repository, a="pfp" + "p" * 60)
     whole = run(repository)
@@ -124,10 +124,11 @@ def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(reposi
     assert resumed["confirmations"] == whole["confirmations"]
 
 
+@pytest.mark.slow
 def test_what_was_red_on_main_too_is_nobodys_fault(repository: Project) -> None:
     repository.git("checkout", "-q", "main")
     says(repository, a="f")
-    for _ in range(6):
+    for _ in range(3):
         run(repository)
     repository.git("checkout", "-q", "change")
     verdict = run(repository)

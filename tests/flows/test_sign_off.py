@@ -135,6 +135,7 @@ def test_the_flow_pauses_until_somebody_approves(release: Project) -> None:
     assert verdict["sign_off"]["verdict_digest"] in shown
 
 
+@pytest.mark.slow
 def test_the_flow_ends_when_somebody_rejects_on_a_shell(release: Project) -> None:
     with running(release, seconds=300) as flow:
         flow.wait_for_pause()
@@ -143,6 +144,7 @@ def test_the_flow_ends_when_somebody_rejects_on_a_shell(release: Project) -> Non
         assert flow.end() == "GateFailed"
 
 
+@pytest.mark.slow
 def test_the_flow_does_not_wait_for_ever(release: Project) -> None:
     with running(release, seconds=4) as flow:
         assert flow.end() == "AwaitingSignOff"
@@ -151,6 +153,7 @@ def test_the_flow_does_not_wait_for_ever(release: Project) -> None:
     assert release.passgate("sign-off", "last", *said).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_release_that_fails_waits_for_nobody(release: Project) -> None:
     with running(release, seconds=300, agent="nop") as flow:
         assert flow.end() == "GateFailed"

@@ -27,7 +27,7 @@ def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple
 
 def test_green_fits_and_nothing_more_is_wanted() -> None:
     assert of().conclude(3, 0) is Evidence.FITS
-    assert of().passes_to_clear(3, 0) == 0
+    assert of().next_trials(3, 0) == 0
 
 
 def test_one_failure_is_no_proof_and_many_are() -> None:
@@ -48,7 +48,7 @@ def test_its_end_is_at_the_most_trials() -> None:
     test = of(3, 3, most=10)
     assert test.conclude(10, 4) is Evidence.UNDECIDED
     assert test.conclude(12, 4) is Evidence.UNDECIDED
-    assert test.passes_to_clear(10, 4) == 0
+    assert test.next_trials(10, 4) == 0
 
 
 def test_fewer_most_trials_than_k_are_k() -> None:
@@ -133,9 +133,16 @@ def test_every_course_of_a_short_test_is_counted() -> None:
 
 def test_so_many_passes_clear_and_one_fewer_do_not() -> None:
     test = of()
-    more = test.passes_to_clear(3, 1)
+    more = test.next_trials(3, 1)
     assert test.conclude(3 + more, 1) is Evidence.FITS
     assert test.conclude(3 + more - 1, 1) is Evidence.OPEN
+
+
+def test_a_task_that_fails_is_not_tried_on_as_if_it_were_to_be_cleared() -> None:
+    test = of(18, 18)
+    more = test.next_trials(3, 3)
+    assert test.conclude(3 + more, 3 + more) is not Evidence.OPEN
+    assert test.conclude(3 + more - 1, 3 + more - 1) is Evidence.OPEN
 
 
 def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
