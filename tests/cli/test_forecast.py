@@ -118,6 +118,7 @@ def test_the_picture(strict: Project) -> None:
     assert "cannot write none/x.svg" in nowhere.stderr
 
 
+@pytest.mark.slow
 def test_of_stored_runs(project: Project) -> None:
     """The rates are those of the history."""
     project.write("suites/golden/a.yaml", json.dumps(task_document(task_id="a")))

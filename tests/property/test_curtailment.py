@@ -200,6 +200,7 @@ def test_a_gate_decides_the_same_with_and_without(rng: random.Random) -> None:
     assert not whole.left_out
 
 
+@pytest.mark.slow
 def test_thousands_of_gates_decide_the_same_with_and_without() -> None:
     rng = random.Random(SEED)
     why, decisions = Counter[str](), Counter[Decision]()
