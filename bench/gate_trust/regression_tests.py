@@ -61,14 +61,14 @@ class RegressionTests:
         return self._answers[key]
 
     def round_ends(self, key: Key) -> npt.NDArray[np.int64]:
-        """How many trials there are when the next round has run, in the same places: as many as would clear the task if
-        all of them passed. Where the test has ended, no more.
-        """
+        """How many trials there are when the next round has run, in the same places; no more where a test has ended."""
         answers = self.answers(key)
-        looks, columns = answers.shape
+        test, (looks, columns) = self._tests[key], answers.shape
         ends = np.tile((np.arange(looks) + self._k)[:, None], columns)
-        for look in range(looks - 2, -1, -1):
-            ends[look] = np.where(answers[look] == OPEN, ends[look + 1], ends[look])
+        for look, failed in np.argwhere(answers == OPEN):
+            # Beyond as many failures as there are trials the table says nothing.
+            if failed <= look + self._k:
+                ends[look, failed] += test.next_trials(int(look) + self._k, int(failed))
         return ends
 
     def operation(self, key: Key, pass_rate: float) -> Operation:
