@@ -4,7 +4,6 @@ The verbs of `passgate.tasks` become Prefect tasks here, and only here and in th
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Any
 
 from prefect import task
@@ -19,7 +18,7 @@ from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge, pooled_baseline, read_rows
+from passgate.tasks.judge import judge, pool_of, read_rows
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -62,7 +61,7 @@ async def evaluate(
         rows = _baseline(plan)
         if plan.gate_policy.reuse is not None:
             await take_over(RunFolder(plan.run_id), plan, _reuse(plan, History(history_location(plan))))
-        pool = partial(pooled_baseline, plan, rows)
+        pool = pool_of(plan, rows)
         finished = await run_trials(plan, pool)
         baseline = pool([one.trial for one in finished])
         verdict = await with_change(plan, finished, judge_run(plan, finished, baseline), run_trials)

@@ -1,15 +1,14 @@
 """Gate integrity: what a change's own files say, beside the verdict of those of the merge base."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from pathlib import PurePosixPath
 
 from passgate.flows.cli.terminal import warn
-from passgate.flows.trials import Pool, take_over
+from passgate.flows.trials import take_over
 from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge, pooled_baseline, read_rows
+from passgate.tasks.judge import Pool, judge, pool_of, read_rows
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
@@ -49,7 +48,7 @@ async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTria
     request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})
     change = change.model_copy(update={"request": request})
     # This run is in the history by now, and no baseline of its own.
-    pool = partial(pooled_baseline, change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
+    pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
     trials = [one.trial for one in await run(change, pool)]
     own = judge(change, change.policy, trials, pool(trials), judge_name(change.policy.judge))
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)

@@ -1,7 +1,7 @@
 """The trials of a run: the planned ones, then those that confirm what has failed."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
@@ -15,20 +15,17 @@ from passgate.tasks.budgets.standing import Standing
 from passgate.tasks.confirm import confirming_trials
 from passgate.tasks.gates.curtail import needless
 from passgate.tasks.history.journal import Journal, read_journal
-from passgate.tasks.history.run_folder import STATE_FOLDER, RunFolder
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.judge import Pool
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.order import run_order
 from passgate.tasks.record import masker_of
-from passgate.tasks.run import Bench, batches, open_bench, run_batch, run_confirming
-
-Pool = Callable[[Sequence[Trial]], Baseline]
-"""What earlier runs say of a plan's tasks, in the light of the trials so far."""
+from passgate.tasks.run import Bench, batches, hidden_from_agents, open_bench, run_batch, run_numbered
 
 # The journal resumes runs, so Prefect stores and caches nothing.
 _run_batch = task(name="run", cache_policy=NO_CACHE)(run_batch)
-_run_confirming = task(name="confirm", cache_policy=NO_CACHE)(run_confirming)
+_run_confirming = task(name="confirm", cache_policy=NO_CACHE)(run_numbered)
 
 
 async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
@@ -49,7 +46,7 @@ async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
             prices=plan.prices,
             purse=Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before if not trial.reused_from)),
             needs_price=plan.needs_price,
-            hidden=_hidden_from_agents(plan),
+            hidden=hidden_from_agents(plan),
         ) as bench:
             await _run_planned(plan, bench, journal, slots, standing)
             while await _run_wanted(plan, pool, bench, journal, slots, standing):
@@ -85,11 +82,6 @@ async def take_over(folder: RunFolder, plan: Plan, trials: Iterable[FinishedTria
         for one in trials:
             if (one.trial.task_id, one.trial.trial) not in known:
                 await journal.append(one)
-
-
-def _hidden_from_agents(plan: Plan) -> list[Path]:
-    """The runs and the history, and the change's own suites, which hold graders and solutions whoever judges."""
-    return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]
 
 
 def _as_run_name(name: str) -> str:

@@ -16,14 +16,15 @@ from passgate.tasks.gates.curtail import needless
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.judge import Pool
 from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.order import run_order
-from passgate.tasks.pool_runs import Pool, pool_of_runs
+from passgate.tasks.pool_runs import pool_of_runs
 from passgate.tasks.record import masker_of
-from passgate.tasks.run import Bench, open_bench, run_confirming
+from passgate.tasks.run import Bench, hidden_from_agents, open_bench, run_numbered
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ async def burn_in(
         prices=plan.prices,
         purse=Purse(plan.request.max_cost),
         needs_price=plan.needs_price,
-        hidden=_hidden_from_agents(plan),
+        hidden=hidden_from_agents(plan),
     ) as bench:
         series = _Series(plan, bench, slots, finished, tell)
         first = 0 if pool is not None else first_runs(plan, runs)
@@ -94,10 +95,6 @@ def _make(folder: Path) -> None:
         (folder.parent / ".gitignore").write_text("*\n", encoding="utf-8")
     except OSError as error:
         raise StorageError(f"cannot make {folder}: {error}") from error
-
-
-def _hidden_from_agents(plan: Plan) -> list[Path]:
-    return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]
 
 
 class _Series:
@@ -137,7 +134,7 @@ class _Series:
         standing = Standing((), partial(needless, self._plan))
         with Journal(file, masker_of(self._plan)) as journal:
             slots = _SlotsOfRun(self._slots, number)
-            run = partial(run_confirming, bench=self._bench, journal=journal, slots=slots, standing=standing)
+            run = partial(run_numbered, bench=self._bench, journal=journal, slots=slots, standing=standing)
             baseline = Baseline(branch="") if pool is None else pool(())
             tasks = {task.task_id: task for task in self._plan.tasks}
             async with asyncio.TaskGroup() as group:

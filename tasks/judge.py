@@ -1,6 +1,6 @@
 """Judge: a plan, its numbers and the history in, the verdict out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,9 @@ from passgate.tasks.record import history_location
 if TYPE_CHECKING:
     import pandas as pd
 
+Pool = Callable[[Sequence[Trial]], Baseline]
+"""What earlier runs say of a plan's tasks, in the light of its trials so far."""
+
 
 def read_rows(plan: Plan) -> "pd.DataFrame":
     """The rows of the history that baselines of the plan are made from. Raises `StorageError`."""
@@ -33,6 +36,21 @@ def pooled_baseline(plan: Plan, rows: "pd.DataFrame", trials: Sequence[Trial] = 
         if trial.status in MEASURED and trial.model:
             models.setdefault(f"{trial.suite}/{trial.task_id}", set()).add(trial.model)
     return baseline_of(plan, rows, models)
+
+
+def pool_of(plan: Plan, rows: "pd.DataFrame") -> Pool:
+    """A plan's baseline in the light of its trials. Pooling takes a while, and depends on nothing of the trials but the
+    models that have answered: it is done once for each of these.
+    """
+    known: dict[frozenset[tuple[str, str, str]], Baseline] = {}
+
+    def pool(trials: Sequence[Trial]) -> Baseline:
+        models = frozenset((str(one.suite), one.task_id, one.model) for one in trials if one.status in MEASURED)
+        if models not in known:
+            known[models] = pooled_baseline(plan, rows, trials)
+        return known[models]
+
+    return pool
 
 
 def judge(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str) -> Verdict:

@@ -1,6 +1,6 @@
 """Pool runs: trials in, of the history or of runs that are in none, and what they say of each task out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -8,39 +8,22 @@ from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS
-from passgate.tasks.judge import pooled_baseline
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.judge import Pool, pool_of
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.model.trial import MEASURED, Trial
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.record import history_location
-
-Pool = Callable[[Sequence[Trial]], Baseline]
-"""What a run is compared with, in the light of its trials so far."""
 
 
 def pool_of_history(plan: Plan) -> Pool | None:
     """What the history says of the plan's tasks; `None` where it knows none of them. Raises `StorageError`."""
     found = History(history_location(plan)).trials({"agent": str(plan.agent)}, TROUBLE_COLUMNS)
     baseline = baseline_of(plan, found)
-    return _pool(plan, found) if any(entry.runs for entry in baseline.tasks.values()) else None
+    return pool_of(plan, found) if any(entry.runs for entry in baseline.tasks.values()) else None
 
 
 def pool_of_runs(plan: Plan, runs: Sequence[Sequence[Trial]]) -> Pool:
     """What runs say that are in no history, as if they had been run on the baseline branch."""
-    return _pool(alone(plan), rows_of(plan, runs))
-
-
-def _pool(plan: Plan, found: pd.DataFrame) -> Pool:
-    """Pooling takes a while, and depends on nothing of the trials but the models that have answered."""
-    known: dict[frozenset[tuple[str, str, str]], Baseline] = {}
-
-    def pool(trials: Sequence[Trial]) -> Baseline:
-        models = frozenset((str(one.suite), one.task_id, one.model) for one in trials if one.status in MEASURED)
-        if models not in known:
-            known[models] = pooled_baseline(plan, found, trials)
-        return known[models]
-
-    return pool
+    return pool_of(alone(plan), rows_of(plan, runs))
 
 
 def alone(plan: Plan) -> Plan:

@@ -24,13 +24,14 @@ from passgate.tasks.graders import forbidden_by
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_folder import STATE_FOLDER
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.run import Batch
+from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
@@ -102,6 +103,11 @@ async def open_bench(
         )
 
 
+def hidden_from_agents(plan: Plan) -> list[Path]:
+    """The runs and the history, and the change's own suites, which hold graders and solutions whoever judges."""
+    return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]
+
+
 def batches(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
     """Tasks in batches of one suite each, at most about thirty of them; the order stays as far as it can."""
     size = max(1, -(-len(tasks) // MOST_BATCHES))
@@ -131,10 +137,10 @@ async def run_batch(batch: Batch, bench: Bench, journal: Journal, slots: Slots, 
     return await _run_wanted(wanted, bench, journal, slots, standing)
 
 
-async def run_confirming(
+async def run_numbered(
     task: EvalTask, trials: Sequence[int], bench: Bench, journal: Journal, slots: Slots, standing: Standing
 ) -> int:
-    """Run confirming trials of one task, by their numbers; how many were run."""
+    """Run some trials of one task, by their numbers, as `run_batch` does; how many were run."""
     return await _run_wanted([(task, trial) for trial in trials], bench, journal, slots, standing)
 
 

@@ -11,6 +11,7 @@ from passgate.tasks.forecasts.grounds import Grounds, measured_rates
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.noise import noises_of
 from passgate.tasks.history.troubles import troubles_of
+from passgate.tasks.judge import Pool
 from passgate.tasks.model.burn_in import BurnIn
 from passgate.tasks.model.forecast import Cause
 from passgate.tasks.model.measurement import Interval
@@ -19,7 +20,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.pool_runs import Pool, alone, rows_of
+from passgate.tasks.pool_runs import alone, rows_of
 from passgate.tasks.stats.intervals import wilson_interval
 
 

@@ -13,8 +13,8 @@ from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
     from passgate.tasks.burn_in import Finished
+    from passgate.tasks.judge import Pool
     from passgate.tasks.model.run import Plan
-    from passgate.tasks.pool_runs import Pool
 
 SECONDS_BETWEEN_LINES = 5.0
 

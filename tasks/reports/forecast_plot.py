@@ -1,43 +1,24 @@
 """A forecast as a picture: how often the gate is red, by how often one of its tasks passes."""
 
 from collections.abc import Sequence
-from io import StringIO
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from passgate.tasks.errors import UsageError
 from passgate.tasks.model.forecast import Forecast
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import NAME
 from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.svg import BLUE, GRID, VERMILION, svg
 
-# matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TEXT = "#24292f"
-_QUIET = "#6e7781"
-_GRID = "#e4e8ec"
-# Okabe and Ito's blue and vermilion, which every kind of colour vision tells apart.
-_POLICY = {"color": "#0072b2", "linewidth": 2.2}
-_STRICT = {"color": "#d55e00", "linewidth": 1.6, "linestyle": (0, (5, 3))}
+_POLICY = {"color": BLUE, "linewidth": 2.2}
+_STRICT = {"color": VERMILION, "linewidth": 1.6, "linestyle": (0, (5, 3))}
 _NEAR = 0.05
 """Two marks that are no further apart would cover each other's texts."""
 _LOW = 0.2
-_SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "passgate",
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "text.color": _TEXT,
-    "axes.edgecolor": _QUIET,
-    "axes.labelcolor": _TEXT,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": _TEXT,
-    "ytick.color": _TEXT,
-}
 
 
 def plot(forecast: Forecast) -> str:
@@ -45,17 +26,7 @@ def plot(forecast: Forecast) -> str:
 
     Raises UsageError where matplotlib is missing.
     """
-    try:
-        from matplotlib import rc_context, rcdefaults, rcParams
-    except ImportError as error:
-        raise UsageError("A plot needs matplotlib: pip install 'passgate[plot]'") from error
-    text = StringIO()
-    with rc_context():
-        rcdefaults()
-        rcParams.update(_SETTINGS)
-        metadata = {"Title": "How often the gate is red", "Date": None, "Creator": None}
-        _figure(forecast).savefig(text, format="svg", metadata=metadata)
-    return text.getvalue()
+    return svg(lambda: _figure(forecast), "How often the gate is red")
 
 
 def _figure(forecast: Forecast) -> "Figure":
@@ -83,7 +54,7 @@ def _frame(panel: "Axes", forecast: Forecast) -> None:
     panel.set_ylim(0, 1.02)
     panel.set_xticks([one / 10 for one in range(10, 2, -1)], [f"{one * 10} %" for one in range(10, 2, -1)])
     panel.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-    panel.grid(axis="y", color=_GRID, linewidth=0.8)
+    panel.grid(axis="y", color=GRID, linewidth=0.8)
     panel.set_axisbelow(True)
     panel.tick_params(which="both", length=0)
 

@@ -3,45 +3,26 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from passgate.tasks.errors import UsageError
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports import figures
+from passgate.tasks.reports.svg import BLUE, GRID, QUIET, VERMILION, svg
 from passgate.tasks.reports.trend import by_suite, worse_runs
 
-# matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-_TEXT = "#24292f"
-_QUIET = "#6e7781"
-_GRID = "#e4e8ec"
-# Okabe and Ito's blue and vermilion, which every kind of colour vision tells apart.
-_RUN = {"color": "#0072b2", "marker": "o", "markersize": 4.5}
-_WORSE = {"color": "#d55e00", "marker": "v", "markersize": 8}
-_NO_VALUE = {"color": _QUIET, "marker": "x", "markersize": 5}
+_RUN = {"color": BLUE, "marker": "o", "markersize": 4.5}
+_WORSE = {"color": VERMILION, "marker": "v", "markersize": 8}
+_NO_VALUE = {"color": QUIET, "marker": "x", "markersize": 5}
 _LABELS = 8
 _NEVER = datetime.max.replace(tzinfo=UTC)
 # Labels of ticks at years, months, days, hours, minutes and seconds; without the names of a locale.
 _DATE_FORMATS = ["%Y", "%Y-%m", "%Y-%m-%d", *["%Y-%m-%d\n%H:%M"] * 3]
-_SETTINGS: dict[Any, Any] = {
-    "svg.hashsalt": "passgate",
-    "svg.fonttype": "none",
-    "timezone": "UTC",
-    "font.family": "sans-serif",
-    "font.size": 9,
-    "text.color": _TEXT,
-    "axes.edgecolor": _QUIET,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": _TEXT,
-    "ytick.color": _TEXT,
-}
 
 
 def plot(points: Sequence[TrendPoint]) -> str:
@@ -49,17 +30,7 @@ def plot(points: Sequence[TrendPoint]) -> str:
 
     Where all runs lie within a day the axis is their order. Raises UsageError where matplotlib is missing.
     """
-    try:
-        from matplotlib import rc_context, rcdefaults, rcParams
-    except ImportError as error:
-        raise UsageError("A plot needs matplotlib: pip install 'passgate[plot]'") from error
-    text = StringIO()
-    with rc_context():
-        rcdefaults()
-        rcParams.update(_SETTINGS)
-        metadata = {"Title": "Each suite's value by run", "Date": None, "Creator": None}
-        _figure(points).savefig(text, format="svg", metadata=metadata)
-    return text.getvalue()
+    return svg(lambda: _figure(points), "Each suite's value by run")
 
 
 def _figure(points: Sequence[TrendPoint]) -> "Figure":
@@ -106,7 +77,7 @@ def _frame(panel: "Axes", suite: Suite) -> None:
     panel.set_ylim(-5, 108)
     panel.set_yticks([0, 50, 100], ["0 %", "50 %", "100 %"])
     panel.set_yticks([25, 75], minor=True)
-    panel.grid(axis="y", which="both", color=_GRID, linewidth=0.8)
+    panel.grid(axis="y", which="both", color=GRID, linewidth=0.8)
     panel.set_axisbelow(True)
     panel.tick_params(which="both", length=0)
 

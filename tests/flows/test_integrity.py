@@ -8,12 +8,11 @@ import pandas as pd
 import pytest
 
 from passgate.flows.integrity import shared_trials, with_change
-from passgate.flows.trials import Pool
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge
+from passgate.tasks.judge import Pool, judge
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.metrics import TrialMetrics
