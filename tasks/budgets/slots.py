@@ -60,8 +60,11 @@ class Slots:
                 self._be_patient(self._expected[0])
                 return
             key = self._expected.popleft() if self._expected else next(iter(self._waiting))
-            self._waiting.pop(key).set_result(None)
-            self._free -= 1
+            turn = self._waiting.pop(key)
+            # Whoever is cancelled is still here until its own code has run.
+            if not turn.cancelled():
+                turn.set_result(None)
+                self._free -= 1
 
     def _be_patient(self, key: TrialKey) -> None:
         if self._timer is None:

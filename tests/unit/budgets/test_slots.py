@@ -134,3 +134,20 @@ async def test_who_is_cancelled_when_its_turn_has_come_gives_it_back() -> None:
     second.cancel()
     await asyncio.wait({first, second})
     assert await ask(slots, KEYS) == (KEYS, 1)
+
+
+@pytest.mark.parametrize("order", [[], KEYS])
+async def test_when_all_are_cancelled_at_once_none_of_them_gets_anything_but_that(order: list[TrialKey]) -> None:
+    slots = Slots(1, order)
+
+    async def trial(key: TrialKey) -> None:
+        async with slots.slot(key):
+            await asyncio.sleep(60)
+
+    trials = [asyncio.create_task(trial(key)) for key in KEYS]
+    await asyncio.sleep(0.01)
+    for one in trials:
+        one.cancel()
+    ends = await asyncio.gather(*trials, return_exceptions=True)
+    assert [type(end) for end in ends] == [asyncio.CancelledError] * len(KEYS)
+    assert await asyncio.wait_for(ask(slots, KEYS[:1]), 5) == (KEYS[:1], 1), "the slot is free again"
