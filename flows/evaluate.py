@@ -13,6 +13,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Crashed, Failed
 
 from passgate.flows.integrity import with_change
+from passgate.flows.interrupts import cancelled_by_sigterm
 from passgate.flows.trials import run_trials, take_over
 from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.errors import first_known
@@ -57,22 +58,28 @@ async def evaluate(
     and never read from Prefect.
     """
     try:
-        plan = _load(gate, request)
-        rows = _baseline(plan)
-        if plan.gate_policy.reuse is not None:
-            await take_over(RunFolder(plan.run_id), plan, _reuse(plan, History(history_location(plan))))
-        pool = pool_of(plan, rows)
-        finished = await run_trials(plan, pool)
-        baseline = pool([one.trial for one in finished])
-        verdict = await with_change(plan, finished, judge_run(plan, finished, baseline), run_trials)
-        _report(verdict, RunFolder(plan.run_id), masker_of(plan))
-        await _publish(verdict)
-        settled = await settle(verdict)
-        if settled != verdict:
-            await _publish(settled)
+        with cancelled_by_sigterm():
+            settled = await _settled(gate, request, settle)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
         return _not_judged(error)
     return _judged(settled)
+
+
+async def _settled(gate: GateName, request: RunRequest, settle: Callable[[Verdict], Awaitable[Verdict]]) -> Verdict:
+    plan = _load(gate, request)
+    rows = _baseline(plan)
+    if plan.gate_policy.reuse is not None:
+        await take_over(RunFolder(plan.run_id), plan, _reuse(plan, History(history_location(plan))))
+    pool = pool_of(plan, rows)
+    finished = await run_trials(plan, pool)
+    baseline = pool([one.trial for one in finished])
+    verdict = await with_change(plan, finished, judge_run(plan, finished, baseline), run_trials)
+    _report(verdict, RunFolder(plan.run_id), masker_of(plan))
+    await _publish(verdict)
+    settled = await settle(verdict)
+    if settled != verdict:
+        await _publish(settled)
+    return settled
 
 
 def _judged(verdict: Verdict) -> State[Any]:

@@ -1,7 +1,5 @@
 """`passgate burn-in`: what a gate does, measured on the real agent before it is switched on."""
 
-import asyncio
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Annotated
@@ -61,15 +59,13 @@ def burn_in(
 
 def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
     """Run until all is done, or ^C or a SIGTERM ends it; whether one did."""
+    from passgate.flows.interrupts import until_ended
     from passgate.tasks.burn_in import burn_in as burn
 
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        asyncio.run(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))
+        until_ended(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))
     except KeyboardInterrupt:
         return True
-    finally:
-        signal.signal(signal.SIGTERM, before)
     return False
 
 

@@ -1,6 +1,5 @@
 """`passgate check-graders`: graders put to the test before they judge agents."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +32,7 @@ def check_graders(
 ) -> int:
     """Prove graders: reference solutions pass, doing nothing, counterexamples and mutants of good transcripts fail."""
     from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.interrupts import until_ended
     from passgate.tasks.check import check_graders as check
     from passgate.tasks.errors import UsageError
     from passgate.tasks.load import load_prices, policy_or_default
@@ -42,7 +42,7 @@ def check_graders(
         raise UsageError(f"no suites folder {suites}: name one with --suites, or make one with `passgate init`")
     policy = policy_or_default(Path(gates))
     tasks = _by_folder(paths or [Path(suites)], policy)
-    checks = asyncio.run(check(tasks, policy, load_prices(Path(gates))))
+    checks = until_ended(check(tasks, policy, load_prices(Path(gates))))
     say(grader_checks_as_json(checks) if as_json else grader_checks_report(checks, width=width(), color=color()))
     return _exit_code(checks)
 

@@ -1,6 +1,5 @@
 """`passgate doctor`: what would keep a run from working, before it is run."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -23,12 +22,13 @@ def doctor(
 ) -> int:
     """Check the machine, the files, the judge and the agents: commands, endpoints, keys, prices. Nothing is run."""
     from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.interrupts import until_ended
     from passgate.tasks.doctor import examine
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.model.checkup import State
     from passgate.tasks.reports.doctor import doctor_report
 
-    symptoms = asyncio.run(examine(names or [], Path(gates), Path(suites)))
+    symptoms = until_ended(examine(names or [], Path(gates), Path(suites)))
     say(doctor_report(symptoms, width=width(), color=color()))
     failed = any(symptom.state is State.FAILED for symptom in symptoms)
     return ExitCode.BAD_INPUT if failed else ExitCode.PASS

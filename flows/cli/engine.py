@@ -1,8 +1,6 @@
 """Prefect as the command line needs it: quiet, patient, and with nothing to start."""
 
-import asyncio
 import os
-from collections.abc import Coroutine
 from typing import Any
 
 from passgate.tasks.errors import EngineError
@@ -21,16 +19,6 @@ _SETTINGS = {
     "PREFECT_LOGGING_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
 }
-
-
-def until_ended(work: Coroutine[Any, Any, int]) -> int:
-    """Run a command's work; a SIGTERM, which Prefect turns into an exception of its own, is like ^C."""
-    try:
-        return asyncio.run(work)
-    except Exception:
-        raise
-    except BaseException as error:
-        raise KeyboardInterrupt from error
 
 
 async def run_gate(gate: GateName, request: RunRequest) -> BaseException | None:

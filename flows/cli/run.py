@@ -32,7 +32,7 @@ def run(
     ] = None,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
-    from passgate.flows.cli.engine import until_ended
+    from passgate.flows.interrupts import until_ended
     from passgate.tasks.errors import UsageError
     from passgate.tasks.history.run_folder import find_run
     from passgate.tasks.model.run import RunRequest

@@ -1,6 +1,5 @@
 """`passgate try`: one trial of one task, with everything that was said, for authors of tasks."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,12 +23,13 @@ def try_task(
 ) -> int:
     """Run one trial of one task and print its transcript and grades. Nothing is recorded."""
     from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.interrupts import until_ended
     from passgate.tasks.errors import UsageError
     from passgate.tasks.reports.trial import trial_report
 
     if not file.is_file():
         raise UsageError(f"no task file {file}")
-    finished = asyncio.run(_try(file, task, agent, gates))
+    finished = until_ended(_try(file, task, agent, gates))
     say(trial_report(finished, width=width(), color=color()))
     return _exit_code(finished)
 

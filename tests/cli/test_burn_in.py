@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,8 +10,9 @@ import pytest
 from tests.builders import task_document
 from tests.cli.test_metered_run import GATES as METERED_GATES
 from tests.cli.test_metered_run import TASK as METERED_TASK
-from tests.cli.test_run import _hearing_interrupts, agent_file, marked_processes
+from tests.cli.test_run import agent_file
 from tests.conftest import Project
+from tests.processes import interrupted, marked_processes, wait_until
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
@@ -124,19 +124,9 @@ def test_what_was_measured_is_reported_when_it_is_interrupted(gate: Project, kin
     mark = str(time.time_ns())
     gate.write("agent.sh", f"sleep 0.1{mark}; printf yes")
     command = gate.command("burn-in", "ci_merge", "--runs", "40", "--json", "--agent", f"cli:sh {gate.path}/agent.sh")
-    process = subprocess.Popen(
-        _hearing_interrupts([*command, "--jobs", "4"]),
-        cwd=gate.path,
-        env=gate.full_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    wait_until(lambda: len(journals(gate)) > 24)
-    process.send_signal(kind)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    found = json.loads(stdout)
+    ended = interrupted(gate, [*command, "--jobs", "4"], kind, lambda: len(journals(gate)) > 24)
+    assert ended.returncode == 130, ended.stderr
+    found = json.loads(ended.stdout)
     assert found["why_ended"] == "interrupted: what had finished was judged"
     assert found["first"] == 20
     assert 1 <= found["judged"] < 20
@@ -145,10 +135,3 @@ def test_what_was_measured_is_reported_when_it_is_interrupted(gate: Project, kin
 
 def journals(project: Project) -> list[Path]:
     return list(project.path.glob(".passgate/burn-in/*/*.jsonl"))
-
-
-def wait_until(holds) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import textwrap
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.conftest import REPOSITORY, Project
+from tests.processes import interrupted, marked_processes, wait_until
 
 GATES = """
 version: 1
@@ -45,19 +45,6 @@ def gate_of(project: Project, *, k: int = 3, seconds: float = 30, suites: str = 
 
 def agent_file(project: Project, code: str) -> None:
     project.write("agent.py", textwrap.dedent(code))
-
-
-def marked_processes(mark: str) -> list[int]:
-    """The processes that carry a mark in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "cmdline").read_text():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
 
 
 def test_one_forbidden_call_in_ten_trials_fails_the_gate_and_is_named_with_its_trial(project: Project) -> None:
@@ -186,7 +173,7 @@ def test_a_killed_run_resumes_without_running_a_finished_trial_again(project: Pr
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for_lines(project, 40)
+        wait_until(lambda: _has_lines(project, 40))
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -210,22 +197,9 @@ def test_a_killed_run_resumes_without_running_a_finished_trial_again(project: Pr
     assert (rows["status"] == "passed").all()
 
 
-def _wait_for_lines(project: Project, count: int) -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
-        for journal in project.path.glob(".passgate/runs/*/journal.jsonl"):
-            if journal.read_bytes().count(b"\n") >= count:
-                return
-        time.sleep(0.05)
-    raise TimeoutError("the run did not get going")
-
-
-def _hearing_interrupts(command: list[str]) -> list[str]:
-    """The command with interrupts as they are by default: a shell's background jobs, as these tests may be, ignore them
-    and hand that on.
-    """
-    code = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-    return [sys.executable, "-c", code, *command]
+def _has_lines(project: Project, count: int) -> bool:
+    journals = project.path.glob(".passgate/runs/*/journal.jsonl")
+    return any(journal.read_bytes().count(b"\n") >= count for journal in journals)
 
 
 def _key(line: str) -> tuple[str, int]:
@@ -246,22 +220,11 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     mark = str(time.time_ns())
     project.write("agent.sh", f"sleep 2.{mark}; printf ok > result.txt")
-    process = subprocess.Popen(
-        _hearing_interrupts(
-            project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2")
-        ),
-        cwd=project.path,
-        env=project.full_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    _wait_for_lines(project, 2)
-    process.send_signal(kind)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "--resume" in errors
-    assert "Traceback" not in errors
+    command = project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh", "--jobs", "2")
+    ended = interrupted(project, command, kind, lambda: _has_lines(project, 2))
+    assert ended.returncode == 130, ended.stderr
+    assert "--resume" in ended.stderr
+    assert "Traceback" not in ended.stderr
     assert marked_processes(mark) == []
     assert project.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 
@@ -366,7 +329,7 @@ def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for_lines(project, 1)
+        wait_until(lambda: _has_lines(project, 1))
         second = project.passgate("run", "ci_merge", "--resume", "last")
         assert second.returncode == 3
         assert "another process" in second.stderr

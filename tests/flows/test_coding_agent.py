@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from passgate.tasks.run import open_bench, run_trial
 from tests.builders import a_task
 from tests.conftest import REPOSITORY, Project
+from tests.processes import marked_processes
 from tests.upstream import Says, ScriptedUpstream
 
 PACKAGES = REPOSITORY / "tests" / "npm"
@@ -107,19 +108,6 @@ async def trial_of(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstre
         return await run_trial(task, 0, bench)
 
 
-def marked_processes() -> Sequence[int]:
-    """The processes that carry the mark in their command line: the agent's by its prompt, its commands' by theirs."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                if MARK.encode() in (entry / "cmdline").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
 @each_agent
 async def test_it_does_its_work_and_the_transcript_says_how(
     client: CodingAgent, upstream: ScriptedUpstream, commands: Path, tmp_path: Path
@@ -168,7 +156,7 @@ async def test_it_is_ended_at_its_step_budget_with_all_that_it_has_started(
     assert [call.tool for call in finished.transcript.tool_calls] == [client.shell_tool] * 4
     assert "still at it" in str(finished.transcript.tool_calls[3].result)
     assert finished.transcript.wall_time_seconds < 60
-    assert marked_processes() == []
+    assert set(marked_processes(MARK)) <= {os.getpid()}
 
 
 @each_agent

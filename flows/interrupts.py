@@ -1,0 +1,49 @@
+"""What ends a command early: ^C, which asyncio knows, and a SIGTERM, which it does not."""
+
+import asyncio
+import signal
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@contextmanager
+def cancelled_by_sigterm() -> Iterator[None]:
+    """While the context lasts, a SIGTERM cancels the current asyncio task.
+
+    A signal handler that raises does so wherever the main thread happens to be. In the midst of starting a process it
+    loses the notice of its end, and the cleanup waits for that forever. Prefect's handler raises; this one takes its
+    place. Outside the main thread, where nobody can hear signals, this does nothing.
+    """
+    loop, current = asyncio.get_running_loop(), asyncio.current_task()
+    before = signal.getsignal(signal.SIGTERM)
+    if current is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop.add_signal_handler(signal.SIGTERM, current.cancel)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def until_ended(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's work. Raises `KeyboardInterrupt` when ^C or a SIGTERM ends it."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        return asyncio.run(_ended_by_sigterm_too(work))
+    except Exception:
+        raise
+    except BaseException as error:
+        raise KeyboardInterrupt from error
+    finally:
+        # The loop leaves its own default behind when it closes.
+        signal.signal(signal.SIGTERM, before)
+
+
+async def _ended_by_sigterm_too(work: Coroutine[Any, Any, T]) -> T:
+    with cancelled_by_sigterm():
+        return await work

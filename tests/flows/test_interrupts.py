@@ -1,0 +1,92 @@
+"""The end of a command by a signal, whatever it is in the midst of."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+STARTS_PROCESSES = """
+    import asyncio, os, signal, sys, threading
+
+    def raises(*_):
+        raise SystemExit("the handler that Prefect would have put here")
+
+    async def start():
+        while True:
+            process = await asyncio.create_subprocess_exec("true", stdout=asyncio.subprocess.PIPE)
+            try:
+                await process.communicate()
+            finally:
+                await process.wait()
+
+    async def work():
+        {before}
+        with cancelled_by_sigterm():
+            threading.Timer(0.2, os.kill, (os.getpid(), {kind})).start()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(4):
+                    group.create_task(start())
+
+    from passgate.flows.interrupts import cancelled_by_sigterm, until_ended
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        until_ended(work())
+    except KeyboardInterrupt:
+        sys.exit(130)
+    """
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("before", ["pass", "signal.signal(signal.SIGTERM, raises)"], ids=["plain", "another-handler"])
+def test_a_signal_in_the_midst_of_starting_processes_ends_the_command(kind: signal.Signals, before: str) -> None:
+    code = textwrap.dedent(STARTS_PROCESSES.format(kind=int(kind), before=before))
+    # A handler that raises hangs in four of five attempts.
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+        assert ended.returncode == 130, ended.stderr
+
+
+def test_the_handlers_of_others_are_back_in_place_afterwards() -> None:
+    code = """
+        import signal
+        from passgate.flows.interrupts import cancelled_by_sigterm, until_ended
+
+        def others(*_): ...
+        def inner(*_): ...
+
+        async def work():
+            signal.signal(signal.SIGTERM, inner)
+            with cancelled_by_sigterm():
+                assert signal.getsignal(signal.SIGTERM) is not inner
+            assert signal.getsignal(signal.SIGTERM) is inner
+            return 5
+
+        signal.signal(signal.SIGTERM, others)
+        assert until_ended(work()) == 5
+        assert signal.getsignal(signal.SIGTERM) is others
+        """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_beside_the_main_thread_it_does_nothing() -> None:
+    code = """
+        import asyncio, signal, threading
+        from passgate.flows.interrupts import cancelled_by_sigterm
+
+        async def work():
+            before = signal.getsignal(signal.SIGTERM)
+            with cancelled_by_sigterm():
+                assert signal.getsignal(signal.SIGTERM) is before
+            done.append(True)
+
+        done = []
+        thread = threading.Thread(target=lambda: asyncio.run(work()))
+        thread.start()
+        thread.join()
+        assert done
+        """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30)
+    assert ended.returncode == 0, ended.stderr
