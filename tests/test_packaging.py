@@ -56,6 +56,7 @@ def test_the_wheel_made_from_the_sdist_is_the_same(tmp_path: Path) -> None:
     assert contents(next(tmp_path.glob("*.whl"))) == expected_files()
 
 
+@pytest.mark.slow
 def test_a_gate_runs_from_the_wheel_beside_unrelated_modules_of_the_same_names(
     wheel: Path, bare_project: Project, prefect_server: dict[str, str], tmp_path: Path
 ) -> None:

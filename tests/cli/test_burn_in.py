@@ -119,7 +119,7 @@ def test_an_unknown_price_is_found_before_anything_is_paid(metered: Project, ups
     assert upstream.count == 0
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_what_was_measured_is_reported_when_it_is_interrupted(gate: Project, kind: signal.Signals) -> None:
     mark = str(time.time_ns())
     gate.write("agent.sh", f"sleep 0.1{mark}; printf yes")

@@ -107,6 +107,7 @@ def test_bad_usage_is_2_with_the_reason(strict: Project, arguments: tuple[str, .
     assert message in " ".join(result.stderr.split())
 
 
+@pytest.mark.slow
 def test_the_picture(strict: Project) -> None:
     pytest.importorskip("matplotlib")
     result = strict.passgate("forecast", "ci_merge", "--assume", "0.99", "--plot", "forecast.svg")

@@ -147,6 +147,7 @@ def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Proje
     assert "the price of the model 'm' is not known and the gate has a cost limit" in known_before.stderr
 
 
+@pytest.mark.slow
 def test_the_cost_cap_leaves_a_list_of_what_was_not_run(metered: Project, upstream: ScriptedUpstream) -> None:
     without_vetoes = "".join(line for line in TASK.splitlines(keepends=True) if "forbidden" not in line)
     for name in ("say-yes", "t0", "t1", "t2"):

@@ -97,9 +97,11 @@ def test_an_agent_command_that_does_not_exist_is_bad_usage_and_nothing_is_run(pr
 @pytest.mark.parametrize(
     ("name", "script"),
     [
-        ("hangs", "sleep 4242.{mark}"),
+        pytest.param("hangs", "sleep 4242.{mark}", marks=pytest.mark.slow),
         ("forks and hangs", "(sleep 4242.{mark} &) ; setsid sleep 4242.{mark} & sleep 4242.{mark}"),
-        ("ignores the end", "trap '' TERM INT; sleep 4242.{mark}; sleep 4242.{mark}"),
+        pytest.param(
+            "ignores the end", "trap '' TERM INT; sleep 4242.{mark}; sleep 4242.{mark}", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_an_agent_that_does_not_end_fails_in_time_and_leaves_no_process(
@@ -127,6 +129,7 @@ def test_a_background_process_does_not_outlive_an_agent_that_ends_well(project: 
     assert marked_processes(mark) == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_prints_a_gigabyte_is_ended(project: Project) -> None:
     gate_of(project, k=1, seconds=60)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -212,7 +215,7 @@ def _trial_of(file: Path) -> tuple[str, int]:
     return task, int(trial)
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     project: Project, kind: signal.Signals
 ) -> None:
@@ -318,6 +321,7 @@ def test_the_artifacts_of_a_run_are_whole_and_of_their_schema(project: Project) 
     assert set(rows["transcript_digest"]) <= set(transcripts["transcript_digest"])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
     gate_of(project, k=3)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

@@ -261,6 +261,7 @@ def test_16_validate_reads_eval_yaml_and_finds_what_is_wrong(bare_project: Proje
     assert done.stderr.count("EVAL.yaml:6:") == 2
 
 
+@pytest.mark.slow
 def test_17_conversations_run_with_command_agents(project: Project) -> None:
     text = (
         "name: hole\ntests:\n  - id: talk\n    mode: conversation\n    input: hi\n    turns:\n"

@@ -71,7 +71,6 @@ def burnt_in(folder: Path, regression: dict[str, object], *, runs: int, seed: in
 @pytest.mark.parametrize(
     ("regression", "runs", "seed"),
     [
-        pytest.param(STRICT, 90, 1, id="strict"),
         pytest.param(EVIDENCE, 120, 2, id="evidence"),
         pytest.param(STRICT, 600, 3, id="strict, often", marks=pytest.mark.slow),
         pytest.param(EVIDENCE, 600, 4, id="evidence, often", marks=pytest.mark.slow),

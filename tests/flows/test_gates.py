@@ -89,6 +89,7 @@ def test_bad_input_is_exit_2_at_once_and_starts_no_flow(shipped: Project) -> Non
     assert not (shipped.path / ".passgate").exists()
 
 
+@pytest.mark.slow
 def test_with_nothing_started_the_embedded_engine_does(bare_project: Project, tmp_path_factory: Any) -> None:
     bare_project.environment["PREFECT_HOME"] = str(tmp_path_factory.mktemp("embedded"))
     assert bare_project.passgate("init").returncode == 0

@@ -116,6 +116,7 @@ def verdict_of(project: Project) -> dict[str, Any]:
     return verdict
 
 
+@pytest.mark.slow
 def test_the_flow_pauses_until_somebody_approves(release: Project) -> None:
     with running(release, seconds=300) as flow:
         shown = flow.wait_for_pause()
