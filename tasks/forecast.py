@@ -5,7 +5,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.advice import improve
-from passgate.tasks.forecasts.grounds import Grounds, Source, measured_rates, name_of
+from passgate.tasks.forecasts.grounds import Grounds, Source, measured_rates, name_of, noises_of
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
@@ -15,7 +15,6 @@ from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.merge_base import find_base
-from passgate.tasks.history.noise import noises_of
 from passgate.tasks.history.pinned_base import pinned_base
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS, Troubles, troubles_of
 from passgate.tasks.measure import measure
@@ -29,12 +28,12 @@ from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.vetoes import guards_safety
 from passgate.tasks.prepare import plan_of
 from passgate.tasks.record import history_location
-from passgate.tasks.stats.comparisons import LEAST_PAIRS
+from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """Pass rates of the curve."""
 _NO_TROUBLES = Troubles(0.0, {})
-_TOO_FEW = f"fewer than {LEAST_PAIRS} tasks have any at the baseline, and with so few they are not judged"
+_TOO_FEW = f"fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs have any at the baseline, and so they are not judged"
 
 
 def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
@@ -61,7 +60,7 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
             f"the history {location} has no runs of {plan.agent} on {plan.policy.baseline.branch} with the tasks of "
             f"{plan.gate}: `passgate run {plan.gate}` makes the first; `--assume 0.99` forecasts without any"
         )
-    return Grounds(baseline, rates, source, troubles_of(baseline, rows), noises_of(baseline, rows))
+    return Grounds(baseline, rates, source, troubles_of(baseline, rows), noises_of(baseline))
 
 
 def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0) -> Forecast:
@@ -72,7 +71,7 @@ def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0
     baseline_runs = len(grounds.baseline.runs)
     limits = NO_LIMITS
     if not plan.agent.is_reference:
-        limits = simulate_limits(setting.prospects, grounds.noises, max(baseline_runs, 1), gates, seed)
+        limits = simulate_limits(setting.prospects, grounds.noises, gates, seed)
     tests = RegressionTests()
 
     def evaluate(one: Setting) -> SettingForecast:

@@ -5,7 +5,7 @@ from enum import IntEnum
 from statistics import fmean
 
 from passgate.tasks.budgets.slots import TrialKey
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, pooled
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.vetoes import guards_safety
 
@@ -56,6 +56,7 @@ def _with_entries(tasks: Iterable[EvalTask], baseline: Baseline) -> Iterable[tup
 
 def _dearness(entry: BaselineTask) -> tuple[int, float]:
     """By the mean cost of a trial at the baseline; where that is not known, after all those, by its mean time."""
-    if entry.costs:
-        return 0, fmean(entry.costs)
-    return (1, fmean(entry.wall_times)) if entry.wall_times else (2, 0.0)
+    costs, times = pooled(entry.costs), pooled(entry.wall_times)
+    if costs:
+        return 0, fmean(costs)
+    return (1, fmean(times)) if times else (2, 0.0)

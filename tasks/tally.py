@@ -7,9 +7,8 @@ from statistics import fmean
 
 from passgate.tasks.burn_in import Finished, JudgedRun, folder_of
 from passgate.tasks.forecast import forecast
-from passgate.tasks.forecasts.grounds import Grounds, measured_rates
+from passgate.tasks.forecasts.grounds import Grounds, measured_rates, noises_of
 from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.noise import noises_of
 from passgate.tasks.history.troubles import troubles_of
 from passgate.tasks.judge import Pool
 from passgate.tasks.model.burn_in import BurnIn
@@ -64,7 +63,7 @@ def _grounds(plan: Plan, finished: Finished, pool: Pool) -> Grounds:
     measured = baseline_of(alone(plan).model_copy(update={"policy": every}), found)
     rates = measured_rates(plan.tasks, measured)
     used = pool(finished.judged[-1].trials)
-    return Grounds(used, rates, "burn-in", troubles_of(measured, found), noises_of(measured, found))
+    return Grounds(used, rates, "burn-in", troubles_of(measured, found), noises_of(measured))
 
 
 _Blamed = tuple[Rule, Suite | None, str]

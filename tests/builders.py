@@ -10,7 +10,7 @@ import yaml
 from passgate.tasks.load import load_policy
 from passgate.tasks.measure import measure
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, FiguresOfRuns
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.metrics import TrialMetrics
@@ -123,6 +123,11 @@ def a_baseline_task(**changes: Any) -> BaselineTask:
         "newest": (True, True, True),
     }
     return BaselineTask(**(plain | changes))
+
+
+def in_two_runs(*figures: float) -> FiguresOfRuns:
+    """Figures of a baseline task's trials, the same in both of two runs."""
+    return {"20260102-cd": figures, "20260101-ab": figures}
 
 
 def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:

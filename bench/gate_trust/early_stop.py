@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
+from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, in_two_runs
 
 from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
@@ -114,7 +114,8 @@ class Gate:
         tasks = kind.plan.tasks
         self._places = {task.task_id: place for place, task in enumerate(tasks)}
         # Green, with sixty trials of each task, all of which passed.
-        entry = a_baseline_task(passed=60, n=60, newest=(True,) * 60, wall_times=(1.0,) * 6, costs=(0.1,) * 6)
+        times, costs = in_two_runs(1.0, 1.0, 1.0), in_two_runs(0.1, 0.1, 0.1)
+        entry = a_baseline_task(passed=60, n=60, newest=(True,) * 60, wall_times=times, costs=costs)
         self._baseline = Baseline(branch="main", tasks={f"{task.suite}/{task.task_id}": entry for task in tasks})
 
     def run(self, outcomes: list[list[int]], at_once: int, *, stops: bool) -> tuple[Decision, int]:

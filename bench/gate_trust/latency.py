@@ -1,7 +1,5 @@
 """Section d: limits on latency and cost, held against figures that scatter from trial to trial."""
 
-from math import log, sqrt
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -15,19 +13,18 @@ from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Policy, Rule
-from passgate.tasks.stats.comparisons import CONFIDENCE, LEAST_PAIRS, paired_ratio
+from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
 from passgate.tasks.stats.percentiles import percentile
-from passgate.tasks.stats.scores import student_t
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
 SIGMAS = (0.3, 0.5, 0.8)
-BEFORE = (60, 9, 3)
+BEFORE = (60, 9, 6)
 """Baseline trials of a task."""
 DEARER = 1.3
 FEW = (5, LEAST_PAIRS, 10)
-WHOLE_RUN = (0.05, 0.1)
+WHOLE_RUN = (0.05, 0.1, 0.2)
 """How much a whole run may be slower or faster than another, as a standard deviation of its logarithm."""
 MOST_RED = 0.02
 LEAST_POWER = 0.9
@@ -90,12 +87,10 @@ def few_pairs(name: str, scale: Scale) -> Block:
 
 
 def _paired(noise: Noise, found: _Found, what: str, limit: float, *, targets: bool = False) -> list[Figure]:
-    known = noise.whole_run == 0
     return [
         share(
             f"{what}: red {at}",
             found.bound * factor > limit,
-            exact=_chance(noise, factor / limit) if known else None,
             target=target if targets else None,
         )
         for at, factor, target in (
@@ -108,9 +103,11 @@ def _paired(noise: Noise, found: _Found, what: str, limit: float, *, targets: bo
 def _simulated(noise: Noise, scale: Scale) -> _Found:
     rng = scale.generator("latency", noise)
     bounds, p95, totals, same = [], [], [], 0
+    names = [f"t{number}" for number in range(noise.tasks)]
     for gate in range(scale.gates):
         now, before = _figures(noise, rng)
-        ratio = paired_ratio(now.tolist(), before.tolist())
+        current, baseline = (dict(zip(names, side, strict=True)) for side in (now.tolist(), _by_run(before)))
+        ratio = paired_ratio(current, baseline)
         bounds.append(ratio.lower_bound if ratio else np.nan)
         p95.append(_percentile(now) / _percentile(before))
         totals.append(now.mean() / before.mean())
@@ -121,11 +118,16 @@ def _simulated(noise: Noise, scale: Scale) -> _Found:
 
 def _figures(noise: Noise, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Of one gate: by task and trial, now and at the baseline. Each run may be slower or faster as a whole."""
-    runs = -(-noise.before // _K)
-    of_runs = rng.normal(0, noise.whole_run, runs + 1) if noise.whole_run else np.zeros(runs + 1)
+    of_runs = rng.normal(0, noise.whole_run, noise.before // _K + 1)
     now = rng.normal(0, noise.sigma, (noise.tasks, _K)) + of_runs[0]
-    before = rng.normal(0, noise.sigma, (noise.tasks, noise.before)) + np.repeat(of_runs[1:], _K)[: noise.before]
+    before = rng.normal(0, noise.sigma, (noise.tasks, noise.before)) + np.repeat(of_runs[1:], _K)
     return np.exp(now), np.exp(before)
+
+
+def _by_run(figures: Floats) -> list[dict[str, tuple[float, ...]]]:
+    """Of each task, the baseline's figures by their run."""
+    runs = range(0, figures.shape[1], _K)
+    return [{str(first): tuple(task[first : first + _K]) for first in runs} for task in figures.tolist()]
 
 
 def _percentile(figures: Floats) -> float:
@@ -143,8 +145,8 @@ def _agrees(now: Floats, before: Floats, bound: float, p95: float) -> bool:
         for number, took in enumerate(times)
     ]
     entries = {
-        f"{task.suite}/{task.task_id}": a_baseline_task(wall_times=tuple(times), costs=tuple(times))
-        for task, times in zip(plan.tasks, before.tolist(), strict=True)
+        f"{task.suite}/{task.task_id}": a_baseline_task(wall_times=times, costs=times)
+        for task, times in zip(plan.tasks, _by_run(before), strict=True)
     }
     ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), Baseline(branch="main", tasks=entries))
     blocking = {reason.rule for reason in ruling.reasons if reason.blocking}
@@ -160,22 +162,6 @@ def _agrees(now: Floats, before: Floats, bound: float, p95: float) -> bool:
 
 def _policy() -> Policy:
     return a_policy(suites=["golden"], limits=shipped_gate().limits.model_dump(), admission=False)
-
-
-def _chance(noise: Noise, ratio: float) -> float:
-    """P(bound > limit) when every trial takes `ratio` of the limit: the tail of the noncentral t distribution.
-
-    The tasks' logarithms are normal with one spread: (mean - log limit) / (s / sqrt(m)) is noncentral t with m - 1
-    degrees of freedom, and the bound exceeds the limit when that exceeds Student's quantile. Integrated over s.
-    """
-    degrees = noise.tasks - 1
-    spread = noise.sigma * sqrt((1 / _K + 1 / noise.before) / noise.tasks)
-    quantile = student_t(degrees, CONFIDENCE)
-    # s / sigma is the root of chi squared over its degrees; its density on a grid, by its logarithm.
-    scaled = np.linspace(1e-6, 4, 20_001)
-    density = np.exp((degrees - 1) * np.log(scaled) - degrees * scaled**2 / 2)
-    above = np.array([NormalDist().cdf(log(ratio) / spread - quantile * value) for value in scaled.tolist()])
-    return float(np.sum(density * above) / density.sum())
 
 
 def _described(noise: Noise) -> str:

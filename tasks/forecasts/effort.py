@@ -8,6 +8,7 @@ from passgate.tasks.forecasts.outlook import Outlook
 from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.forecasts.trials_of import trials_of
 from passgate.tasks.gates.curtail import needless
+from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import Effort
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric
@@ -24,13 +25,13 @@ def effort(setting: Setting, outlooks: Sequence[Outlook]) -> Effort:
     planned = sum(prospect.failed.k for prospect in setting.prospects)
     trials = [one + outlook.confirming for one, outlook in zip(first, outlooks, strict=True)]
     before = [prospect.known for prospect in setting.prospects]
-    seconds = _in_all(trials, [one.wall_times if one else () for one in before])
+    seconds = _in_all(trials, [pooled(one.wall_times) if one else () for one in before])
     at_once = plan.request.jobs or plan.policy.concurrency.trials
     return Effort(
         planned=planned,
         confirming=sum(outlook.confirming for outlook in outlooks),
         saved=max(planned - sum(first), 0.0),
-        cost=_in_all(trials, [one.costs if one else () for one in before]),
+        cost=_in_all(trials, [pooled(one.costs) if one else () for one in before]),
         seconds=None if seconds is None else seconds / at_once,
     )
 

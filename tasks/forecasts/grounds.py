@@ -9,7 +9,7 @@ from passgate.tasks.history.troubles import Troubles
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import BY_TRIALS, EvalTask
-from passgate.tasks.stats.noise import Noise
+from passgate.tasks.stats.noise import Noise, noise_of
 from passgate.tasks.stats.shrinkage import shrunk_rates
 
 Source = Literal["history", "assumed", "file", "burn-in"]
@@ -31,6 +31,14 @@ class Grounds:
         """The baseline of a task; `None` where it is what runs of such an agent would give."""
         entry = self.baseline.of(name)
         return entry if entry.runs or self.source not in {"assumed", "file"} else None
+
+
+def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
+    """The noise of latency and of cost in the runs of a baseline."""
+    return {
+        Rule.LATENCY: noise_of({name: task.wall_times for name, task in baseline.tasks.items()}),
+        Rule.COST: noise_of({name: task.costs for name, task in baseline.tasks.items()}),
+    }
 
 
 def name_of(task: EvalTask) -> str:

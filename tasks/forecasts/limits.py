@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from passgate.tasks.forecasts.prospect import Prospect
+from passgate.tasks.model.baseline import FiguresOfRuns, pooled
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.stats.noise import Noise
 from passgate.tasks.stats.percentiles import percentile
@@ -45,23 +47,30 @@ class SimulatedLimits:
 
 NO_LIMITS = SimulatedLimits(None, 0.0, None)
 """Nothing is compared."""
-_NO_NOISE = Noise({}, 0.0)
+_NO_NOISE = Noise({}, 0.0, 0)
 
 
 def simulate_limits(
-    prospects: Sequence[Prospect], noises: Mapping[Rule, Noise], runs: int, gates: int, seed: int
+    prospects: Sequence[Prospect], noises: Mapping[Rule, Noise], gates: int, seed: int
 ) -> SimulatedLimits:
-    """Simulate so many gates, with the noise that there was in the `runs` of the baseline."""
+    """Simulate so many gates, with the noise that there was."""
     known = [(prospect.name, prospect.failed.k, prospect.known) for prospect in prospects if prospect.known]
-    times = {name: (before.wall_times, k) for name, k, before in known if before.wall_times}
-    costs = {name: (before.costs, k) for name, k, before in known if before.costs}
-    latency, cost = (noises.get(rule, _NO_NOISE) for rule in (Rule.LATENCY, Rule.COST))
+    times = _Figures({name: (before.wall_times, k) for name, k, before in known if before.wall_times})
+    costs = _Figures({name: (before.costs, k) for name, k, before in known if before.costs})
+    every_time = [value for before, _ in times.tasks.values() for value in pooled(before)]
     return SimulatedLimits(
-        latency=simulated_bounds(_pairs(times, latency), gates, seed, drift=latency.drift, runs=runs),
-        latency_p95_seconds=percentile([value for values, _ in times.values() for value in values], 95) or 0.0,
-        cost=simulated_bounds(_pairs(costs, cost), gates, seed + 1, drift=cost.drift, runs=runs),
+        latency=times.bounds(noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
+        latency_p95_seconds=percentile(every_time, 95) or 0.0,
+        cost=costs.bounds(noises.get(Rule.COST, _NO_NOISE), gates, seed + 1),
     )
 
 
-def _pairs(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise) -> list[Pair]:
-    return [Pair(len(before), k, noise.spreads.get(name)) for name, (before, k) in figures.items()]
+class _Figures(NamedTuple):
+    """Of each task, those at the baseline and how many there will be in a run."""
+
+    tasks: Mapping[str, tuple[FiguresOfRuns, int]]
+
+    def bounds(self, noise: Noise, gates: int, seed: int) -> Floats | None:
+        pairs = [Pair(len(pooled(before)), k, noise.spreads.get(name)) for name, (before, k) in self.tasks.items()]
+        runs = len({run for before, _ in self.tasks.values() for run in before})
+        return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=runs)

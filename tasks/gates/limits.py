@@ -4,9 +4,10 @@ The plain figures alone would be red on an unchanged agent every few runs, so wh
 one-sided bound of the paired ratio; the plain figures stand beside it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
 
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, pooled
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason
@@ -18,17 +19,15 @@ COST = "cost"
 
 _ROUNDING = 1e-9
 
-Figures = list[tuple[Sequence[float], Sequence[float]]]
-"""Per task: its trials now and at the baseline."""
+Figures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
+"""Of each task: its trials now and in the runs of the baseline."""
 
 
 def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Baseline) -> tuple[Comparison, ...]:
     """The comparisons that the limits ask for and the baseline allows."""
     pairs = [(task, baseline.of(task.name)) for task in measurement.tasks]
-    times: Figures = [
-        (task.wall_times, before.wall_times) for task, before in pairs if before.wall_times and task.wall_times
-    ]
-    costs: Figures = [(task.costs, before.costs) for task, before in pairs if before.costs and task.costs]
+    times = _on_both_sides((task.name, task.wall_times, before.wall_times) for task, before in pairs)
+    costs = _on_both_sides((task.name, task.costs, before.costs) for task, before in pairs)
     found = []
     if times and (limits.latency_p95_increase_pct is not None or limits.latency_p95_increase_ms is not None):
         found.append(_latency(limits, times))
@@ -37,30 +36,42 @@ def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Ba
     return tuple(found)
 
 
+def _on_both_sides(tasks: Iterable[tuple[str, Sequence[float], FiguresOfRuns]]) -> Figures:
+    return {name: (now, before) for name, now, before in tasks if now and pooled(before)}
+
+
 def _latency(limits: Limits, figures: Figures) -> Comparison:
     texts = []
     if limits.latency_p95_increase_pct is not None:
         texts.append(f"+{limits.latency_p95_increase_pct:g} %")
     if limits.latency_p95_increase_ms is not None:
         texts.append(f"+{limits.latency_p95_increase_ms:g} ms")
-    now, before = (percentile([value for task in figures for value in task[side]], 95) or 0.0 for side in (0, 1))
-    return _comparison(LATENCY, "s", now, before, figures, " and ".join(texts))
+    now = [value for times, _ in figures.values() for value in times]
+    before = [value for _, times in figures.values() for value in pooled(times)]
+    return _comparison(
+        LATENCY, "s", percentile(before, 95) or 0.0, percentile(now, 95) or 0.0, figures, " and ".join(texts)
+    )
 
 
 def _cost(limit: float, figures: Figures) -> Comparison:
     """Costs are compared per trial, so that another number of trials is no other price."""
-    now, before = (sum(sum(task[side]) / len(task[side]) for task in figures) for side in (0, 1))
-    return _comparison(COST, "$", now, before, figures, f"+{limit:g} %")
+    now = sum(fmean(costs) for costs, _ in figures.values())
+    before = sum(fmean(pooled(costs)) for _, costs in figures.values())
+    return _comparison(COST, "$", before, now, figures, f"+{limit:g} %")
 
 
-def _comparison(name: str, unit: str, now: float, before: float, figures: Figures, limit: str) -> Comparison:
-    ratio = paired_ratio([task[0] for task in figures], [task[1] for task in figures])
+def _comparison(name: str, unit: str, before: float, now: float, figures: Figures, limit: str) -> Comparison:
+    ratio = paired_ratio(
+        {task: values for task, (values, _) in figures.items()}, {task: runs for task, (_, runs) in figures.items()}
+    )
     return Comparison(
         name=name,
         unit=unit,
         baseline=before,
         current=now,
         pairs=len(figures),
+        runs=len({run for _, runs in figures.values() for run in runs}),
+        drift=ratio.drift if ratio else None,
         ratio=ratio.ratio if ratio else None,
         ratio_lower_bound=ratio.lower_bound if ratio else None,
         limit=limit,

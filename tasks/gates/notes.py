@@ -10,6 +10,7 @@ from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Comparison
+from passgate.tasks.stats.comparisons import LEAST_PAIRS
 
 
 def notes(
@@ -79,8 +80,14 @@ def _of_limits(
 ) -> Iterator[str]:
     for comparison in comparisons:
         if comparison.ratio is None:
-            yield f"{comparison.name} is not judged: {comparison.pairs} tasks with a baseline are too few"
+            yield f"{comparison.name} is not judged: {_what_is_missing(comparison)}"
     limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
     cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
     if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
         yield "cost is not judged: the agent reported it at the baseline and does not any more"
+
+
+def _what_is_missing(comparison: Comparison) -> str:
+    if comparison.pairs < LEAST_PAIRS:
+        return f"{comparison.pairs} tasks with a baseline are too few"
+    return "one run at the baseline does not show by how much whole runs differ"

@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from passgate.tasks.model.baseline import GREEN_SHARE, RED_IN_A_ROW, RED_SHARE, Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import (
+    GREEN_SHARE,
+    RED_IN_A_ROW,
+    RED_SHARE,
+    Baseline,
+    BaselineState,
+    BaselineTask,
+    FiguresOfRuns,
+)
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
@@ -142,9 +150,14 @@ def _pooled(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
         passed=int(passes.sum()),
         n=len(rows),
         newest=tuple(passes.tolist()),
-        wall_times=tuple(rows["wall_time_seconds"].dropna().tolist()),
-        costs=tuple(rows["cost"].dropna().tolist()),
+        wall_times=_by_run(rows, "wall_time_seconds"),
+        costs=_by_run(rows, "cost"),
     )
+
+
+def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:
+    known = rows[rows[column].notna()]
+    return {str(run): tuple(values) for run, values in known.groupby("run_id", sort=False)[column]}
 
 
 class _Row(NamedTuple):

@@ -17,6 +17,15 @@ RED_IN_A_ROW = 3
 """A task is red, whatever it was before, that so many of its newest runs failed one after the other."""
 
 
+FiguresOfRuns = dict[str, tuple[float, ...]]
+"""Of each run, by its id and the newest first, a figure of every trial that has one."""
+
+
+def pooled(figures: FiguresOfRuns) -> tuple[float, ...]:
+    """The figures of all runs."""
+    return tuple(value for of_run in figures.values() for value in of_run)
+
+
 class BaselineState(StrEnum):
     """How a task stood at the baseline."""
 
@@ -46,9 +55,9 @@ class BaselineTask(Frozen):
     """Trials of all runs that were measured."""
     newest: tuple[bool, ...] = ()
     """Whether each of the measured trials passed, the newest first."""
-    wall_times: tuple[float, ...] = ()
+    wall_times: FiguresOfRuns = {}
     """Seconds per trial."""
-    costs: tuple[float, ...] = ()
+    costs: FiguresOfRuns = {}
     """US dollars per trial."""
 
 

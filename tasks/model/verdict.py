@@ -48,9 +48,14 @@ class Comparison(Frozen):
     baseline: float
     current: float
     pairs: int
+    """Tasks with figures on both sides."""
+    runs: int = 0
+    """Runs of the baseline that these figures are of."""
     ratio: float | None
-    """Geometric mean over the tasks of current / baseline."""
+    """Geometric mean over the tasks of current / baseline; `None` with too few tasks or runs."""
     ratio_lower_bound: float | None
+    drift: float | None = None
+    """By how much whole runs of the baseline differ, as the standard deviation of the logarithm of their figures."""
     limit: str
     confidence: float = 0.9
     """Of the one-sided bound."""

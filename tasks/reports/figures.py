@@ -82,10 +82,12 @@ def against_baseline(confirmation: Confirmation) -> str:
     return ", ".join(facts)
 
 
-def lower_bound(comparisons: Sequence[Comparison]) -> str:
-    """What a comparison's bound is, as in `lower 90 % bound`."""
-    levels = sorted({comparison.confidence for comparison in comparisons})
-    return f"lower {' or '.join(f'{level * 100:g} %' for level in levels)} bound"
+def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
+    """What stands in the columns of comparisons, and how far runs of the baseline differ without any change."""
+    levels = " or ".join(f"{level * 100:g} %" for level in sorted({one.confidence for one in comparisons}))
+    explained = f"Paired ratio: geometric mean over the tasks; at least: its lower {levels} bound."
+    drifts = [f"{one.name} by {one.drift * 100:.0f} %" for one in comparisons if one.drift is not None]
+    return f"{explained} Whole runs of the baseline differ: {', '.join(drifts)}." if drifts else explained
 
 
 def count(number: int, noun: str) -> str:

@@ -80,8 +80,7 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
         return ""
     header = ("against the baseline", "baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
     rows = (row(_comparison_cells(comparison)) for comparison in comparisons[:_COMPARISONS])
-    bound = f"Paired ratio: geometric mean over the tasks; at least: its {figures.lower_bound(comparisons)}."
-    return joined((table(header, rows, left=1), bound))
+    return joined((table(header, rows, left=1), escape.markdown(figures.paired_ratio_explained(comparisons))))
 
 
 def _comparison_cells(comparison: Comparison) -> tuple[str, ...]:

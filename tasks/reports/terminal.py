@@ -167,8 +167,7 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
     for comparison in comparisons:
         table.add_row(*map(Text, _comparison_row(comparison)))
     yield table
-    bound = figures.lower_bound(comparisons)
-    yield Text(f"Paired ratio: geometric mean over the tasks; at least: its {bound}.", "dim")
+    yield Text(printable(figures.paired_ratio_explained(comparisons), MESSAGE), "dim")
 
 
 def _comparison_row(comparison: Comparison) -> tuple[str, ...]:

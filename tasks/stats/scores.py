@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from statistics import fmean, stdev
 
 _ONE_SIDE = 0.975
@@ -25,6 +26,7 @@ def mean_lower_bound(scores: Sequence[float]) -> float:
     return max(0.0, fmean(scores) - half)
 
 
+@cache
 def student_t(degrees: int, probability: float) -> float:
     """The quantile of Student's t with so many degrees of freedom, from 1, of a probability from 0.5 to 0.975."""
     low, high = 0.0, 13.0

@@ -88,7 +88,7 @@ def test_the_baseline_is_that_of_the_merge_base(two_runs: Stored) -> None:
 def test_another_base_has_the_runs_of_its_own(two_runs: Stored) -> None:
     said = json.loads(two_runs.says("show", "--base", two_runs.first[:8], "--json"))
     assert said["commit"] == two_runs.first
-    assert said["tasks"]["golden/a"] | {"wall_times": [], "costs": []} == {
+    assert said["tasks"]["golden/a"] | {"wall_times": {}, "costs": {}} == {
         "state": "green",
         "runs": [FIRST],
         "runs_green": 1,
@@ -96,8 +96,8 @@ def test_another_base_has_the_runs_of_its_own(two_runs: Stored) -> None:
         "passed": 3,
         "n": 3,
         "newest": [True, True, True],
-        "wall_times": [],
-        "costs": [],
+        "wall_times": {},
+        "costs": {},
     }
     assert "no such commit" in two_runs.refuses("show", "--base", "nowhere")
 

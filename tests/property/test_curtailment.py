@@ -140,9 +140,9 @@ def an_entry_of_the_baseline(rng: random.Random) -> BaselineTask:
     if state in {BaselineState.NEW, BaselineState.NONE}:
         return BaselineTask(state=state)
     passed = rng.choice([10, 12])
-    times = tuple(rng.choice([0.9, 1.0, 1.1]) for _ in range(3))
+    times = {run: tuple(rng.choice([0.9, 1.0, 1.1]) for _ in range(3)) for run in ("s", "r")}
     newest = tuple(rng.random() < 0.8 for _ in range(2))
-    return BaselineTask(state=state, runs=("r",), passed=passed, n=12, newest=newest, wall_times=times, costs=times)
+    return BaselineTask(state=state, runs=("s", "r"), passed=passed, n=12, newest=newest, wall_times=times, costs=times)
 
 
 def baseline_of(gate: Gate, measurement: Measurement) -> Baseline:

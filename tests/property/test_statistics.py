@@ -123,10 +123,14 @@ def test_a_percentile_is_one_of_the_values(values: list[float], percent: float) 
     assert sum(value <= found for value in values) >= len(values) * percent / 100 - 1e-9
 
 
+def in_two_runs(figures: dict[str, list[float]]) -> dict[str, dict[str, list[float]]]:
+    return {task: {"first": values, "later": values} for task, values in figures.items()}
+
+
 @given(tasks)
 def test_a_ratio_turns_around_with_its_sides(pairs: list[tuple[list[float], list[float]]]) -> None:
-    now, before = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    there, back = paired_ratio(now, before), paired_ratio(before, now)
+    now, before = ({str(place): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1))
+    there, back = paired_ratio(now, in_two_runs(before)), paired_ratio(before, in_two_runs(now))
     assert (there is None) == (back is None) == (len(pairs) < LEAST_PAIRS)
     if there is not None and back is not None:
         assert there.ratio * back.ratio == pytest.approx(1.0)

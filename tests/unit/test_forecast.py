@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task, in_two_runs
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecast import forecast, grounds_of
-from passgate.tasks.forecasts.grounds import Grounds, measured_rates
+from passgate.tasks.forecasts.grounds import Grounds
 from passgate.tasks.history.troubles import Troubles
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState
@@ -81,7 +81,7 @@ def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
 
 
 def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
-    costs = a_baseline(*TWENTY, costs=(1.0, 2.0), wall_times=(1.0, 9.0))
+    costs = a_baseline(*TWENTY, costs=in_two_runs(1.0, 2.0), wall_times=in_two_runs(1.0, 9.0))
     gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}}
     plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
     found = forecast(plan, Grounds(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
@@ -93,7 +93,7 @@ def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
 def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
     limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]
     notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits})).notes
-    too_few = "fewer than 8 tasks have any at the baseline, and with so few they are not judged"
+    too_few = "fewer than 8 tasks or 2 runs have any at the baseline, and so they are not judged"
     assert [note for note in notes if "judged" in note] == [f"no red is forecast for {figures}: {too_few}"]
 
 
@@ -106,24 +106,6 @@ def test_tasks_that_go_by_their_scores_are_said() -> None:
 def test_everything_survives_json() -> None:
     found = assumed(plan_with(*TWENTY[:3], **STRICT))
     assert Forecast.model_validate_json(found.model_dump_json()) == found
-
-
-class TestRates:
-    def test_are_drawn_towards_each_other(self) -> None:
-        baseline = a_baseline(*TWENTY[:2], passed=60, n=60)
-        assert measured_rates(TWENTY[:2], baseline) == dict.fromkeys(baseline.tasks, pytest.approx(120.5 / 121))
-
-    def test_of_scored_tasks_are_those_of_their_runs(self) -> None:
-        scored = a_task(task_id="scored", metric=Metric.MEAN)
-        baseline = a_baseline(scored, passed=1, n=30, runs=tuple("abcdefghij"), runs_green=9)
-        assert measured_rates([scored], baseline) == {"golden/scored": pytest.approx(9.5 / 11)}
-
-    def test_of_a_new_task_are_the_mean(self) -> None:
-        found = measured_rates(TWENTY[:2], a_baseline(TWENTY[0], passed=59, n=60))
-        assert found["golden/t01"] == found["golden/t00"] == pytest.approx(59.5 / 61)
-
-    def test_of_nothing_are_none(self) -> None:
-        assert measured_rates(TWENTY, Baseline(branch="main")) == {}
 
 
 class TestHistory:

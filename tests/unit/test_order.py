@@ -1,7 +1,7 @@
 """Which trials begin first."""
 
 import pytest
-from tests.builders import a_baseline_task, a_task
+from tests.builders import a_baseline_task, a_task, in_two_runs
 
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.task import EvalTask, Suite
@@ -75,10 +75,10 @@ def test_the_cheap_go_before_the_dear_and_the_unknown_last() -> None:
     tasks = [named(name) for name in ("unknown", "slow", "quick", "dear", "cheap")]
     baseline = known(
         unknown=a_baseline_task(),
-        slow=a_baseline_task(wall_times=(90.0, 110.0)),
-        quick=a_baseline_task(wall_times=(5.0,)),
-        dear=a_baseline_task(costs=(0.1, 0.5), wall_times=(1.0,)),
-        cheap=a_baseline_task(costs=(0.0, 0.3), wall_times=(200.0,)),
+        slow=a_baseline_task(wall_times=in_two_runs(90.0, 110.0)),
+        quick=a_baseline_task(wall_times=in_two_runs(5.0)),
+        dear=a_baseline_task(costs=in_two_runs(0.1, 0.5), wall_times=in_two_runs(1.0)),
+        cheap=a_baseline_task(costs=in_two_runs(0.0, 0.3), wall_times=in_two_runs(200.0)),
     )
     assert names(tasks, baseline) == ["cheap", "dear", "quick", "slow", "unknown"]
 

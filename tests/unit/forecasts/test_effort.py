@@ -1,7 +1,7 @@
 """What a verdict costs."""
 
 import pytest
-from tests.builders import a_baseline_task, a_task
+from tests.builders import a_baseline_task, a_task, in_two_runs
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 from passgate.tasks.model.baseline import BaselineTask
@@ -11,7 +11,7 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.stats.sequential import operating_characteristic
 
-GREEN = a_baseline_task(passed=59, n=60, costs=(0.1, 0.3), wall_times=(4.0, 8.0))
+GREEN = a_baseline_task(passed=59, n=60, costs=in_two_runs(0.1, 0.3), wall_times=in_two_runs(4.0, 8.0))
 TEST = SequentialTest(accept=0.95, reject=0.7)
 
 

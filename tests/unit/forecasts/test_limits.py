@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.builders import a_baseline_task, a_policy
+from tests.builders import a_baseline_task, a_policy, in_two_runs
 from tests.unit.forecasts.settings import setting, tasks
 
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
@@ -37,15 +37,15 @@ def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
 
 @pytest.mark.parametrize(("count", "known"), [(7, False), (8, True)])
 def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -> None:
-    before = a_baseline_task(wall_times=(1.0, 2.0), costs=())
+    before = a_baseline_task(wall_times=in_two_runs(1.0, 2.0), costs={})
     prospects = setting(tasks(count), known=before).prospects
-    noise = Noise({one.name: 0.3 for one in prospects}, 0.0)
-    found = simulate_limits(prospects, {Rule.LATENCY: noise}, runs=5, gates=100, seed=1)
+    noise = Noise({one.name: 0.3 for one in prospects}, 0.0, 2)
+    found = simulate_limits(prospects, {Rule.LATENCY: noise}, gates=100, seed=1)
     assert (found.latency is not None) is known
     assert found.cost is None
     assert found.latency_p95_seconds == pytest.approx(2.0, abs=0.1)
 
 
 def test_assumed_baselines_have_no_figures() -> None:
-    found = simulate_limits(setting(tasks(20)).prospects, {}, runs=1, gates=100, seed=1)
+    found = simulate_limits(setting(tasks(20)).prospects, {}, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)

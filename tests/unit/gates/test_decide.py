@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_task, a_trial
+from tests.builders import a_task, a_trial, in_two_runs
 from tests.unit.gates.rulings import OPEN, Group, green_before, of, only, rule, violating
 
 from passgate.tasks.gates.decide import Ruling
@@ -227,7 +227,7 @@ class TestLimits:
     TASKS = tuple(a_task(task_id=f"t{number}") for number in range(8))
 
     def rule(self, seconds: float, **changes: Any) -> Ruling:
-        baseline = green_before(*self.TASKS, wall_times=(10.0,) * 3)
+        baseline = green_before(*self.TASKS, wall_times=in_two_runs(10.0, 10.0, 10.0))
         groups = [of("ppp", task, wall_time_seconds=seconds) for task in self.TASKS]
         limits = {"limits": {"latency_p95_increase_pct": 15}}
         return rule(*groups, baseline=baseline, **(limits | changes))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline_task, a_task, a_trial, measured
+from tests.builders import a_baseline, a_baseline_task, a_task, a_trial, in_two_runs, measured
 
 from passgate.tasks.gates.limits import COST, LATENCY, compare_with_baseline, limit_reasons
 from passgate.tasks.model.baseline import Baseline
@@ -30,7 +30,7 @@ def now(values: Sequence[Sequence[float]], metric: str = "wall_time_seconds") ->
 
 def before(values: Sequence[Sequence[float]], kind: str = "wall_times") -> Baseline:
     entries = {
-        f"golden/{task.task_id}": a_baseline_task(**{kind: tuple(figures)})
+        f"golden/{task.task_id}": a_baseline_task(**{kind: in_two_runs(*figures) if figures else {}})
         for task, figures in zip(TASKS, values, strict=False)
     }
     return Baseline(branch="main", tasks=entries)
@@ -110,6 +110,24 @@ def test_fewer_than_eight_tasks_are_not_judged() -> None:
     assert latency(PERCENT, steady(100.0, 7), steady(1.0, 7)) == []
     (comparison,) = compare_with_baseline(PERCENT, now(steady(100.0, 7)), before(steady(1.0, 7)))
     assert (comparison.pairs, comparison.ratio, comparison.ratio_lower_bound) == (7, None, None)
+
+
+def test_a_single_run_at_the_baseline_is_no_measure_of_runs() -> None:
+    one = a_baseline(*TASKS, wall_times={"20260101-ab": (10.0, 10.0, 10.0)})
+    (comparison,) = compare_with_baseline(PERCENT, now(steady(100.0)), one)
+    assert (comparison.pairs, comparison.runs, comparison.ratio_lower_bound) == (8, 1, None)
+    assert list(limit_reasons(PERCENT, (comparison,))) == []
+
+
+def test_runs_that_differ_anyway_prove_less() -> None:
+    """All tasks take 30 % more now, and took 20 % more in one run of the baseline than in another."""
+    two = a_baseline(*TASKS, wall_times={"20260102-cd": (12.0, 12.0, 12.0), "20260101-ab": (10.0, 10.0, 10.0)})
+    (comparison,) = compare_with_baseline(PERCENT, now(steady(14.24)), two)
+    assert comparison.ratio == pytest.approx(1.3, rel=0.001)
+    assert comparison.drift == pytest.approx(0.1289, rel=0.001)
+    assert comparison.ratio_lower_bound is not None
+    assert comparison.ratio_lower_bound < 1
+    assert list(limit_reasons(PERCENT, (comparison,))) == []
 
 
 def test_only_tasks_with_figures_on_both_sides_are_pairs() -> None:

@@ -1,6 +1,6 @@
 """What the reader of a verdict should know beside its reasons."""
 
-from tests.builders import a_plan, a_task, measured, trials_of
+from tests.builders import a_plan, a_task, in_two_runs, measured, trials_of
 from tests.unit.gates.rulings import green_before, of, rule
 
 from passgate.tasks.gates.decide import rule_on
@@ -35,16 +35,26 @@ class TestNotes:
         assert note.startswith("no isolation: bubblewrap does not work on this machine")
 
     def test_a_comparison_of_too_few_tasks_is_noted(self) -> None:
-        baseline = green_before(wall_times=(1.0,))
+        baseline = green_before(wall_times=in_two_runs(1.0))
         ruling = rule(
             of("ppp", steps=3, wall_time_seconds=100.0), baseline=baseline, limits={"latency_p95_increase_pct": 1}
         )
         assert ruling.decision is Decision.PASS
         assert ruling.notes == ("latency P95 is not judged: 1 tasks with a baseline are too few",)
 
+    def test_a_comparison_with_one_run_is_noted(self) -> None:
+        tasks = [a_task(task_id=f"t{number}") for number in range(8)]
+        baseline = green_before(*tasks, wall_times={"20260101-ab": (1.0, 1.0, 1.0)})
+        groups = [of("ppp", task, steps=3, wall_time_seconds=100.0) for task in tasks]
+        ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
+        assert ruling.decision is Decision.PASS
+        assert ruling.notes == (
+            "latency P95 is not judged: one run at the baseline does not show by how much whole runs differ",
+        )
+
     def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
         limits = {"cost_increase_pct": 10}
-        baseline = green_before(costs=(1.0,))
+        baseline = green_before(costs=in_two_runs(1.0))
         assert rule(of("ppp", steps=3), baseline=baseline, limits=limits).notes == (
             "cost is not judged: the agent reported it at the baseline and does not any more",
         )

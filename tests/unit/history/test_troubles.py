@@ -1,14 +1,11 @@
 """What went wrong in the runs of a baseline beside plain failures, and how much their times and costs vary."""
 
-from math import exp
-
 import pandas as pd
 import pytest
 from tests.builders import a_grade, a_plan, a_task, a_violation, trials_of
 
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.columns import arrow_schema, rows
-from passgate.tasks.history.noise import noises_of
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS, Troubles, troubles_of
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule
@@ -68,18 +65,3 @@ def test_only_errors_are_no_measurement() -> None:
     plan = a_plan(TASK, task, run_id="now")
     found = history(first=[*trials_of(TASK, "ppp"), *trials_of(task, "eee")])
     assert troubles_of(baseline_of(plan, found), found)["golden/other"] == Troubles(1.0, {})
-
-
-def test_times_and_costs_have_each_their_noise() -> None:
-    def run(shift: float) -> list[Trial]:
-        timed = [
-            trials_of(TASK, "ppp", wall_time_seconds=exp(shift + step), cost=2.0)[place]
-            for place, step in enumerate((-1.0, 0.0, 1.0))
-        ]
-        return [*timed, *trials_of(TASK, "---p", wall_time_seconds=1e6)]
-
-    found = history(first=run(0.0), later=run(4.0))
-    noises = noises_of(baseline_of(PLAN, found), found)
-    assert noises[Rule.LATENCY].spreads == {"golden/say-yes": pytest.approx(1.0)}
-    assert noises[Rule.LATENCY].drift == pytest.approx((8 - 1 / 3) ** 0.5)
-    assert noises[Rule.COST] == ({"golden/say-yes": 0.0}, 0.0)

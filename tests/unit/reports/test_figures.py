@@ -201,4 +201,16 @@ def test_a_bound_is_of_the_confidence_that_the_comparison_says(levels: tuple[flo
     plain = {"name": "cost", "unit": "$", "baseline": 1, "current": 1, "pairs": 1, "ratio": 1, "limit": ""}
     comparisons = [Comparison.model_validate({**plain, "ratio_lower_bound": 1, "confidence": one}) for one in levels]
 
-    assert figures.lower_bound(comparisons) == shown
+    explained = figures.paired_ratio_explained(comparisons)
+
+    assert explained == f"Paired ratio: geometric mean over the tasks; at least: its {shown}."
+
+
+def test_by_how_much_runs_differ_is_said() -> None:
+    plain = {"unit": "", "baseline": 1, "current": 1, "pairs": 9, "ratio": 1, "ratio_lower_bound": 1, "limit": ""}
+    drifts = {"latency P95": 0.084, "cost": 0.0, "other": None}
+    comparisons = [Comparison.model_validate({**plain, "name": name, "drift": one}) for name, one in drifts.items()]
+
+    explained = figures.paired_ratio_explained(comparisons)
+
+    assert explained.endswith(" bound. Whole runs of the baseline differ: latency P95 by 8 %, cost by 0 %.")

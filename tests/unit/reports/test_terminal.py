@@ -74,7 +74,7 @@ def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verd
 
     for comparisons, bound in ((failing_verdict.comparisons, "90 %"), ((comparison,), "95 %")):
         verdict = failing_verdict.model_copy(update={"comparisons": comparisons})
-        assert f"; at least: its lower {bound} bound.\n" in terminal(verdict, width=100, color=False)
+        assert f"; at least: its lower {bound} bound. Whole" in terminal(verdict, width=100, color=False)
 
 
 def test_the_widest_figures_of_a_suite_are_whole_at_80_columns(

@@ -167,8 +167,10 @@ def _comparisons() -> tuple[Comparison, ...]:
             baseline=12.3,
             current=15.6,
             pairs=41,
+            runs=20,
             ratio=1.24,
             ratio_lower_bound=1.18,
+            drift=0.03,
             limit="+15 %",
         ),
         Comparison(

@@ -3,10 +3,23 @@
 import numpy as np
 import pytest
 
-from passgate.tasks.stats.comparisons import paired_ratio
+from passgate.tasks.stats.comparisons import PairedRatio
+from passgate.tasks.stats.comparisons import paired_ratio as ratio_of_tasks
+
+Trials = list[list[float]]
+"""Per task, the figures of its trials."""
 
 
-def figures(tasks: int, *, seed: int, trials: int = 5, factor: float = 1.0) -> list[list[float]]:
+def paired_ratio(now: Trials, before: Trials, *others: Trials) -> PairedRatio | None:
+    """The same run of the baseline twice, so that runs do not differ, where there is no other."""
+    runs = (before, *(others or (before,)))
+    return ratio_of_tasks(
+        {f"t{place}": values for place, values in enumerate(now)},
+        {f"t{place}": {f"r{number}": run[place] for number, run in enumerate(runs)} for place in range(len(before))},
+    )
+
+
+def figures(tasks: int, *, seed: int, trials: int = 5, factor: float = 1.0) -> Trials:
     """Per task a level of its own and trials that scatter around it by a tenth."""
     levels = np.geomspace(0.5, 500, tasks)
     noise = np.random.default_rng(seed).lognormal(0, 0.1, size=(tasks, trials))
@@ -108,6 +121,41 @@ def test_unlike_numbers_of_trials_can_be_compared() -> None:
     assert answer.ratio == pytest.approx(1.0, abs=0.15)
 
 
-def test_sides_of_unlike_tasks_are_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        paired_ratio([[1.0]], [])
+def test_tasks_of_one_side_alone_are_no_pairs() -> None:
+    assert paired_ratio(figures(8, seed=1), figures(7, seed=2)) is None
+    answer = paired_ratio(figures(8, seed=1), figures(12, seed=2))
+    assert answer is not None
+    assert answer.pairs == 8
+
+
+class TestWholeRuns:
+    def drifting(self, *factors: float) -> list[Trials]:
+        return [[[factor * level] * 3 for level in range(1, 13)] for factor in factors]
+
+    def test_that_differ_widen_the_bound(self) -> None:
+        now, *before = self.drifting(1.3, 1.0, 1.1, 0.9, 1.1, 0.9)
+        answer = paired_ratio(now, *before)
+        assert answer is not None
+        assert answer.ratio == pytest.approx(1.3, rel=0.01)
+        # The standard deviation of the logarithms of five runs, and Student's t of 4 degrees: 1.533.
+        drift = np.std(np.log([1.0, 1.1, 0.9, 1.1, 0.9]), ddof=1)
+        assert answer.drift == pytest.approx(drift)
+        assert np.log(answer.ratio / answer.lower_bound) == pytest.approx(1.533206 * drift * np.sqrt(6 / 5))
+
+    def test_that_differ_no_more_than_their_trials_explain_do_not(self) -> None:
+        now, *before = (figures(12, seed=seed) for seed in range(4))
+        answer = paired_ratio(now, *before)
+        assert answer is not None
+        assert answer.drift < 0.03
+
+    def test_of_which_there_is_only_one_cannot_be_compared(self) -> None:
+        now = {f"t{place}": [2.0] for place in range(12)}
+        assert ratio_of_tasks(now, {task: {"r": [1.0]} for task in now}) is None
+
+    def test_in_which_a_task_is_missing_count_for_the_others(self) -> None:
+        now, first, second = self.drifting(1.0, 1.0, 1.2)
+        second[0] = []
+        answer = paired_ratio(now, first, second)
+        assert answer is not None
+        assert answer.pairs == 12
+        assert answer.drift == pytest.approx(np.std(np.log([1.0, 1.2]), ddof=1), rel=0.1)
