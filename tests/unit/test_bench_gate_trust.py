@@ -28,7 +28,7 @@ def test_limits_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
         *["d:"] * 13, *["e:"] * 8, *["f:"] * 3, *["g:"] * 2
     ]  # fmt: skip
     assert done.stdout.count("the same decision in 20 of 20 gates") == 8
-    assert done.stdout.count("decided by the gate's own code: 20 of 20 gates the same") == 11
+    assert done.stdout.count("decided by the gate's own code: 20 of 20 gates the same") == 12
     assert done.stdout.rstrip().endswith("all targets are met")
 
 
