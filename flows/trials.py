@@ -68,7 +68,7 @@ async def _run_wanted(plan: Plan, pool: Pool, bench: Bench, journal: Journal, sl
     wanted = confirming_trials(plan, standing.finished, pool(standing.finished))
     async with asyncio.TaskGroup() as group:
         for eval_task, numbers in wanted:
-            name = _as_run_name(f"confirm {eval_task.suite}/{eval_task.task_id}")
+            name = _as_run_name(f"confirm {eval_task.name}")
             step = _run_confirming.with_options(task_run_name=name, tags=[str(eval_task.suite)])
             group.create_task(step(eval_task, numbers, bench, journal, slots, standing))
     return bool(wanted)

@@ -18,7 +18,7 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     """
     policy, measurement = plan.gate_policy, measure(plan.tasks, trials)
     withheld = withholding(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
-    tasks = {f"{task.suite}/{task.task_id}": task for task in plan.tasks}
+    tasks = {task.name: task for task in plan.tasks}
     return [
         (tasks[wanted.task], _free_numbers(tasks[wanted.task], trials, wanted.trials))
         for wanted in wanted_trials(policy, measurement, baseline, withheld.tasks)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.advice import improve
-from passgate.tasks.forecasts.grounds import Grounds, Source, measured_rates, name_of, noises_of
+from passgate.tasks.forecasts.grounds import Grounds, Source, measured_rates, noises_of
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
@@ -55,7 +55,7 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
     rows = History(location).trials({"agent": str(plan.agent)}, TROUBLE_COLUMNS)
     baseline = baseline_of(plan, rows)
     rates = {**measured_rates(plan.tasks, baseline), **given}
-    if any(name_of(task) not in rates for task in plan.tasks):
+    if any(task.name not in rates for task in plan.tasks):
         raise UsageError(
             f"the history {location} has no runs of {plan.agent} on {plan.policy.baseline.branch} with the tasks of "
             f"{plan.gate}: `passgate run {plan.gate}` makes the first; `--assume 0.99` forecasts without any"

@@ -51,7 +51,7 @@ def urgency_of(task: EvalTask, entry: BaselineTask) -> Urgency:
 
 
 def _with_entries(tasks: Iterable[EvalTask], baseline: Baseline) -> Iterable[tuple[EvalTask, BaselineTask]]:
-    return ((task, baseline.of(f"{task.suite}/{task.task_id}")) for task in tasks)
+    return ((task, baseline.of(task.name)) for task in tasks)
 
 
 def _dearness(entry: BaselineTask) -> tuple[int, float]:

@@ -99,7 +99,7 @@ def agent_digest_of(plan: Plan) -> str:
 def _selected(task: EvalTask, pattern: str | None) -> bool:
     if pattern is None:
         return True
-    return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, f"{task.suite}/{task.task_id}"))
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (task.task_id, task.name))
 
 
 def _with_k(task: EvalTask, k: int | None, policy: Policy) -> EvalTask:

@@ -4,21 +4,17 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.dataset import History
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS
-from passgate.tasks.judge import Pool, pool_of
+from passgate.tasks.judge import Pool, pool_of, read_rows
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.record import history_location
 
 
 def pool_of_history(plan: Plan) -> Pool | None:
     """What the history says of the plan's tasks; `None` where it knows none of them. Raises `StorageError`."""
-    found = History(history_location(plan)).trials({"agent": str(plan.agent)}, TROUBLE_COLUMNS)
-    baseline = baseline_of(plan, found)
-    return pool_of(plan, found) if any(entry.runs for entry in baseline.tasks.values()) else None
+    pool = pool_of(plan, read_rows(plan))
+    return pool if pool(()).runs else None
 
 
 def pool_of_runs(plan: Plan, runs: Sequence[Sequence[Trial]]) -> Pool:

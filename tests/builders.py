@@ -133,7 +133,7 @@ def in_two_runs(*figures: float) -> FiguresOfRuns:
 def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:
     """A baseline on main that says the same of each of these tasks: green, but for the changes."""
     entry = a_baseline_task(**changes)
-    return Baseline(branch="main", tasks={f"{task.suite}/{task.task_id}": entry for task in tasks})
+    return Baseline(branch="main", tasks={task.name: entry for task in tasks})
 
 
 def measured(*groups: tuple[EvalTask, Sequence[Trial]]) -> Measurement:

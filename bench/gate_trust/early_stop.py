@@ -116,7 +116,7 @@ class Gate:
         # Green, with sixty trials of each task, all of which passed.
         times, costs = in_two_runs(1.0, 1.0, 1.0), in_two_runs(0.1, 0.1, 0.1)
         entry = a_baseline_task(passed=60, n=60, newest=(True,) * 60, wall_times=times, costs=costs)
-        self._baseline = Baseline(branch="main", tasks={f"{task.suite}/{task.task_id}": entry for task in tasks})
+        self._baseline = Baseline(branch="main", tasks={task.name: entry for task in tasks})
 
     def run(self, outcomes: list[list[int]], at_once: int, *, stops: bool) -> tuple[Decision, int]:
         """The decision of a run as it goes, and how many trials it left out. So many trials are under way when it is

@@ -151,7 +151,7 @@ def _agrees(now: Floats, before: Floats, bound: float, p95: float) -> bool:
         for number, took in enumerate(times)
     ]
     entries = {
-        f"{task.suite}/{task.task_id}": a_baseline_task(wall_times=times, costs=times)
+        task.name: a_baseline_task(wall_times=times, costs=times)
         for task, times in zip(plan.tasks, _by_run(before), strict=True)
     }
     ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), Baseline(branch="main", tasks=entries))

@@ -68,11 +68,10 @@ def forecast(
 def _grounds(plan: "Plan", assume: float | None, rates: Path | None) -> "Grounds":
     from passgate.tasks.errors import InputError
     from passgate.tasks.forecast import grounds_of
-    from passgate.tasks.forecasts.grounds import name_of
     from passgate.tasks.formats.four_suite import shown_path
     from passgate.tasks.formats.rates_file import read_rates
 
-    names = [name_of(task) for task in plan.tasks]
+    names = [task.name for task in plan.tasks]
     if assume is not None:
         return grounds_of(plan, dict.fromkeys(names, assume), "assumed")
     if rates is None:

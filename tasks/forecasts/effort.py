@@ -20,7 +20,7 @@ def effort(setting: Setting, outlooks: Sequence[Outlook]) -> Effort:
     not known there has the mean of the others.
     """
     plan = setting.plan
-    tasks = {f"{task.suite}/{task.task_id}": task for task in plan.tasks}
+    tasks = {task.name: task for task in plan.tasks}
     first = [_first(plan, tasks[prospect.name], prospect) for prospect in setting.prospects]
     planned = sum(prospect.failed.k for prospect in setting.prospects)
     trials = [one + outlook.confirming for one, outlook in zip(first, outlooks, strict=True)]

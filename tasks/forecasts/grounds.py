@@ -41,11 +41,6 @@ def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
     }
 
 
-def name_of(task: EvalTask) -> str:
-    """`suite/task_id`."""
-    return f"{task.suite}/{task.task_id}"
-
-
 def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
     """The pass rate of each task by its trials at the baseline, drawn towards that of all (`shrunk_rates`); of tasks
     that go by their scores by its runs. A task of which nothing is known has the mean rate; empty where that is so of
@@ -53,9 +48,9 @@ def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, f
     """
     by_kind: dict[bool, dict[str, tuple[int, int]]] = {True: {}, False: {}}
     for task in tasks:
-        entry, by_trials = baseline.of(name_of(task)), task.metric in BY_TRIALS
+        entry, by_trials = baseline.of(task.name), task.metric in BY_TRIALS
         counts = (entry.passed, entry.n) if by_trials else (entry.runs_green, len(entry.runs))
-        by_kind[by_trials][name_of(task)] = counts
+        by_kind[by_trials][task.name] = counts
     rates: dict[str, float] = {}
     for counts_of in by_kind.values():
         if any(n for _, n in counts_of.values()):

@@ -69,7 +69,7 @@ def _blocks(plan: Plan, task: EvalTask) -> bool:
     policy, today = plan.gate_policy, plan.created_at.date()
     # Which of the two it is depends on the baseline, which is known only when the models are that have answered.
     rules = {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION} if task.suite is Suite.GOLDEN else {Rule.TASK_FAILED}
-    in_quarantine = f"{task.suite}/{task.task_id}" in quarantined(plan.quarantine, today)
+    in_quarantine = task.name in quarantined(plan.quarantine, today)
     return rules <= {*policy.blocks_on} and not in_quarantine and not _asks_the_baseline(policy, task)
 
 

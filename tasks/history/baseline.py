@@ -62,21 +62,20 @@ def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collectio
     ]
     groups = dict(iter(telling.groupby(["suite", "task_id"], sort=False))) if len(telling) else {}
 
-    def entry(task: EvalTask, name: str) -> BaselineTask:
+    def entry(task: EvalTask) -> BaselineTask:
         key = (str(task.suite), task.task_id)
         if key not in known:
             return BaselineTask(state=BaselineState.NEW)
         if key not in groups:
             return BaselineTask(state=BaselineState.NONE)
-        same = _same(task, groups[key], (models or {}).get(name, ()))
+        same = _same(task, groups[key], (models or {}).get(task.name, ()))
         return _pooled(task, same, plan.policy.baseline.runs)
 
-    named = ((f"{task.suite}/{task.task_id}", task) for task in plan.tasks)
     return Baseline(
         branch=plan.policy.baseline.branch,
         commit=_commit(plan),
         pinned=plan.pins is not None,
-        tasks={name: entry(task, name) for name, task in named},
+        tasks={task.name: entry(task) for task in plan.tasks},
     )
 
 

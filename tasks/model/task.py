@@ -275,6 +275,11 @@ class EvalTask(Frozen):
         return str(self.inputs.get("prompt") or as_prompt(self.messages))
 
     @property
+    def name(self) -> str:
+        """`suite/task_id`."""
+        return f"{self.suite}/{self.task_id}"
+
+    @property
     def own_id(self) -> str:
         """What its file calls it."""
         return self.test_id or self.task_id

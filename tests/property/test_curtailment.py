@@ -85,15 +85,11 @@ def a_gate(rng: random.Random) -> Gate:
         plan=plan,
         trials={task.task_id: [*some_trials(rng, task)] for task in tasks},
         baselines={
-            (name_of(task), models): an_entry_of_the_baseline(rng)
+            (task.name, models): an_entry_of_the_baseline(rng)
             for task in tasks
             for models in ((), MODELS[:1], MODELS[1:], tuple(sorted(MODELS)))
         },
     )
-
-
-def name_of(task: EvalTask) -> str:
-    return f"{task.suite}/{task.task_id}"
 
 
 def a_random_task(rng: random.Random, number: int, *, tested: bool) -> EvalTask:
@@ -132,7 +128,7 @@ def some_trials(rng: random.Random, task: EvalTask) -> Iterator[Trial]:
 
 def an_entry(rng: random.Random, task: EvalTask) -> QuarantineEntry:
     expires = date.fromordinal(STARTED.toordinal() + rng.choice([-1, 0, 1]))
-    return QuarantineEntry(task=name_of(task), owner="a", reason="b", issue="c", expires=expires)
+    return QuarantineEntry(task=task.name, owner="a", reason="b", issue="c", expires=expires)
 
 
 def an_entry_of_the_baseline(rng: random.Random) -> BaselineTask:

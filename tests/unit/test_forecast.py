@@ -28,7 +28,7 @@ def plan_with(*tasks: EvalTask, **gate: Any) -> Plan:
 
 
 def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
-    rates = {f"{task.suite}/{task.task_id}": rate for task in plan.tasks}
+    rates = {task.name: rate for task in plan.tasks}
     grounds = Grounds(Baseline(branch="main"), rates, "assumed", **changes)
     return forecast(plan, grounds, gates=200)
 
