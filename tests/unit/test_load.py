@@ -1,10 +1,10 @@
 """From files to tasks, prices and pins."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.builders import REPOSITORY, SHIPPED, write_task
+from tests.builders import SHIPPED, write_task
+from tests.unit.suite_files import add, add_all, begin_project
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.load import (
@@ -23,20 +23,7 @@ from passgate.tasks.model.task import GateName
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a suites folder and the shipped gates."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "gates.yaml").write_bytes((REPOSITORY / "gates.yaml").read_bytes())
-    (tmp_path / "suites").mkdir()
-    return tmp_path
-
-
-def add(name: str, **changes: Any) -> Path:
-    """A task file of a suite, as in `golden/name`."""
-    suite, _, task_id = name.partition("/")
-    return write_task(Path("suites") / f"{name}.yaml", task_id=task_id, suite=suite, **changes)
-
-
-def add_all(*names: str) -> None:
-    for name in names:
-        add(name)
+    return begin_project(tmp_path)
 
 
 def test_every_task_of_a_folder_is_read() -> None:

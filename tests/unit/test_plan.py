@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.builders import REPOSITORY, SHIPPED, write_task
+from tests.builders import SHIPPED
+from tests.unit.suite_files import add, add_all, begin_project
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -20,20 +21,7 @@ AGENT = AgentSpec(kind=AgentKind.NOP)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with a suites folder and the shipped gates."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "gates.yaml").write_bytes((REPOSITORY / "gates.yaml").read_bytes())
-    (tmp_path / "suites").mkdir()
-    return tmp_path
-
-
-def add(name: str, **changes: Any) -> Path:
-    """A task file of a suite, as in `golden/name`."""
-    suite, _, task_id = name.partition("/")
-    return write_task(Path("suites") / f"{name}.yaml", task_id=task_id, suite=suite, **changes)
-
-
-def add_all(*names: str) -> None:
-    for name in names:
-        add(name)
+    return begin_project(tmp_path)
 
 
 def plan(gate: GateName = GateName.CI_MERGE, **request: Any) -> Plan:

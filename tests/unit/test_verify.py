@@ -4,13 +4,13 @@ import base64
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.signing import COMMIT, a_run_that_awaits, write_gate, write_keys
+from tests.signing import COMMIT, write_keys
+from tests.unit.releases import committed_run, release_repository
 
 from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
 from passgate.tasks.attestations.keys import signing_key
@@ -33,17 +33,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture
 def run(tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
     """A run that was approved and signed."""
-    folder = tmp_path / "project"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    for name in ("GITHUB_STEP_SUMMARY", "SECRET_WORD", "PASSGATE_SIGNING_PASSPHRASE"):
-        monkeypatch.delenv(name, raising=False)
-    (folder / ".gitignore").write_text(".passgate/\n")
-    write_gate(folder)
-    identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
-    for arguments in (["init", "-q"], ["add", "."], [*identity, "commit", "-q", "-m", "Begin"]):
-        subprocess.run(["git", *arguments], check=True, capture_output=True)
-    run = a_run_that_awaits()
+    run = committed_run(release_repository(tmp_path / "project", monkeypatch))
     sign_off(run.path.name, by="Ada", decision="approve", reason="read it", key_file=keys[0])
     return run
 

@@ -48,7 +48,14 @@ class Metered:
 
 QUICK = Patience(attempts=3, first_pause=0.01, longest_pause=0.02)
 OpenMeter = Callable[..., AbstractAsyncContextManager[Metered]]
-APIS = ["chat", "responses", "messages"]
+
+every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+either_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+def message_of(response: httpx.Response) -> str:
+    message: str = response.json()["error"]["message"]
+    return message
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.formats.reading import read_text
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.formats.pins_file import read_pins, write_pins
@@ -16,12 +17,7 @@ texts = st.text(max_size=50).map(lambda text: printable(text, 50)).filter(str.st
 
 
 def read(tmp_path: Path, text: str) -> Pins | list[str]:
-    file = tmp_path / "baseline.yaml"
-    file.write_text(text, encoding="utf-8")
-    answer = read_pins(file, "baseline.yaml")
-    if isinstance(answer, Pins):
-        return answer
-    return [str(problem).removeprefix("baseline.yaml:") for problem in answer]
+    return read_text(tmp_path / "baseline.yaml", text, read_pins)
 
 
 def test_a_commit(tmp_path: Path) -> None:

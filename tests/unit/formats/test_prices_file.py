@@ -4,18 +4,14 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
+from tests.unit.formats.reading import read_text
 
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.model.price import LongPrompt, Price, PriceTable
 
 
 def read(tmp_path: Path, text: str) -> PriceTable | list[str]:
-    file = tmp_path / "prices.yaml"
-    file.write_text(text, encoding="utf-8")
-    answer = read_prices(file, "prices.yaml")
-    if isinstance(answer, PriceTable):
-        return answer
-    return [str(problem).removeprefix("prices.yaml:") for problem in answer]
+    return read_text(tmp_path / "prices.yaml", text, read_prices)
 
 
 @pytest.fixture(scope="module")

@@ -1,92 +1,22 @@
-"""passgate's own tool loop: against a scripted provider, directly and through the meter."""
+"""passgate's own tool loop against a scripted provider: what it asks and runs, and what ends it."""
 
 import asyncio
 import json
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.openai.conftest import LOOK, spec_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Silent, Slow, Status
 from tests.upstream_shapes import Says
 
-from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai.agent import OWN_KEYS, OpenAiAgent
-from passgate.tasks.budgets.access import ModelAccess, Unmetered
-from passgate.tasks.budgets.meter import open_meter
-from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions, Endpoint, Upstreams
-from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import Budgets, EvalTask
-from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
-
-LOOK = {
-    "name": "look",
-    "description": "Looks.",
-    "parameters": {"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
-    "command": 'echo "seen $PASSGATE_TOOL_ARGUMENTS"',
-}
-FAIL = {"name": "fail", "description": "Fails.", "command": "echo why >&2; exit 3"}
-
-
-class Direct(Unmetered):
-    """A provider without a meter."""
-
-    api_key = "trial-key"
-
-    def __init__(self, upstream: ScriptedUpstream) -> None:
-        super().__init__()
-        self.openai_base_url = upstream.openai_base_url
-
-
-def spec_of(**completion: Any) -> AgentSpec:
-    return AgentSpec(kind=AgentKind.OPENAI, target="model-1", completion=CompletionOptions(**completion))
-
-
-@pytest.fixture
-def left_behind() -> list[str]:
-    """The files in the workspace after a turn."""
-    return []
-
-
-@pytest.fixture
-def turn(sandbox_of, suites: Path, upstream: ScriptedUpstream, left_behind: list[str]):
-    """One turn of the loop in a sandbox of its own."""
-
-    async def _turn(
-        task: EvalTask | None = None,
-        *,
-        spec: AgentSpec | None = None,
-        access: ModelAccess | None = None,
-        history: Sequence[Message] = (),
-        number: int = 0,
-        prompt: str | None = None,
-        seconds: float = 20,
-    ) -> Transcript:
-        task = task or a_task(tools=[LOOK, FAIL])
-        agent = OpenAiAgent.from_spec(spec or spec_of(), suites)
-        async with sandbox_of(task) as sandbox:
-            attempt = Attempt(
-                task_id=task.task_id,
-                trial=0,
-                prompt=prompt or task.prompt,
-                inputs=task.inputs,
-                workspace=sandbox.workspace,
-                budgets=task.budgets,
-                history=tuple(history),
-                turn=number,
-            )
-            transcript = await agent.run(
-                task, attempt, sandbox.for_the_agent, access or Direct(upstream), seconds=seconds
-            )
-            left_behind.extend(sorted(file.name for file in sandbox.workspace.iterdir()))
-            return transcript
-
-    return _turn
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall
 
 
 async def test_an_answer_without_tools(turn, upstream: ScriptedUpstream) -> None:
@@ -287,6 +217,20 @@ async def test_time_that_is_up_while_a_tool_runs(turn, upstream: ScriptedUpstrea
     assert time.monotonic() - started < 10
 
 
+async def test_a_trial_that_is_called_off_ends_its_tools(turn, upstream: ScriptedUpstream) -> None:
+    slow = {"name": "slow", "description": "Slow.", "command": "sleep 60", "timeout_seconds": 60}
+    upstream.says(Says("", calls=[("slow", {})]))
+    running = asyncio.create_task(turn(a_task(tools=[slow])))
+    while not upstream.count:
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
+    running.cancel()
+    started = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert time.monotonic() - started < 5
+
+
 async def test_a_broken_tool_cannot_be_measured(turn, upstream: ScriptedUpstream) -> None:
     gone = {"name": "gone", "description": "Gone.", "function": "gone.py:run"}
     upstream.says(Says("", calls=[("gone", {}), ("look", {"at": "a"})]))
@@ -316,122 +260,3 @@ async def test_a_later_turn_goes_on_with_the_conversation(turn, upstream: Script
     assert messages[3] == {"role": "tool", "tool_call_id": asked["id"], "content": '{"found": 1}'}
     assert messages[-1] == {"role": "user", "content": "And now?"}
     assert [message.role for message in transcript.messages] == ["user", "assistant"], "only what is new"
-
-
-# --- recordings ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def replayed(suites: Path):
-    """A task whose tool calls are answered from a recording of these calls of `look`."""
-
-    def _replayed(*places: str, **changes: Any) -> EvalTask:
-        calls = [{"tool": "look", "arguments": {"at": place}, "result": f"recorded {place}"} for place in places]
-        (suites / "recorded.json").write_text(json.dumps({"messages": [{"role": "assistant", "tool_calls": calls}]}))
-        return a_task(tools=[LOOK], replay={"transcript": "recorded.json"}, **changes)
-
-    return _replayed
-
-
-def looks(*places: str) -> Says:
-    return Says("", calls=[("look", {"at": place}) for place in places])
-
-
-async def test_recorded_results_are_told(turn, upstream: ScriptedUpstream, replayed) -> None:
-    upstream.script = [looks("a", "b"), Says("done")]
-    transcript = await turn(replayed("a", "b"))
-    assert transcript.end is EndReason.COMPLETED
-    assert [call.result for call in transcript.tool_calls] == ["recorded a", "recorded b"]
-
-
-async def test_an_unexpected_call_ends_the_loop(turn, upstream: ScriptedUpstream, replayed) -> None:
-    upstream.says(looks("a", "x", "b"))
-    transcript = await turn(replayed("a", "b"))
-    assert transcript.end is EndReason.REPLAY_MISMATCH
-    assert '!    2  look {"at": "b"}  look {"at": "x"}' in transcript.detail
-    assert [call.is_error for call in transcript.tool_calls] == [False, True, True]
-    assert upstream.count == 1
-
-
-async def test_a_call_that_does_not_come_is_a_mismatch(turn, upstream: ScriptedUpstream, replayed) -> None:
-    upstream.script = [looks("a"), Says("done")]
-    transcript = await turn(replayed("a", "b"))
-    assert transcript.end is EndReason.REPLAY_MISMATCH
-    assert "one recorded call did not come" in transcript.detail
-    assert transcript.output == "done"
-
-
-async def test_a_recording_is_used_up_by_the_last_turn(turn, upstream: ScriptedUpstream, replayed) -> None:
-    task = replayed("a", "b", user={"says": ["And b?"]})
-    upstream.script = [looks("a"), Says("done"), looks("b"), Says("done")]
-    first = await turn(task)
-    assert first.end is EndReason.COMPLETED
-    second = await turn(task, history=first.messages, number=1, prompt="And b?")
-    assert second.end is EndReason.COMPLETED
-    assert second.tool_calls[0].result == "recorded b"
-    upstream.says(Says("done"))
-    assert (await turn(task, history=first.messages, number=1)).end is EndReason.REPLAY_MISMATCH
-
-
-# --- through the meter -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def through_the_meter(turn, upstream: ScriptedUpstream):
-    async def _through(task: EvalTask, *, forbidden: Sequence[str] = (), **budgets: Any) -> Transcript:
-        spec = spec_of().model_copy(update={"upstreams": Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))})
-        async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
-            with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden, seconds=20) as access:
-                return await access.transcript(await turn(task, spec=spec, access=access))
-
-    return _through
-
-
-async def test_the_meter_and_the_loop_tell_one_story(through_the_meter, upstream: ScriptedUpstream) -> None:
-    upstream.script = [Says("I look.", calls=[("look", {"at": "a"}), ("fail", {})]), Says("done")]
-    transcript = await through_the_meter(a_task(tools=[LOOK, FAIL]))
-    assert [message.role for message in transcript.messages] == ["user", "assistant", "assistant"]
-    assert [call.is_error for call in transcript.tool_calls] == [False, True]
-    assert all(call.duration_ms for call in transcript.tool_calls)
-    assert transcript.steps[0].usage.tokens_in == 100
-    assert transcript.output == "done"
-
-
-async def test_the_budget_ends_the_loop(through_the_meter, upstream: ScriptedUpstream) -> None:
-    upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
-    transcript = await through_the_meter(a_task(tools=[LOOK]), max_steps=3)
-    assert transcript.end is EndReason.OVER_BUDGET
-    assert upstream.count == 3
-    assert len(transcript.steps) == 3
-
-
-async def test_a_forbidden_tool_is_never_run(
-    through_the_meter, upstream: ScriptedUpstream, left_behind: list[str]
-) -> None:
-    tools = [{"name": name, "description": "Leaves a file.", "command": f"touch {name}"} for name in ("add", "delete")]
-    upstream.script = [Says("", calls=[("add", {}), ("delete", {})])]
-    transcript = await through_the_meter(a_task(tools=tools), forbidden=["delete"])
-    assert transcript.end is EndReason.FORBIDDEN_CALL
-    assert [call.refused for call in transcript.tool_calls] == [False, True]
-    assert upstream.count == 1
-    assert left_behind == ["add"]
-
-
-async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: ScriptedUpstream) -> None:
-    upstream.says(Status(401))
-    with pytest.raises(MeasurementError, match="answered 401"):
-        await through_the_meter(a_task())
-
-
-async def test_a_trial_that_is_called_off_ends_its_tools(turn, upstream: ScriptedUpstream) -> None:
-    slow = {"name": "slow", "description": "Slow.", "command": "sleep 60", "timeout_seconds": 60}
-    upstream.says(Says("", calls=[("slow", {})]))
-    running = asyncio.create_task(turn(a_task(tools=[slow])))
-    while not upstream.count:
-        await asyncio.sleep(0.02)
-    await asyncio.sleep(0.3)
-    running.cancel()
-    started = time.monotonic()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert time.monotonic() - started < 5

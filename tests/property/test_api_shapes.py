@@ -1,0 +1,150 @@
+"""Replies, requests and streams of any shape are read, or found unreadable: nothing else goes wrong."""
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.property.api_sides import CHAT, MESSAGES, QUIET, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
+from tests.provider_streams import Json, Refusing, documents, event
+
+from passgate.tasks.providers.exchange import UnreadableError
+
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+CALL = {"id": "call_0", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+REPLIES: dict[str, Json] = {
+    CHAT.name: {
+        "model": "x",
+        "choices": [{"index": 0, "message": {"content": "a", "tool_calls": [CALL]}, "finish_reason": "tool_calls"}],
+        "usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": 1}},
+    },
+    MESSAGES.name: {
+        "model": "x",
+        "content": [{"type": "text", "text": "a"}, {"type": "tool_use", "id": "call_0", "name": "read", "input": {}}],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 3, "output_tokens": 4},
+    },
+    RESPONSES.name: {
+        "model": "x",
+        "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "a"}]},
+            {"type": "function_call", "call_id": "call_0", "name": "read", "arguments": "{}"},
+        ],
+        "usage": {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"cached_tokens": 1}},
+    },
+}
+PARTS = [{"type": "text", "text": "a"}, {"type": "image"}]
+REQUESTS: dict[str, Json] = {
+    CHAT.name: {
+        "model": "x",
+        "stream": True,
+        "stream_options": {"include_usage": False},
+        "max_tokens": 7,
+        "messages": [{"role": "user", "content": PARTS}, {"role": "tool", "tool_call_id": "call_0", "content": "b"}],
+        "tools": [{"type": "function", "function": {"name": "read"}}],
+    },
+    MESSAGES.name: {
+        "model": "x",
+        "max_tokens": 7000,
+        "thinking": {"type": "enabled", "budget_tokens": 2000},
+        "system": PARTS,
+        "messages": [
+            {"role": "user", "content": PARTS},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": PARTS}]},
+        ],
+    },
+    RESPONSES.name: {
+        "model": "x",
+        "max_output_tokens": 7,
+        "instructions": "a",
+        "input": [
+            {"role": "user", "content": PARTS},
+            {"type": "function_call_output", "call_id": "call_0", "output": PARTS},
+            {"type": "apply_patch_call_output", "call_id": "call_1", "output": "b", "status": "failed"},
+        ],
+    },
+}
+
+
+def places_in(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of everything in a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [here, *[place for key, held in inner for place in places_in(held, (*here, key))]]
+
+
+def changed_at(value: Any, place: tuple[Any, ...], other: Any) -> Any:
+    if not place:
+        return other
+    copied = copy.copy(value)
+    copied[place[0]] = changed_at(value[place[0]], place[1:], other)
+    return copied
+
+
+def one_change(value: Json, data: st.DataObject) -> Any:
+    place = data.draw(st.sampled_from(places_in(value)[1:]))
+    return changed_at(value, place, data.draw(values))
+
+
+@each_side
+@given(data=st.data())
+@QUIET
+def test_a_reply_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObject) -> None:
+    body = one_change(REPLIES[side.api.name], data)
+    original = copy.deepcopy(body)
+    try:
+        reply = side.api.read_reply(body)
+    except UnreadableError:
+        return
+    left = side.api.without_calls(body, {call.call_id for call in reply.calls})
+    assert body == original
+    assert side.api.read_reply(left).calls == ()
+    assert (left is body) == (not reply.calls)
+
+
+@each_side
+@given(data=st.data())
+@QUIET
+def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObject) -> None:
+    body = one_change(REQUESTS[side.api.name], data)
+    original = copy.deepcopy(body)
+    try:
+        request = side.api.read_request(body)
+        sent = side.api.prepared(body, model="y", max_tokens_out=5)
+    except UnreadableError:
+        return
+    assert body == original
+    again = side.api.read_request(sent)
+    assert again.model == "y"
+    assert (again.said, again.answers) == (request.said, request.answers)
+    assert again.max_tokens_out is None if request.max_tokens_out is None else again.max_tokens_out <= 5  # type: ignore[operator]
+
+
+@each_side
+@given(plan=plans.filter(bool), data=st.data())
+@QUIET
+def test_a_stream_of_any_shape_is_read_or_unreadable(side: Side, plan: Plan, data: st.DataObject) -> None:
+    sent = documents(side.stream(plan, []))
+    number = data.draw(st.integers(0, len(sent) - 1))
+    sent[number] = one_change(sent[number], data)
+    stream = side.api.stream({}, Refusing(frozenset({"delete"})))
+    with suppress(UnreadableError):
+        stream.feed(b"".join(map(event, sent)))
+        stream.cut()
+
+
+@each_side
+@given(pieces=st.lists(st.binary(max_size=20) | st.sampled_from([b"data: ", b"{}", b"[DONE]", b"\n\n", b"\r"])))
+@QUIET
+def test_any_bytes_are_passed_on_or_unreadable(side: Side, pieces: list[bytes]) -> None:
+    stream = side.api.stream({}, Refusing())
+    try:
+        output = b"".join([stream.feed(piece) for piece in pieces])
+    except UnreadableError:
+        return
+    assert b"".join(pieces).startswith(output)

@@ -1,0 +1,93 @@
+"""The transcript that a command writes itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.agents.cli.programs import python
+
+from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.transcript import EndReason, Usage
+
+
+def writes(transcript: str) -> CliAgent:
+    return python(f"import os; open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write({transcript!r})")
+
+
+async def test_a_transcript_file_is_the_transcript(attempt) -> None:
+    reported = {
+        "messages": [
+            {"role": "user", "content": "Say yes."},
+            {
+                "role": "assistant",
+                "tool_calls": [{"tool": "find", "arguments": {"q": 1}, "result": [1], "is_error": True}],
+                "usage": {"tokens_in": 5, "tokens_out": 2, "cost_usd": 0.1},
+                "latency_ms": 12.5,
+            },
+            {"role": "assistant", "content": "yes"},
+        ]
+    }
+    transcript = await attempt(writes(json.dumps(reported)))
+    assert transcript.complete is True
+    assert transcript.output == "yes"
+    assert transcript.steps[0].usage == Usage(tokens_in=5, tokens_out=2, cost_usd=0.1)
+    assert transcript.tool_calls[0].is_error is True
+
+
+async def test_the_end_is_what_we_saw_not_what_the_agent_says(attempt) -> None:
+    transcript = await attempt(writes('{"messages": [], "end": "crashed", "detail": "made up"}'))
+    assert (transcript.end, transcript.detail) == (EndReason.COMPLETED, "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "not JSON",
+        "3",
+        '["yes"]',
+        '{"messages": 3}',
+        '{"messages": [{"role": "robot"}]}',
+        '{"unknown": 1}',
+        '{"messages": [{"role": "assistant", "usage": {"cost_usd": NaN}}]}',
+        '{"messages": [{"role": "assistant", "usage": {"cost_usd": -1}}]}',
+        '{"messages": [{"role": "assistant", "usage": {"tokens_in": -1}}]}',
+        '{"messages": [{"role": "assistant", "usage": {"tokens_in": 1%s}}]}' % ("0" * 40),
+        '{"messages": [{"role": "assistant", "latency_ms": Infinity}]}',
+        '{"output": "\\ud800"}',
+        '{"messages": [{"role": "assistant", "tool_calls": [{"tool": "a", "result": "\\ud800"}]}]}',
+        '{"messages": [{"role": "assistant", "tool_calls": [{"tool": "a", "result": %s}]}]}' % ("[" * 195 + "]" * 195),
+        "[" * 100_000,
+    ],
+)
+async def test_a_transcript_that_is_none_cannot_be_measured(attempt, content: str) -> None:
+    with pytest.raises(MeasurementError, match="transcript"):
+        await attempt(writes(content))
+
+
+async def test_a_failed_agents_half_transcript_does_not_hide_the_fail(attempt) -> None:
+    half = python("""
+        import os, sys
+        open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write('{"messages": [')
+        sys.exit(3)
+    """)
+    assert (await attempt(half)).end is EndReason.CRASHED
+    hanging = python("""
+        import os, time
+        open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write('{"messages": [')
+        time.sleep(60)
+    """)
+    assert (await attempt(hanging, seconds=1)).end is EndReason.TIMED_OUT
+
+
+async def test_a_link_is_no_transcript(attempt, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.json"
+    elsewhere.write_text('{"output": "from elsewhere"}')
+    agent = python(f"import os; os.symlink({str(elsewhere)!r}, os.environ['PASSGATE_TRANSCRIPT']); print('yes')")
+    assert (await attempt(agent)).output == "yes"
+
+
+async def test_a_pipe_is_no_transcript(attempt) -> None:
+    agent = python("import os; os.mkfifo(os.environ['PASSGATE_TRANSCRIPT']); print('yes')")
+    assert (await attempt(agent)).output == "yes"

@@ -1,0 +1,41 @@
+"""Benches on which trials are really run, with functions as agents."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.run import Bench
+from passgate.tasks.sandboxes.workbench import Workbench
+
+Function = Callable[[Attempt], Any]
+MakeBench = Callable[..., Bench]
+
+
+@contextmanager
+def benches(suites: Path) -> Iterator[MakeBench]:
+    """Make benches for functions as agents: with a new suites folder, and closed at the end."""
+    suites.mkdir()
+    with Workbench(suites, processes=2) as workbench:
+
+        def bench(function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None) -> Bench:
+            return Bench(
+                agent=PythonAgent(function),
+                workbench=workbench,
+                meter=None,
+                purse=Purse(),
+                judge=judge,
+                suites_folder=suites,
+                masker=Masker(secrets),
+                error_retries=retries,
+            )
+
+        yield bench
+
+
+def says(answer: Any) -> Function:
+    return lambda attempt: answer

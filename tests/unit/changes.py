@@ -1,0 +1,64 @@
+"""A small gate on main, changes of it, and the plans that are made for them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.builders import write_task
+from tests.repositories import GitRepository
+
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.prepare import prepare
+
+GATES = """\
+suites:
+  golden: {{k: 2, metric: pass^k, max_steps: 20}}
+  adversarial: {{k: 2, metric: pass^k, max_steps: 20}}
+gates:
+  ci_merge: {{suites: [{suites}], blocks_on: [task_failed], {more}}}
+"""
+
+LOOSE = [{"type": "output_check", "contains": ["y"]}]
+
+
+def gates(suites: str = "golden", more: str = "", rest: str = "") -> str:
+    return GATES.format(suites=suites, more=more) + rest
+
+
+def clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take out what says where a run is, which keys it has and what git it asks."""
+    for name in list(os.environ):
+        if name.startswith(("PASSGATE_", "OPENAI_", "GITHUB_", "CI_", "BUILDKITE", "GIT_")) or name == "CHANGE_TARGET":
+            monkeypatch.delenv(name)
+
+
+def gate_on_main(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    """A gate with one task on main; the branch `change` is checked out, and the repository is the working folder."""
+    made = GitRepository(folder)
+    monkeypatch.chdir(made.path)
+    made.write("gates.yaml", gates())
+    write_task(made.path / "suites/golden/a.yaml", task_id="a")
+    made.commit("The gate")
+    made.branch("change")
+    return made
+
+
+def loosen(repository: GitRepository) -> None:
+    write_task(repository.path / "suites/golden/a.yaml", task_id="a", graders=LOOSE)
+
+
+def planned(**request: Any) -> Plan:
+    return prepare(GateName.CI_MERGE, RunRequest(**request))
+
+
+def of_change(plan: Plan) -> Plan:
+    return RunFolder(plan.run_id).change.read_plan()
+
+
+def is_judged_by_itself(plan: Plan) -> bool:
+    """And nothing of the merge base has been left behind."""
+    names = {entry.name for entry in RunFolder(plan.run_id).path.iterdir()}
+    return plan.base.judged_by == "change" and names == {"plan.json"}
