@@ -61,7 +61,7 @@ def make_plan(
     if gate not in policy.gates:
         raise UsageError(f"{request.gates} has no gate {gate!s}; it has {', '.join(sorted(policy.gates))}")
     loaded = load_folder(files.suites, policy, files.working_folder, files.environment)
-    of_gate = [task for task in loaded.tasks if gate in task.gates and task.suite in policy.gates[gate].suites]
+    of_gate = policy.tasks_of(gate, loaded.tasks)
     selected = [task for task in of_gate if _selected(task, request.task)]
     if request.task is not None and not selected:
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")

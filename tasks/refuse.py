@@ -5,7 +5,7 @@ from typing import Final
 
 from passgate.tasks.errors import InputError, Problem
 from passgate.tasks.formats.grader_places import grader_problem
-from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.task import EvalTask
 
 BLOCKING: Final = frozenset(
@@ -33,6 +33,12 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
         for task in tasks
         for found in graders_that_cannot_fail(task)
     ]
+
+
+def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
+    """The same for the tasks of every gate of a policy, each problem once."""
+    found = (problems_of(policy.tasks_of(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())
+    return list(dict.fromkeys(problem for problems in found for problem in problems))
 
 
 def _subject(task: EvalTask, place: int | None) -> str:

@@ -35,6 +35,7 @@ def validate(
     from passgate.tasks.formats.prices_file import PRICES_FILE
     from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
     from passgate.tasks.load import Loaded, load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
+    from passgate.tasks.refuse import problems_at_gates
 
     for path in paths:
         if not path.exists():
@@ -50,8 +51,10 @@ def validate(
     problems = [problem for file in settings for problem in _problems(readers[file.name], file)]
     task_paths = [path for path in paths if path not in {*settings, *quarantines}]
     policy_is_broken = any(path.name == Path(gates).name for path in settings) and problems
-    loaded = Loaded() if policy_is_broken else load_paths(task_paths, policy_or_default(Path(gates)))
+    policy = None if policy_is_broken else policy_or_default(Path(gates))
+    loaded = Loaded() if policy is None else load_paths(task_paths, policy)
     remark(loaded)
+    problems += problems_at_gates(loaded.tasks, policy) if policy else []
     is_whole = not policy_is_broken and not loaded.problems and any(map(_is_suites_folder, task_paths))
     problems += [
         problem for file in quarantines for problem in _quarantine_problems(file, loaded.tasks if is_whole else None)

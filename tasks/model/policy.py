@@ -1,5 +1,6 @@
 """What gates.yaml says: the suites' defaults and what each gate blocks on."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -8,7 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Seconds, Share, Text
 from passgate.tasks.model.sequential import LEAST_TRIALS, Risk, SequentialTest
-from passgate.tasks.model.task import BY_TRIALS, Budgets, GateName, Metric, Suite
+from passgate.tasks.model.task import BY_TRIALS, Budgets, EvalTask, GateName, Metric, Suite
 
 
 class Rule(StrEnum):
@@ -161,3 +162,7 @@ class Policy(Frozen):
     """Environment variables whose values are masked in everything that is written."""
     history: Text = ".passgate/history"
     """Folder or URL (`s3://...`) of the history."""
+
+    def tasks_of(self, gate: GateName, tasks: Iterable[EvalTask]) -> list[EvalTask]:
+        """Those of some tasks that a gate of it runs."""
+        return [task for task in tasks if gate in task.gates and task.suite in self.gates[gate].suites]

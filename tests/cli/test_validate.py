@@ -38,6 +38,13 @@ BREAKS: list[Callable[[str], str]] = [
     lambda text: text.replace("max_steps: 10", "max_stepps: 10"),
 ]
 
+NOTHING_BLOCKS = """
+version: 1
+suites: {golden: {k: 3, metric: pass^k, max_steps: 10}}
+gates:
+  nightly: {suites: [golden], blocks_on: [latency], limits: {latency_p95_increase_pct: 15}}
+"""
+
 
 def test_thirty_broken_files_are_listed_in_one_run_each_with_its_place(bare_project: Project) -> None:
     for number in range(30):
@@ -196,3 +203,12 @@ def test_broken_tasks_hide_no_problem_of_the_quarantine_and_make_none(bare_proje
     assert "did you mean 'contains'?" in result.stderr
     assert "the task stands here a second time" in result.stderr
     assert "no task of the suites has this name" not in result.stderr
+
+
+def test_a_grader_that_cannot_fail_is_found_where_a_gate_would_block_on_it(bare_project: Project) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one").replace("contains: [done]", "matches: '.*'"))
+    refused = bare_project.passgate("validate", "suites")
+    assert refused.returncode == 2
+    assert "suites/golden/one.yaml:10:5: graders[0]: the grader 'output_check' cannot fail: every" in refused.stderr
+    bare_project.write("gates.yaml", NOTHING_BLOCKS)
+    assert bare_project.passgate("validate", "suites").returncode == 0

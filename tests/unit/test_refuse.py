@@ -11,9 +11,9 @@ from passgate.tasks.load import load_tasks
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName
+from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.plan import make_plan
-from passgate.tasks.refuse import problems_of, refuse_graders_that_cannot_fail
+from passgate.tasks.refuse import problems_at_gates, problems_of, refuse_graders_that_cannot_fail
 
 EMPTY = {"type": "output_check", "name": "answer", "matches": ".*"}
 
@@ -108,3 +108,10 @@ def test_no_shipped_grader_is_one(folder: str, monkeypatch: pytest.MonkeyPatch) 
     tasks = load_tasks(Path(folder), SHIPPED)
     assert tasks
     assert all(problems_of(tasks, policy) == [] for policy in SHIPPED.gates.values())
+
+
+def test_at_several_gates_a_problem_is_told_once_and_only_of_tasks_that_one_of_them_runs() -> None:
+    tasks = loaded(graders=[SAYS_YES, EMPTY])
+    assert len(problems_at_gates(tasks, SHIPPED)) == 1
+    adversarial = SHIPPED.gates[GateName.CI_MERGE].model_copy(update={"suites": (Suite.ADVERSARIAL,)})
+    assert problems_at_gates(tasks, SHIPPED.model_copy(update={"gates": {GateName.CI_MERGE: adversarial}})) == []
