@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv.code_grader import read_code_reply_as_agentv
-from passgate.tasks.graders.judges.judge_reply import UnusableReplyError
+from passgate.tasks.graders.judges.judge_reply import UnusableReplyError, read_object
 from passgate.tasks.graders.judges.judge_variables import Variable, filled
 from passgate.tasks.graders.judges.llm_grader import read_judge_reply
-from passgate.tasks.graders.judges.rubric_reply import ItemMark, combined_mark, read_marks
+from passgate.tasks.graders.judges.rubric_reply import ItemMark, combined_mark, marks_in
 from passgate.tasks.graders.judges.rubrics import weighted
 from passgate.tasks.graders.programs.code_reply import read_code_reply
 from passgate.tasks.model.assertions import Criterion, ScoreRange
@@ -83,7 +83,7 @@ def test_what_a_judge_says_is_a_score_or_unusable(text: str) -> None:
 def test_what_a_judge_says_of_items_is_marks_or_unusable(text: str) -> None:
     criteria = [Criterion(id="a", outcome="A"), Criterion(id="b", outcome="B")]
     try:
-        marks = read_marks(text, criteria)
+        marks = read_object(text, lambda document: marks_in(document, criteria))
     except UnusableReplyError:
         return
     assert marks.keys() <= {"a", "b"}

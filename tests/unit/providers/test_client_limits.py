@@ -101,7 +101,7 @@ async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUp
     provider.says(Silent(30))
     begun = time.monotonic()
     errors = await asyncio.gather(*(failure(upstream, seconds=600) for _ in range(200)))
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 20, "it waited for the pause"
     assert provider.count < 80
     assert not any(error.transient for error in errors)
 
