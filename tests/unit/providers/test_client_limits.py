@@ -88,7 +88,7 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
     assert not any(call.done() for call in waiting)
     begun = time.monotonic()
     errors = [await failure(upstream), *await asyncio.gather(*waiting), await failure(upstream)]
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 20, "it waited for the pause"
     assert not any(error.transient for error in errors)
     assert "the circuit breaker is open: 61 failures in a row since " in str(errors[-1])
     assert " UTC, the last one: the connection broke" in str(errors[-1])

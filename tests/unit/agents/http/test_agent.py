@@ -3,14 +3,13 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.agent_server import AgentServer, Says, running_agent
+from tests.unit.agents.agent_server import AgentServer, Says
 
 from passgate.tasks.agents.http.agent import HttpAgent
 from passgate.tasks.agents.http.endpoint import MAX_REPLY_BYTES
@@ -19,19 +18,6 @@ from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
-
-
-@pytest.fixture
-def server() -> Iterator[AgentServer]:
-    with running_agent() as agent:
-        yield agent
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 def spec_of(url: str, *, timeout_seconds: float = 20, **http: Any) -> AgentSpec:
@@ -362,4 +348,4 @@ async def test_a_trial_that_is_called_off_hangs_up(server: AgentServer) -> None:
     started = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 2.5
