@@ -1,12 +1,12 @@
 """Grade: what a trial said, did and left behind in, its grades and status out."""
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from passgate.tasks.budgets.limits import overruns
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.checks import ROUNDING
+from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -17,8 +17,6 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.scores import weighted_mean
 
-BORDERLINE_FROM: Final = 0.6
-"""Below what passes and from here on a score is called borderline (AgentEvals); the trial fails all the same."""
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
     EndReason.OUTPUT_LIMIT: "the agent was ended because it printed too much",

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.discover import TASK_SUFFIXES, suite_of, suites_folder_of
-from passgate.tasks.formats.evals.files.folder import files_of_folder
-from passgate.tasks.formats.evals.files.recognise import kind_of
+from passgate.tasks.formats.evals.files.folder import files_of_folder, files_of_paths
+from passgate.tasks.formats.evals.files.recognise import is_eval
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
 from passgate.tasks.formats.pins_file import PINS_FILE, read_pins
@@ -26,15 +26,21 @@ from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import EvalTask
 
+Read = TypeVar("Read")
+
 
 def load_policy(file: Path) -> Policy:
     """Read a gates file. Raises `UsageError` when there is none, `InputError` with all its problems."""
     if not file.is_file():
         raise UsageError(f"no gates file {file}: name one with --gates, or make one with `passgate init`")
-    policy = read_policy(file, shown_path(file, Path.cwd()))
-    if isinstance(policy, Policy):
-        return policy
-    raise InputError(policy)
+    return _right(read_policy(file, shown_path(file, Path.cwd())))
+
+
+def _right(read: Read | list[Problem]) -> Read:
+    """What a file holds. Raises `InputError` when that is problems."""
+    if isinstance(read, list):
+        raise InputError(read)
+    return read
 
 
 def policy_or_default(file: Path) -> Policy:
@@ -67,10 +73,7 @@ def load_prices(gates: Path) -> PriceTable:
 
 def load_price_table(file: Path) -> PriceTable:
     """Read one table of prices. Raises `InputError` with all its problems."""
-    table = read_prices(file, shown_path(file, Path.cwd()))
-    if isinstance(table, PriceTable):
-        return table
-    raise InputError(table)
+    return _right(read_prices(file, shown_path(file, Path.cwd())))
 
 
 def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
@@ -82,10 +85,7 @@ def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
     file = gates.parent / QUARANTINE_FILE
     if not file.exists():
         return QuarantineFile()
-    quarantine = read_quarantine_of(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks)
-    if isinstance(quarantine, QuarantineFile):
-        return quarantine
-    raise InputError(quarantine)
+    return _right(read_quarantine_of(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks))
 
 
 def load_pins(gates: Path) -> Pins | None:
@@ -99,10 +99,7 @@ def load_pins(gates: Path) -> Pins | None:
 
 def load_pins_file(file: Path) -> Pins:
     """Read one baseline.yaml. Raises `InputError` with all its problems."""
-    pins = read_pins(file, shown_path(file, Path.cwd()))
-    if isinstance(pins, Pins):
-        return pins
-    raise InputError(pins)
+    return _right(read_pins(file, shown_path(file, Path.cwd())))
 
 
 @dataclass(frozen=True)
@@ -147,24 +144,13 @@ def load_folder(
 
 
 def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
-    """Read the tasks of files and folders: those that are right, and every problem of the others.
-
-    Paths in a file are relative to the folder that holds its suite's; outside of suites to the folder that was named,
-    or to the file's own.
-    """
-    by_root: dict[Path, dict[Path, None]] = {}
-    others: list[Path] = []
-    for path in dict.fromkeys(paths):
-        if not path.is_dir():
-            by_root.setdefault(suites_folder_of(path), {})[path] = None
-            continue
-        found = files_of_folder(path, os.environ)
-        others += found.others
-        for file in (*found.tasks, *found.evals):
-            root = path.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
-            by_root.setdefault(root, {})[file] = None
+    """Read the tasks of files and folders: those that are right, and every problem of the others."""
+    named = files_of_paths(paths, os.environ)
+    by_root: dict[Path, list[Path]] = {}
+    for root, file in named.read:
+        by_root.setdefault(root, []).append(file)
     read = [_Reader(root, policy, Path.cwd(), os.environ).files(files) for root, files in by_root.items()]
-    return _together([*read, Loaded(others=tuple(others))])
+    return _together([*read, Loaded(others=named.others)])
 
 
 class _Reader:
@@ -181,7 +167,7 @@ class _Reader:
     def files(self, files: Iterable[Path]) -> Loaded:
         """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
         with _no_collection():
-            loaded = _together([self._eval(file) if _is_eval(file) else self._task(file) for file in files])
+            loaded = _together([self._eval(file) if is_eval(file) else self._task(file) for file in files])
         tasks: dict[str, EvalTask] = {}
         repeated: list[Problem] = []
         for task in loaded.tasks:
@@ -217,11 +203,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _is_eval(file: Path) -> bool:
-    kind = kind_of(file) if file.is_file() else None
-    return kind in {"eval", "cases"} or (kind is None and file.suffix not in TASK_SUFFIXES)
 
 
 def _together(read: Sequence[Loaded]) -> Loaded:

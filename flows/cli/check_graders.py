@@ -54,6 +54,7 @@ def _by_folder(paths: Sequence[Path], policy: "Policy") -> "dict[Path, list[Eval
     """
     from passgate.flows.cli.remarks import remark
     from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.formats.discover import root_of
     from passgate.tasks.load import load_paths
 
     by_folder: dict[Path, list[EvalTask]] = {}
@@ -65,22 +66,12 @@ def _by_folder(paths: Sequence[Path], policy: "Policy") -> "dict[Path, list[Eval
         remark(loaded)
         problems += loaded.problems
         for task in loaded.tasks:
-            by_folder.setdefault(_folder_of(task, path), []).append(task)
+            by_folder.setdefault(root_of(Path(task.file), path), []).append(task)
     if problems:
         raise InputError(list(dict.fromkeys(problems)))
     if not by_folder:
         raise UsageError(f"no task files in {', '.join(map(str, paths))}: neither tasks nor evals")
     return by_folder
-
-
-def _folder_of(task: "EvalTask", path: Path) -> Path:
-    """The folder that the paths of a task are relative to, which was found by this path."""
-    from passgate.tasks.formats.discover import suite_of, suites_folder_of
-
-    if not path.is_dir():
-        return suites_folder_of(path)
-    file = Path(task.file).absolute()
-    return path.absolute() if suite_of(file) is None else suites_folder_of(file)
 
 
 def _exit_code(checks: "Sequence[GraderCheck]") -> int:

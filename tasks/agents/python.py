@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
+from passgate.tasks.agents.foreign import sendable
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.scoped import Scope, ScopedThreads, prepare_process
 from passgate.tasks.agents.transcripts import transcript_of
@@ -123,5 +124,5 @@ async def _awaited(answer: Awaitable[Any]) -> Any:
 
 
 def _ended(attempt: Attempt, end: EndReason, detail: str) -> Transcript:
-    said = detail.encode("utf-8", "replace").decode("utf-8")
-    return Transcript(messages=(Message(role="user", content=attempt.prompt),), complete=False, end=end, detail=said)
+    asked = Message(role="user", content=attempt.prompt)
+    return Transcript(messages=(asked,), complete=False, end=end, detail=sendable(detail))

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from passgate.tasks.agents.foreign import first_problem, sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Message, Transcript
 
@@ -46,16 +47,14 @@ def transcript_of(value: Any) -> Transcript:
     if isinstance(value, Transcript):
         return _recordable(value)
     if isinstance(value, str):
-        answer = value.encode("utf-8", "replace").decode("utf-8")
+        answer = sendable(value)
         return Transcript(messages=(Message(role="assistant", content=answer),), output=answer, complete=False)
     if not isinstance(value, dict):
         raise MeasurementError(f"the agent gave {type(value).__name__}, not a text or a transcript")
     try:
         transcript = Transcript.model_validate(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise MeasurementError(f"not a transcript: {where}: {first['msg']}") from error
+        raise MeasurementError(f"not a transcript: {first_problem(error)}") from error
     _recordable(transcript)
     return transcript if transcript.output else transcript.model_copy(update={"output": _last_words(transcript)})
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from passgate.tasks.errors import Problem, UsageError
-from passgate.tasks.formats.document import Document, DocumentPath, read_document
+from passgate.tasks.formats.document import Document, read_document
+from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, schema_validator, validated
 from passgate.tasks.model.agent import AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
 
@@ -31,7 +31,6 @@ _USED_BY = {
 """Which kinds of agents a setting means anything to."""
 
 Parse = Callable[[str], AgentSpec]
-_Finding = tuple[DocumentPath, str]
 
 
 def read_agents(file: Path, name: str, parse: Parse) -> dict[str, AgentSpec] | list[Problem]:
@@ -77,7 +76,7 @@ def _name_findings(name: str) -> Iterator[str]:
         yield f"a name has at most {LONGEST_NAME} characters"
 
 
-def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[_Finding]:
+def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[Finding]:
     if spec.is_reference:
         yield ("agent",), f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
         return
@@ -87,30 +86,22 @@ def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[_Finding]:
             yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
 
 
-def _settings_findings(entry: AgentEntry) -> Iterator[_Finding]:
+def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
     for provider, endpoint in (("openai", entry.upstreams.openai), ("anthropic", entry.upstreams.anthropic)):
         for path, message in endpoint_findings(endpoint):
             yield ("upstreams", provider, *path), message
     yield from _variables_findings(entry.variables, entry.model)
 
 
-def endpoint_findings(endpoint: Endpoint) -> Iterator[_Finding]:
+def endpoint_findings(endpoint: Endpoint) -> Iterator[Finding]:
     """What is wrong with the address and the key variable of an endpoint. No message repeats them: they may be keys."""
-    if endpoint.base_url is not None and not _is_address(endpoint.base_url):
+    if endpoint.base_url is not None and not is_address(endpoint.base_url):
         yield ("base_url",), "not an address as in https://host/v1, without a user and a password in it"
     if endpoint.api_key_variable is not None and not _VARIABLE.fullmatch(endpoint.api_key_variable):
         yield ("api_key_variable",), "not the name of an environment variable; the key itself never stands here"
 
 
-def _is_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
-    except ValueError:
-        return False
-
-
-def _variables_findings(variables: Mapping[str, str], model: str | None) -> Iterator[_Finding]:
+def _variables_findings(variables: Mapping[str, str], model: str | None) -> Iterator[Finding]:
     for variable, value in variables.items():
         if not _VARIABLE.fullmatch(variable):
             yield ("variables", variable), "not a name of an environment variable: letters, digits and underscores"

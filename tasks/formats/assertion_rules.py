@@ -21,6 +21,8 @@ from passgate.tasks.model.assertions import (
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
 from passgate.tasks.model.javascript_regex import regex_problem
 
+NEEDED_BY_AGGREGATOR = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
+"""What a kind of aggregator cannot be without."""
 Check = Callable[[Grader, Path], Iterator[Finding]]
 """Everything wrong with a grader whose shape is right, with paths inside of the grader."""
 
@@ -66,10 +68,10 @@ def _members(
 
 
 def _aggregator(aggregator: Aggregator, members: tuple[Grader, ...], root: Path) -> Iterator[Finding]:
-    needed = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}.get(aggregator.type)
+    needed = NEEDED_BY_AGGREGATOR.get(aggregator.type)
     if needed is not None and getattr(aggregator, needed) in (None, (), ""):
         yield ("aggregator",), f"the key {needed!r} is missing"
-    if aggregator.type == "safety_gate" and not aggregator.required and not any(map(_is_required, members)):
+    if aggregator.type == "safety_gate" and not aggregator.required and not any(map(is_required, members)):
         yield ("aggregator",), "this gate guards nothing: name its members under `required`"
     names = Counter(member.name for member in members if member.name is not None)
     for name in (*aggregator.required, *aggregator.weights):
@@ -79,7 +81,8 @@ def _aggregator(aggregator: Aggregator, members: tuple[Grader, ...], root: Path)
     yield from check_path(("aggregator", "cwd"), aggregator.cwd, root)
 
 
-def _is_required(member: Grader) -> bool:
+def is_required(member: Grader) -> bool:
+    """Whether a member says of itself that it is required."""
     return getattr(member, "required", None) is True
 
 

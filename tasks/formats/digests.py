@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.rules import SANDBOXES
+from passgate.tasks.formats.task_messages import names_a_file
 from passgate.tasks.model.assertions import CodeGrader
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
@@ -65,7 +66,7 @@ class FileDigests:
         """The files and folders that graders use, relative to the suites folder: those that they name, and the scripts
         that they run.
         """
-        return {*_named_by(graders), *self._command_files(_grader_commands(graders))}
+        return {*named_by_graders(graders), *self._command_files(_grader_commands(graders))}
 
     def _grader(self, grader: Grader) -> Any:
         """A grader's options; many tests may share one grader."""
@@ -97,16 +98,12 @@ def task_files(task: TaskFile) -> list[str]:
 def _message_files(messages: Sequence[TaskMessage]) -> Iterator[str]:
     for message in messages:
         for block in message.content if isinstance(message.content, tuple) else ():
-            if block.type in {"file", "image"} and not str(block.value).startswith(("data:", "http")):
+            if names_a_file(block):
                 yield str(block.value)
 
 
-def grader_files(task: TaskFile) -> list[str]:
-    """The files and folders that a task's graders name, relative to the suites folder."""
-    return sorted(_named_by(task.graders))
-
-
-def _named_by(graders: Iterable[Grader]) -> set[str]:
+def named_by_graders(graders: Iterable[Grader]) -> set[str]:
+    """The files and folders that graders name, relative to the suites folder."""
     return {name for grader in all_graders(graders) for name in _named_files(grader)}
 
 

@@ -1,19 +1,15 @@
-"""Which files of a folder are tasks, and which suite they belong to."""
+"""Which files of a folder are looked at, and which suite they belong to."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from passgate.tasks.model.task import Suite
 
-TASK_SUFFIXES = frozenset({".yaml", ".yml"})
+YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 SHARED_FOLDER = "_shared"
 
-_SUITES = {str(suite): suite for suite in Suite}
-
-
-def task_files(folder: Path) -> list[Path]:
-    """Every YAML file below a folder, in order, without `_shared` and hidden folders."""
-    return sorted(file for file in files_below(folder) if file.suffix in TASK_SUFFIXES)
+SUITES = {str(suite): suite for suite in Suite}
+"""By their names."""
 
 
 def files_below(folder: Path) -> Iterator[Path]:
@@ -29,7 +25,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 def suite_of(file: Path) -> Suite | None:
     """The suite whose folder a file lies in, by the innermost folder that has a suite's name."""
-    return next((_SUITES[part] for part in reversed(file.parts[:-1]) if part in _SUITES), None)
+    return next((SUITES[part] for part in reversed(file.parts[:-1]) if part in SUITES), None)
 
 
 def suites_folder_of(path: Path) -> Path:
@@ -39,6 +35,16 @@ def suites_folder_of(path: Path) -> Path:
     """
     absolute = path.absolute()
     for folder in (absolute, *absolute.parents):
-        if folder.name in _SUITES and not folder.is_file():
+        if folder.name in SUITES and not folder.is_file():
             return folder.parent
     return absolute if absolute.is_dir() else absolute.parent
+
+
+def root_of(file: Path, named: Path) -> Path:
+    """The folder that paths in a file are relative to, which was found by a path: its own, or that of a folder.
+
+    It is the one that holds the suite's folder; outside of suites the folder that was named, or the file's own.
+    """
+    if not named.is_dir():
+        return suites_folder_of(named)
+    return named.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)

@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -39,3 +40,12 @@ def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Fi
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         yield (*path, *error.absolute_path), f"not a JSON Schema: {error.message}"
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address as in https://host/v1, without a user and a password in it."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+    except ValueError:
+        return False

@@ -51,13 +51,18 @@ class TaskReader:
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
-        if name is None or name not in sandbox_names(self._suites_folder):
+        if name is None:
             return []
+        if name not in self._sandboxes:
+            self._sandboxes[name] = self._described_problems(name)
+        return self._sandboxes[name]
+
+    def _described_problems(self, name: str) -> list[Problem]:
         file = self._suites_folder / SANDBOXES / name / "sandbox.yaml"
-        if name not in self._sandboxes and file.is_file():
-            document = read_document(file, shown_path(file, self._working_folder))
-            self._sandboxes[name] = document.problems or check_schema(document, schema_validator("sandbox"))
-        return self._sandboxes.get(name, [])
+        if name not in sandbox_names(self._suites_folder) or not file.is_file():
+            return []
+        document = read_document(file, shown_path(file, self._working_folder))
+        return document.problems or check_schema(document, schema_validator("sandbox"))
 
     def _normalised(self, task: TaskFile, document: Document) -> EvalTask:
         line = document.keys[("task_id",)].line

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from passgate.tasks.errors import Problem, StorageError
-from passgate.tasks.formats.document import Document, DocumentPath, read_document
-from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.formats.findings import Finding
+from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.baseline import Pins
 
 PINS_FILE = "baseline.yaml"
@@ -18,22 +18,17 @@ _HEADER = "# What passgate compares with, whatever is newer: `passgate baseline 
 
 def read_pins(file: Path, name: str) -> Pins | list[Problem]:
     """What a file pins, or everything that is wrong with it. `name` is what problems call the file."""
-    document = read_document(file, name)
-    if document.problems:
-        return document.problems
-    pins = validated(Pins, document, schema_validator("baseline"))
-    if isinstance(pins, list):
-        return pins
-    return [document.problem(path, message, at_key=True) for path, message in _findings(pins, document)] or pins
+    return read_model(Pins, "baseline", file, name, _findings, at_key=True)
 
 
-def _findings(pins: Pins, document: Document) -> Iterator[tuple[DocumentPath, str]]:
+def _findings(pins: Pins) -> Iterator[Finding]:
     for key in ("reason", "by"):
         if not getattr(pins, key).strip():
             yield (key,), "must not be blank"
-    if pins.commit is not None and "runs" in document.data:
+    says_runs = "runs" in pins.model_fields_set
+    if pins.commit is not None and says_runs:
         yield ("runs",), "give `commit` or `runs`, not both"
-    elif "runs" in document.data and not pins.runs:
+    elif says_runs and not pins.runs:
         yield ("runs",), "must not be empty"
     elif pins.commit is None and not pins.runs:
         yield (), "one of these keys is needed: commit, runs"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import Document, DocumentPath, read_document
-from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.formats.findings import Finding
+from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule, SuitePolicy
 from passgate.tasks.model.sequential import LEAST_TRIALS
 from passgate.tasks.model.task import BY_TRIALS
@@ -14,25 +14,19 @@ _NEVER_A_FAIL = {
     Rule.MISSING_EVIDENCE: "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",
     Rule.SIGN_OFF: "a sign-off is asked for with `sign_off: true` in the gate",
 }
-_Finding = tuple[DocumentPath, str]
 
 
 def read_policy(file: Path, name: str) -> Policy | list[Problem]:
     """The policy of a gates file, or everything that is wrong with it. `name` is what problems call the file."""
-    document = read_document(file, name)
-    if document.problems:
-        return document.problems
-    policy = validated(Policy, document, schema_validator("gates"))
-    if isinstance(policy, list):
-        return policy
-    return _findings(policy, document) or policy
+    return read_model(Policy, "gates", file, name, _findings)
 
 
-def _findings(policy: Policy, document: Document) -> list[Problem]:
-    return [document.problem(path, message) for path, message in (*_suite_findings(policy), *_gate_findings(policy))]
+def _findings(policy: Policy) -> Iterator[Finding]:
+    yield from _suite_findings(policy)
+    yield from _gate_findings(policy)
 
 
-def _suite_findings(policy: Policy) -> Iterator[_Finding]:
+def _suite_findings(policy: Policy) -> Iterator[Finding]:
     for suite, rules in policy.suites.items():
         if rules.budgets.max_steps is not None:
             yield ("suites", suite, "budgets", "max_steps"), "the suite's own max_steps is the default and the limit"
@@ -48,7 +42,7 @@ def _sequential_findings(rules: SuitePolicy) -> Iterator[str]:
         yield f"a sequential test asks which trials passed: it needs the metric {metrics}, here it is {rules.metric!s}"
 
 
-def _gate_findings(policy: Policy) -> Iterator[_Finding]:
+def _gate_findings(policy: Policy) -> Iterator[Finding]:
     for gate, rules in policy.gates.items():
         for index, suite in enumerate(rules.suites):
             if suite not in policy.suites:
@@ -60,13 +54,13 @@ def _gate_findings(policy: Policy) -> Iterator[_Finding]:
             yield ("gates", gate, *path), message
 
 
-def _admission_findings(rules: GatePolicy) -> Iterator[_Finding]:
+def _admission_findings(rules: GatePolicy) -> Iterator[Finding]:
     wanted = rules.admission
     if wanted is not False and wanted.passes > wanted.of:
         yield ("admission",), f"`passes: {wanted.passes}` is more than `of: {wanted.of}`: no task could be admitted"
 
 
-def _reuse_findings(rules: GatePolicy) -> Iterator[_Finding]:
+def _reuse_findings(rules: GatePolicy) -> Iterator[Finding]:
     patterns = rules.reuse.agent_files if rules.reuse is not None else ()
     for index, pattern in enumerate(patterns):
         path = PurePath(pattern)

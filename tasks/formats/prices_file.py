@@ -5,8 +5,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import DocumentPath, read_document
-from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.formats.findings import Finding
+from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.price import PriceTable
 
 PRICES_FILE = "prices.yaml"
@@ -14,16 +14,10 @@ PRICES_FILE = "prices.yaml"
 
 def read_prices(file: Path, name: str) -> PriceTable | list[Problem]:
     """The prices of a file, or everything that is wrong with it. `name` is what problems call the file."""
-    document = read_document(file, name)
-    if document.problems:
-        return document.problems
-    table = validated(PriceTable, document, schema_validator("prices"))
-    if isinstance(table, list):
-        return table
-    return [document.problem(path, message, at_key=True) for path, message in _findings(table)] or table
+    return read_model(PriceTable, "prices", file, name, _findings, at_key=True)
 
 
-def _findings(table: PriceTable) -> Iterator[tuple[DocumentPath, str]]:
+def _findings(table: PriceTable) -> Iterator[Finding]:
     patterns = list(table.models)
     for position, pattern in enumerate(patterns):
         if not pattern.strip():

@@ -4,18 +4,15 @@ import difflib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import Document, DocumentPath, read_document
-from passgate.tasks.formats.schema_check import schema_validator, validated
+from passgate.tasks.formats.findings import Finding, is_address
+from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.vetoes import guards_safety
 
 QUARANTINE_FILE = "quarantine.yaml"
-
-_Finding = tuple[DocumentPath, str]
 
 
 def read_quarantine(file: Path, name: str, today: date) -> QuarantineFile | list[Problem]:
@@ -34,27 +31,21 @@ def read_quarantine_of(file: Path, name: str, today: date, tasks: Sequence[EvalT
     answer = _read(file, name, today, lambda quarantine: _task_findings(quarantine, known))
     if isinstance(answer, list):
         return answer
-    entries = [entry.model_copy(update={"task": _name(known[entry.task])}) for entry in answer.tasks]
+    entries = [entry.model_copy(update={"task": known[entry.task].name}) for entry in answer.tasks]
     return answer.model_copy(update={"tasks": tuple(entries)})
 
 
 def _read(
-    file: Path, name: str, today: date, further: Callable[[QuarantineFile], Iterator[_Finding]]
+    file: Path, name: str, today: date, further: Callable[[QuarantineFile], Iterator[Finding]]
 ) -> QuarantineFile | list[Problem]:
-    document = read_document(file, name)
-    if document.problems:
-        return document.problems
-    quarantine = validated(QuarantineFile, document, schema_validator("quarantine"))
-    if isinstance(quarantine, list):
-        return quarantine
-    return _problems(document, [*_findings(quarantine, today), *further(quarantine)]) or quarantine
+    def findings(quarantine: QuarantineFile) -> Iterator[Finding]:
+        yield from _findings(quarantine, today)
+        yield from further(quarantine)
+
+    return read_model(QuarantineFile, "quarantine", file, name, findings)
 
 
-def _problems(document: Document, findings: Sequence[_Finding]) -> list[Problem]:
-    return [document.problem(path, message) for path, message in findings]
-
-
-def _findings(quarantine: QuarantineFile, today: date) -> Iterator[_Finding]:
+def _findings(quarantine: QuarantineFile, today: date) -> Iterator[Finding]:
     if len(quarantine.tasks) > quarantine.most:
         yield (
             ("tasks", quarantine.most),
@@ -75,17 +66,12 @@ def _findings(quarantine: QuarantineFile, today: date) -> Iterator[_Finding]:
 
 
 def _is_link(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
-    except ValueError:
-        return False
     # What cannot be seen is left out by `urlsplit`, and would not be by who follows the link.
-    return is_address and text.isprintable() and " " not in text
+    return is_address(text) and text.isprintable() and " " not in text
 
 
-def _task_findings(quarantine: QuarantineFile, known: dict[str, EvalTask]) -> Iterator[_Finding]:
-    named = [_name(known[entry.task]) if entry.task in known else entry.task for entry in quarantine.tasks]
+def _task_findings(quarantine: QuarantineFile, known: dict[str, EvalTask]) -> Iterator[Finding]:
+    named = [known[entry.task].name if entry.task in known else entry.task for entry in quarantine.tasks]
     yield from _repeated(named)
     for index, entry in enumerate(quarantine.tasks):
         task = known.get(entry.task)
@@ -99,7 +85,7 @@ def _task_findings(quarantine: QuarantineFile, known: dict[str, EvalTask]) -> It
             )
 
 
-def _repeated(names: Sequence[str]) -> Iterator[_Finding]:
+def _repeated(names: Sequence[str]) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     for index, name in enumerate(names):
         first = seen.setdefault(name, index)
@@ -109,11 +95,7 @@ def _repeated(names: Sequence[str]) -> Iterator[_Finding]:
 
 def _by_names(tasks: Sequence[EvalTask]) -> dict[str, EvalTask]:
     """Tasks by all that an entry may call them; the name with the suite goes before another task's id."""
-    return {task.task_id: task for task in tasks} | {_name(task): task for task in tasks}
-
-
-def _name(task: EvalTask) -> str:
-    return f"{task.suite}/{task.task_id}"
+    return {task.task_id: task for task in tasks} | {task.name: task for task in tasks}
 
 
 def _nearest(name: str, known: dict[str, EvalTask]) -> str:

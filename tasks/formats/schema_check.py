@@ -2,8 +2,9 @@
 
 import difflib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 
 from jsonschema import Draft202012Validator
@@ -12,20 +13,18 @@ from pydantic import BaseModel
 from pydantic import ValidationError as ModelError
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import Document, DocumentPath
+from passgate.tasks.formats.document import Document, DocumentPath, read_document
+from passgate.tasks.formats.evals.json_kinds import JSON_TYPES, shown
 
 _OF_OUR_OWN = "Value error, "
 """What pydantic puts before the text of a model's own check."""
-_TYPE_NAMES = {
-    "object": "a mapping",
-    "array": "a list",
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "nothing",
+_TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
+_BOUNDS = {
+    "minimum": "at least",
+    "maximum": "at most",
+    "exclusiveMinimum": "more than",
+    "exclusiveMaximum": "less than",
 }
-
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -56,6 +55,28 @@ def validated(model: type[Model], document: Document, validator: Draft202012Vali
     except ModelError as error:
         # What the schema does not say: keys that exclude each other, numbers that do not fit into a machine's word.
         return [document.problem(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
+
+
+def read_model(
+    model: type[Model],
+    schema: str,
+    file: Path,
+    name: str,
+    findings: Callable[[Model], Iterable[tuple[DocumentPath, str]]],
+    *,
+    at_key: bool = False,
+) -> Model | list[Problem]:
+    """The model in a YAML file, or everything that is wrong with it. `name` is what problems call the file.
+
+    `schema` is one of the shipped schemas; `findings` are what it cannot say, told at their keys with `at_key`.
+    """
+    document = read_document(file, name)
+    if document.problems:
+        return document.problems
+    read = validated(model, document, schema_validator(schema))
+    if isinstance(read, list):
+        return read
+    return [document.problem(path, message, at_key=at_key) for path, message in findings(read)] or read
 
 
 def nearest(name: object, known: Sequence[str]) -> str:
@@ -108,7 +129,7 @@ def _branch_problems(document: Document, error: ValidationError, path: DocumentP
             yield from _problems(document, inner, (*path, *inner.relative_path))
     else:
         expected = dict.fromkeys(filter(None, map(_form, branches.values())))
-        yield document.problem(path, f"expected {' or '.join(expected)}, not {_shown(error.instance)}")
+        yield document.problem(path, f"expected {' or '.join(expected)}, not {shown(error.instance)}")
 
 
 def _is_another_form(error: ValidationError) -> bool:
@@ -120,36 +141,25 @@ def _form(errors: Sequence[ValidationError]) -> str:
     """What a form that was not meant would have been: its one value, else its type."""
     wanted = {str(inner.validator): inner.validator_value for inner in errors if _is_another_form(inner)}
     if "const" in wanted:
-        return _shown(wanted["const"])
+        return shown(wanted["const"])
     return str(_TYPE_NAMES.get(str(wanted["type"]), wanted["type"]))
 
 
 def _message(error: ValidationError, kind: str) -> str:
-    value, shown = _any(error.validator_value), _shown(error.instance)
+    value, found = _any(error.validator_value), shown(error.instance)
     if kind == "type":
         kinds = value if isinstance(value, list) else [value]
-        return f"expected {' or '.join(str(_TYPE_NAMES.get(name, name)) for name in kinds)}, not {shown}"
+        return f"expected {' or '.join(str(_TYPE_NAMES.get(name, name)) for name in kinds)}, not {found}"
     if kind in {"enum", "const"}:
-        allowed = [item if isinstance(item, str) else _shown(item) for item in (value if kind == "enum" else [value])]
-        return f"{shown} is not one of the allowed values{nearest(error.instance, allowed)}"
+        allowed = [item if isinstance(item, str) else shown(item) for item in (value if kind == "enum" else [value])]
+        return f"{found} is not one of the allowed values{nearest(error.instance, allowed)}"
     if kind in {"minItems", "minLength", "minProperties"}:
         return "must not be empty" if value == 1 else f"needs at least {value}"
-    bounds = {
-        "minimum": "at least",
-        "maximum": "at most",
-        "exclusiveMinimum": "more than",
-        "exclusiveMaximum": "less than",
-    }
-    if kind in bounds:
-        return f"must be {bounds[kind]} {value}, not {shown}"
+    if kind in _BOUNDS:
+        return f"must be {_BOUNDS[kind]} {value}, not {found}"
     return error.message
 
 
 def _any(value: Any) -> Any:
     """What jsonschema types as perhaps unset is always set in an error that it has raised."""
     return value
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}..."

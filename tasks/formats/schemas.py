@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from passgate.tasks.formats.evals.schemas.agentevals_schema import agentevals_schema
 from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
+from passgate.tasks.formats.evals.schemas.schema_words import DRAFT
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy
@@ -19,8 +20,6 @@ from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import TaskFile
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.verdict import Verdict
-
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -65,7 +64,7 @@ def shared_schema(model: type[BaseModel], name: str, title: str) -> dict[str, An
 
 
 def _headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
-    return {"$schema": _DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
+    return {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", **schema, "title": title}
 
 
 def _simplified(value: Any) -> Any:

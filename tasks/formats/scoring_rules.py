@@ -10,7 +10,7 @@ from passgate.tasks.model.task import Metric, TaskFile
 
 _OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 _WORKSPACE: DocumentPath = ("environment", "workspace")
-_HOOKS = ("before_all", "before_each", "after_each", "after_all")
+HOOKS = ("before_all", "before_each", "after_each", "after_all")
 
 
 def scoring_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
@@ -49,7 +49,7 @@ def workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
             yield (*path, "path"), f"{repository.path!r} leaves the workspace"
         if repository.repo.startswith((".", "/")):
             yield from check_path((*path, "repo"), repository.repo, root)
-    for name in _HOOKS:
+    for name in HOOKS:
         hook = getattr(workspace, name)
         if hook is not None:
             yield from check_path((*_WORKSPACE, name, "cwd"), hook.cwd, root)

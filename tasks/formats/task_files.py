@@ -1,13 +1,12 @@
 """Files and folders as the tasks that they hold, each as a task file has it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.discover import TASK_SUFFIXES, suite_of, suites_folder_of
-from passgate.tasks.formats.evals.files.folder import files_of_folder
-from passgate.tasks.formats.evals.files.recognise import kind_of
+from passgate.tasks.formats.evals.files.folder import files_of_paths
+from passgate.tasks.formats.evals.files.recognise import is_eval
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
 from passgate.tasks.formats.normalise import Origin
@@ -42,29 +41,17 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
 
     `environment` are the variables of the process.
     """
-    found = [tasks_of_file(file, root, policy, environment) for root, file in dict.fromkeys(_files(paths, environment))]
+    named = files_of_paths(paths, environment)
+    found = [tasks_of_file(file, root, policy, environment) for root, file in named.read]
     return Found(
         tuple(task for one in found for task in one.tasks),
         tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
     )
 
 
-def _files(paths: Iterable[Path], environment: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
-    """Files with their suites folders."""
-    for path in paths:
-        if not path.is_dir():
-            yield suites_folder_of(path), path
-            continue
-        found = files_of_folder(path, environment)
-        for file in (*found.tasks, *found.evals):
-            root = path.absolute() if suite_of(file.absolute()) is None else suites_folder_of(file)
-            yield root, file
-
-
 def tasks_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
     """The tasks of one file of any dialect, with its paths relative to a suites folder."""
-    kind = kind_of(file) if file.is_file() else None
-    if kind in {"eval", "cases"} or (kind is None and file.suffix not in TASK_SUFFIXES):
+    if is_eval(file):
         return tests_of_file(file, root, policy, environment)
     return task_of_file(file, root, policy)
 

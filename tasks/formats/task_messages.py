@@ -13,10 +13,12 @@ from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.task import TaskFile
 
 Messages = tuple[TaskMessage, ...]
+MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
+NO_FILES = ("data:", "https://", "http://")
+"""How images begin that are no file."""
 
 _ASKED: DocumentPath = ("inputs", "messages")
 _EXPECTED: DocumentPath = ("expected_messages",)
-_MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
 
 
 def message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
@@ -26,7 +28,7 @@ def message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
         if str(task.inputs.get("prompt") or "").strip():
             yield _ASKED, "give either `prompt` or `messages`"
         try:
-            yield from _file_findings(_ASKED, _MESSAGES.validate_python(asked), root)
+            yield from _file_findings(_ASKED, MESSAGES.validate_python(asked), root)
         except ValidationError as error:
             for found in error.errors():
                 yield (*_ASKED, *found["loc"]), found["msg"]
@@ -35,7 +37,7 @@ def message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
 
 def asked_messages(task: TaskFile, root: Path) -> Messages:
     """The messages of a task's inputs with what their files hold, where nothing is wrong with them."""
-    return with_texts(_MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
+    return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
 
 
 def with_texts(messages: Messages, root: Path) -> Messages:
@@ -55,16 +57,19 @@ def _with_text(block: ContentBlock, root: Path) -> ContentBlock:
 def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterator[Finding]:
     for index, message in enumerate(messages):
         for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
-            if block.type in {"file", "image"}:
+            if names_a_file(block):
                 yield from _block_findings((*path, index, "content", position, "value"), block, root)
+
+
+def names_a_file(block: ContentBlock) -> bool:
+    """Whether the value of a block is a path: that of an image may be its data or an address."""
+    return block.type == "file" or (block.type == "image" and not str(block.value).startswith(NO_FILES))
 
 
 def _block_findings(path: DocumentPath, block: ContentBlock, root: Path) -> Iterator[Finding]:
     name: Any = block.value
     if not isinstance(name, str):
         yield path, "expected a path"
-        return
-    if block.type == "image" and name.startswith(("data:", "https://", "http://")):
         return
     problems = list(check_path(path, name, root))
     yield from problems

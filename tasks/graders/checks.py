@@ -10,6 +10,8 @@ from passgate.tasks.model.graders import Grader
 
 PASS_FROM: Final = 0.8
 """The least score that passes, where nothing else is said."""
+BORDERLINE_FROM: Final = 0.6
+"""Below what passes and from here on a score is called borderline (AgentEvals); it fails all the same."""
 ROUNDING: Final = 1e-9
 """0.1 + 0.2 is not to fall short of 0.3."""
 
@@ -39,11 +41,15 @@ def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = ()
     """The grade of a grader that gives a share. It passes from its `min_score` on, 0.8 when it says none, unless there
     is something fatal.
     """
-    least = PASS_FROM if options.min_score is None else options.min_score
-    passed = score >= least - ROUNDING and not fatal
+    passed = score >= passing_score(options) - ROUNDING and not fatal
     return Grade(
         name=options.label, type=options.type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal
     )
+
+
+def passing_score(options: AssertionOptions) -> float:
+    """The least score that passes a grader."""
+    return PASS_FROM if options.min_score is None else options.min_score
 
 
 def settled(options: AssertionOptions, bare: Grade) -> Grade:
@@ -59,11 +65,11 @@ def settled(options: AssertionOptions, bare: Grade) -> Grade:
 
 def _negated(options: AssertionOptions, bare: Grade) -> Grade:
     score = 1 - (bare.score or 0.0)
-    least = PASS_FROM if options.min_score is None else options.min_score
     checks = bare.checks
     if all(check.passed for check in checks) is bare.passed:  # some graders' checks tell of the negation themselves
         checks = tuple(Check(passed=not check.passed, message=_opposite(check.message)) for check in checks)
-    update = {"score": score, "passed": score >= least - ROUNDING, "checks": checks, "fatal": ""}
+    passed = score >= passing_score(options) - ROUNDING
+    update = {"score": score, "passed": passed, "checks": checks, "fatal": ""}
     return bare.model_copy(update=update)
 
 

@@ -17,12 +17,12 @@ from typing import Final
 from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.python_tools import REMEDY
 from passgate.tasks.graders.texts import ending
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
-REMEDY: Final = "pip install 'passgate[graders]'"
 PROBE_SECONDS: Final = 60.0
 INTERNAL_ERROR: Final = 3
 

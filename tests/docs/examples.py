@@ -13,7 +13,7 @@ from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.judge import RecordedJudge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import read_agents
-from passgate.tasks.formats.digests import grader_files, task_files
+from passgate.tasks.formats.digests import named_by_graders, task_files
 from passgate.tasks.formats.pins_file import read_pins
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import read_prices
@@ -57,7 +57,7 @@ def _make_files(task: TaskFile, folder: Path) -> None:
     if task.environment.sandbox:
         (folder / "_shared" / "sandboxes" / task.environment.sandbox).mkdir(parents=True)
     named = [name for one in solutions for name in (one.patch, one.script, one.transcript) if name]
-    for name in (*named, *grader_files(task), *task_files(task)):
+    for name in (*named, *sorted(named_by_graders(task.graders)), *task_files(task)):
         file = folder / name
         if not file.is_dir():
             file.parent.mkdir(parents=True, exist_ok=True)

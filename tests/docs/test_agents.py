@@ -22,6 +22,7 @@ from passgate.tasks.load import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from passgate.tasks.providers.faults import TRY_AGAIN
 from passgate.tasks.reports.doctor import doctor_report
 from tests.answering import answering
 from tests.conftest import REPOSITORY
@@ -84,7 +85,7 @@ def test_whose_fault_an_answer_is() -> None:
     happened = {row[0]: row[1] for row in rows(table(section(PAGE, "http"), "what happened"))[2:]}
     errors = {int(code): outcome for what, outcome in happened.items() for code in re.findall(r"\b4\d\d\b", what)}
     assert {code for code, outcome in errors.items() if outcome.startswith("is an error")} == http._NOT_THE_AGENTS_FAULT
-    assert {code for code, outcome in errors.items() if "tried again" in outcome} == http._TRANSIENT
+    assert {code for code, outcome in errors.items() if "tried again" in outcome} == TRY_AGAIN
 
 
 def test_what_passgate_says_itself_in_a_request() -> None:

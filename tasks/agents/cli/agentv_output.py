@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from passgate.tasks.agents.foreign import as_text, read_json
+from passgate.tasks.agents.foreign import as_text, first_problem, read_json
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Tokens, ToolCall, Transcript, Usage
@@ -55,9 +55,7 @@ def transcript_of_agentv(content: str) -> Transcript:
     try:
         answer = _Answer.model_validate(document)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise MeasurementError(f"not an output of AgentV: {where}: {first['msg']}") from error
+        raise MeasurementError(f"not an output of AgentV: {first_problem(error)}") from error
     transcript = _transcript(answer)
     if answer.error:
         return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:_DETAIL]})

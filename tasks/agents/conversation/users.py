@@ -5,6 +5,7 @@ from textwrap import indent
 from typing import Final, Protocol
 
 from passgate.tasks.agents.conversation.turns import Turn
+from passgate.tasks.agents.foreign import sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
@@ -81,7 +82,7 @@ class PlayedUser:
         if len(turns) >= self._max_turns or not turns[-1].transcript.output.strip():
             return None
         reply = await self._judge.reply(player_request(self._persona, turns))
-        text = reply.text.strip().encode("utf-8", "replace").decode("utf-8")
+        text = sendable(reply.text.strip())
         if END in text:
             return None
         if not text or len(text) > LONGEST_REPLY:

@@ -17,9 +17,9 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentSpec, HttpOptions
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.providers.faults import TRY_AGAIN
 
 _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
-_TRANSIENT: Final = frozenset({408, 425, 429})
 
 
 class HttpAgent:
@@ -65,7 +65,7 @@ class HttpAgent:
     def _refused(self, status: int, content: bytes) -> Transcript:
         said = f"{self._endpoint.url} answered {status}: {self._said(content)}"
         if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
-            raise MeasurementError(said, transient=status >= 500 or status in _TRANSIENT)
+            raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
         return _ended(EndReason.CRASHED, said)
 
     def _said(self, content: bytes) -> str:

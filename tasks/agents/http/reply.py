@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from passgate.tasks.agents.foreign import as_text, read_json
+from passgate.tasks.agents.foreign import as_text, first_problem, read_json
 from passgate.tasks.model.agent import HttpOptions
 from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
@@ -63,6 +63,4 @@ def _usage(document: Any, options: HttpOptions) -> Usage:
 
 
 def _unlike(where: str, error: ValidationError) -> ValueError:
-    first = error.errors()[0]
-    inner = ".".join(str(part) for part in first["loc"])
-    return ValueError(f"`{where}` cannot be used: {inner}: {first['msg']}")
+    return ValueError(f"`{where}` cannot be used: {first_problem(error)}")

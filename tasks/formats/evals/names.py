@@ -3,11 +3,10 @@
 from functools import cache
 from pathlib import Path
 
+from passgate.tasks.formats.discover import SUITES
 from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.model.task import Suite
 
 _SUFFIXES = (".yaml", ".yml", ".jsonl", ".json", ".csv")
-_SUITES = frozenset(map(str, Suite))
 
 
 def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
@@ -21,7 +20,7 @@ def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) 
 def _file_name(file: Path, ground: Ground) -> str:
     parts = Path(ground.relative(file)).parts
     folders = [part for part in parts[:-1] if part != ".."]
-    if folders and folders[0] in _SUITES:
+    if folders and folders[0] in SUITES:
         folders = folders[1:]
     stem = _stem(parts[-1])
     return "".join(f"{part}/" for part in (*folders, *([stem] if stem else [])))

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from passgate.tasks.formats.task_messages import MESSAGES, NO_FILES, Messages
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
 from passgate.tasks.model.graders import (
     Aggregator,
@@ -17,7 +18,7 @@ from passgate.tasks.model.graders import (
     SqliteCheck,
     StaticAnalysis,
 )
-from passgate.tasks.model.messages import ContentBlock, TaskMessage
+from passgate.tasks.model.messages import ContentBlock
 from passgate.tasks.model.task import Counterexample, Replay, Solution, TaskFile, Tool
 from passgate.tasks.model.workspace import Hook, Repository, Workspace
 
@@ -45,8 +46,6 @@ _PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
 """The fields that hold paths of the suites folder."""
 _TOLD_APART = (JsonCheck, SqliteCheck)
 """Models in which a value that is said is another thing than a default."""
-_REMOTE = ("data:", "https://", "http://")
-_MESSAGES: TypeAdapter[tuple[TaskMessage, ...]] = TypeAdapter(tuple[TaskMessage, ...])
 
 
 class LeavesError(Exception):
@@ -91,11 +90,11 @@ def said_model(model: BaseModel, saying: Saying) -> dict[str, Any]:
     return _said(model, saying, "")
 
 
-def _messages(value: Any) -> tuple[TaskMessage, ...] | None:
+def _messages(value: Any) -> Messages | None:
     if value is None:
         return None
     try:
-        return _MESSAGES.validate_python(value)
+        return MESSAGES.validate_python(value)
     except ValidationError:
         return None
 
@@ -154,7 +153,7 @@ def _is_path(model: BaseModel, value: Any) -> bool:
         case Aggregator():
             return bool(model.command)
         case ContentBlock():
-            return model.type in {"file", "image"} and isinstance(value, str) and not value.startswith(_REMOTE)
+            return model.type in {"file", "image"} and isinstance(value, str) and not value.startswith(NO_FILES)
         case _:
             return True
 

@@ -1,6 +1,6 @@
 """Code graders as AgentV 4.42.4 scores them: kept for comparison, with the holes that it has."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.programs.code_grader import grade_with_program
@@ -25,14 +25,15 @@ def read_code_reply_as_agentv(stdout: str, stderr: str, exit_code: int) -> Grade
     if exit_code != 0:
         said = stdout.strip() or ending(stderr, 500) or f"exit code {exit_code}"
         return GraderReply(0.0, (Check(passed=False, message=shorten(said)),))
-    document = _object(stdout)
+    document = printed_object(stdout)
     if document is None:
         return GraderReply(1.0, (Check(passed=True, message=shorten(stdout.strip() or "exit code 0")),))
     checks = _checks(document)
     return GraderReply(_score(document, checks), checks)
 
 
-def _object(stdout: str) -> dict[str, Any] | None:
+def printed_object(stdout: str) -> dict[str, Any] | None:
+    """The JSON object that is all of the output; `None` for any other output."""
     try:
         document = parse_json(stdout)
     except ValueError:
@@ -54,8 +55,13 @@ def _checks(document: dict[str, Any]) -> tuple[Check, ...]:
 
 def _score(document: dict[str, Any], checks: tuple[Check, ...]) -> float:
     score = document.get("score")
-    if isinstance(score, int | float) and not isinstance(score, bool):
+    if is_number(score):
         return float(min(max(score, 0), 1))
     if score is None and checks:
         return sum(check.passed for check in checks) / len(checks)
     return 0.0
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number; `true` is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)

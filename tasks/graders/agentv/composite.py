@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from passgate.tasks.graders.agentv.code_grader import read_code_reply_as_agentv
+from passgate.tasks.graders.agentv.code_grader import is_number, printed_object, read_code_reply_as_agentv
 from passgate.tasks.graders.agentv.llm_grader import grade_by_judge_as_agentv
 from passgate.tasks.graders.composites.composite import Ask, Others, grade_composite
 from passgate.tasks.graders.interface import Evidence
@@ -10,7 +10,6 @@ from passgate.tasks.graders.programs.grader_reply import GraderReply
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Composite, Grader
-from passgate.tasks.model.json_values import parse_json
 
 _OF_ASSERT_SET: Final[dict[str, Any]] = {"required": False, "min_score": None}
 _OF_COMPOSITE: Final[dict[str, Any]] = {**_OF_ASSERT_SET, "negate": False}
@@ -55,9 +54,5 @@ _OTHERS: Final = Others(read_aggregate_as_agentv, grade_by_judge_as_agentv)
 
 
 def _has_score(stdout: str) -> bool:
-    try:
-        document = parse_json(stdout)
-    except ValueError:
-        return False
-    score = document.get("score") if isinstance(document, dict) else None
-    return isinstance(score, int | float) and not isinstance(score, bool)
+    document = printed_object(stdout)
+    return document is not None and is_number(document.get("score"))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from passgate.tasks.graders.answers.field_documents import in_braces
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.judge_reply import read_object
 from passgate.tasks.graders.judges.llm_grader import grade_with_judge
@@ -24,8 +25,7 @@ async def grade_by_judge_as_agentv(
 
 def within(reply: str, read: Callable[[Any], _Mark]) -> _Mark:
     """What `read` makes of the JSON between the first `{` and the last `}` of a reply. Raises `UnusableReplyError`."""
-    start, end = reply.find("{"), reply.rfind("}")
-    return read_object(reply[start : end + 1] if 0 <= start < end else reply, read)
+    return read_object(in_braces(reply) or reply, read)
 
 
 def _read(reply: str) -> GraderReply:

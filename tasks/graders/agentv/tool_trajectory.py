@@ -5,6 +5,7 @@ from typing import Final
 
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.trajectories.execution_limits import made_calls
 from passgate.tasks.graders.trajectories.expected_calls import expected_text, in_time, same_call
 from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
 from passgate.tasks.model.assertions import ExpectedCall, ToolTrajectory
@@ -29,7 +30,7 @@ async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evi
     A limit on a duration that is not known is left out. What AgentV does not grade at all, `any_order` without
     `minimums` and other modes without `expected`, is graded as AgentEvals means it.
     """
-    calls = [call for call in evidence.transcript.tool_calls if not call.refused]
+    calls = made_calls(evidence)
     asked = options.minimums if options.mode == "any_order" else options.expected
     if not asked and options.mode != "subset":
         return await grade_tool_trajectory(options, evidence)

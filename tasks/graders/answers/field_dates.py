@@ -2,6 +2,7 @@
 
 import re
 from datetime import date
+from functools import cache
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
@@ -73,6 +74,7 @@ def month_number(name: str) -> int | None:
     return next(fits, None)
 
 
+@cache
 def _pattern(form: str) -> re.Pattern[str]:
     tokens = _TOKEN.findall(form)
     strange = [token for token in tokens if token not in _PATTERNS and token.isalpha() and token != "T"]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored, unmeasured
+from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, unmeasured
 from passgate.tasks.graders.composites.aggregation import (
     Member,
     aggregated,
@@ -29,8 +29,6 @@ from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
 
 Ask = Callable[[Grader, Evidence], Awaitable[Grade]]
 """One grader's answer for one trial, errors included."""
-BORDERLINE_FROM: Final = 0.6
-"""Below what passes and from here on a verdict is `borderline` (AgentEvals)."""
 USUAL_PROMPT: Final = f"""\
 These are the results of several graders of one trial:
 

@@ -5,6 +5,7 @@ from textwrap import indent
 from typing import Any
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.judges.asking import sendable
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -20,13 +21,21 @@ def render(prompt: str, transcript: Transcript) -> str:
     What was said is indented, so that nobody can write a line that looks like another's. `prompt` stands in
     for the user's message where the transcript has none. Raises `MeasurementError` when it is too long.
     """
-    text = "\n".join(_lines(prompt, transcript))
+    return bounded("\n".join(_lines(prompt, transcript)), "the conversation")
+
+
+def bounded(text: str, what: str) -> str:
+    """A text that can be sent to a judge. Raises `MeasurementError` when it is too long."""
     if len(text) > LONGEST_CONVERSATION:
         raise MeasurementError(
-            f"the conversation is too long for a judge: {len(text)} characters, at most {LONGEST_CONVERSATION}"
+            f"{what} is too long for a judge: {len(text)} characters, at most {LONGEST_CONVERSATION}"
         )
-    # Half of a surrogate pair cannot be sent to anyone.
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return sendable(text)
+
+
+def apart(text: str) -> str:
+    """A text that has no line in it which looks like a heading."""
+    return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
 
 
 def _lines(prompt: str, transcript: Transcript) -> Iterator[str]:
@@ -56,4 +65,4 @@ def _text(value: Any) -> str:
 
 
 def _part(title: str, text: str) -> str:
-    return f"{title}:\n{indent(shorten(text, LONGEST_PART), '    ', lambda _line: True)}"
+    return f"{title}:\n{apart(text)}"

@@ -1,15 +1,12 @@
 """What a judge is asked about a trial: the instructions, and the material that they are held against."""
 
 from collections.abc import Iterator, Mapping
-from textwrap import indent
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.asking import digest_of, marker_of, sendable
-from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION, LONGEST_PART, render
+from passgate.tasks.graders.judges.asking import digest_of, marker_of
+from passgate.tasks.graders.judges.conversation import apart, bounded, render
 from passgate.tasks.graders.judges.judge_variables import Variable, asked_text, filled, tool_calls_text, variables_in
-from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.judge import JudgeMessage, JudgeRequest
 
 _INSTRUCTIONS: Final = """\
@@ -66,7 +63,13 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
     user = prompt if is_authors else f"{marker}\n{material}\n{marker}"
     own = {"criteria": prompt} if prompt and not is_authors else {}
     system = "\n\n".join([_INSTRUCTIONS.format(marker=marker), *_titled({**own, **told})])
-    return JudgePrompt(_bounded(system), _bounded(user), marked, is_authors, "criteria" in {**own, **told})
+    return JudgePrompt(
+        bounded(system, "the material"),
+        bounded(user, "the material"),
+        marked,
+        is_authors,
+        "criteria" in {**own, **told},
+    )
 
 
 def request_of(prompt: JudgePrompt, reply: str, schema: dict[str, Any] | None) -> JudgeRequest:
@@ -95,7 +98,7 @@ def _told(asked: Asked, evidence: Evidence, variables: Mapping[str, Variable]) -
 
 
 def _material(asked: Asked, evidence: Evidence) -> str:
-    shown = [_section(title, _apart(text)) for title, text in _shown(asked, evidence) if text.strip()]
+    shown = [_section(title, apart(text)) for title, text in _shown(asked, evidence) if text.strip()]
     return "\n\n".join(shown)
 
 
@@ -111,22 +114,9 @@ def _shown(asked: Asked, evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield name.lower(), text
 
 
-def _apart(text: str) -> str:
-    """A text that has no line in it which looks like a heading."""
-    return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
-
-
 def _titled(sections: Mapping[str, str]) -> list[str]:
     return [_section(title, text) for title, text in sections.items()]
 
 
 def _section(title: str, text: str) -> str:
     return f"[[ ## {title} ## ]]\n{text}"
-
-
-def _bounded(text: str) -> str:
-    if len(text) > LONGEST_CONVERSATION:
-        raise MeasurementError(
-            f"the material is too long for a judge: {len(text)} characters, at most {LONGEST_CONVERSATION}"
-        )
-    return sendable(text)

@@ -1,6 +1,7 @@
 """What a judge's answer must look like, and reading it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import Field, ValidationError, WithJsonSchema
@@ -55,7 +56,12 @@ class UnusableReplyError(MeasurementError):
 
 def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:
     """The JSON Schema of a reply: every key is required and no other allowed, as strict endpoints ask for it."""
-    return (AssertionReply if assertions else ScoreReply).model_json_schema()
+    return _schema_of(AssertionReply if assertions else ScoreReply)
+
+
+@cache
+def _schema_of(model: type[Frozen]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:

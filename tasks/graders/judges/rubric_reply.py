@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.graders.judges.asking import ONE_OBJECT
-from passgate.tasks.graders.judges.judge_reply import object_schema, read_object
+from passgate.tasks.graders.judges.judge_reply import object_schema
 from passgate.tasks.graders.programs.grader_reply import first_text, share
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Criterion
@@ -29,17 +29,12 @@ ItemMarks = Mapping[str, ItemMark]
 """By the ids of the items; those that the judge left out are missing."""
 
 
-def read_marks(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-    """The marks in a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0 to 10 instead of
-    `satisfied` for items with `score_ranges`. Ids that nobody asked for are ignored.
-
-    Raises `UnusableReplyError` for a reply of another form, and when an item is marked twice.
-    """
-    return read_object(reply, lambda document: marks_in(document, criteria))
-
-
 def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
-    """The marks in a JSON document. Raises `ValueError` as `read_marks` raises `UnusableReplyError`."""
+    """The marks in the JSON document of a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0
+    to 10 instead of `satisfied` for items with `score_ranges`. Ids that nobody asked for are ignored.
+
+    Raises `ValueError` for a reply of another form, and when an item is marked twice.
+    """
     checks = document.get("checks") if isinstance(document, Mapping) else None
     if not isinstance(checks, list) or not all(isinstance(check, Mapping) for check in checks):
         raise ValueError("it must have `checks`, a list of objects")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.graders.checks import PASS_FROM, scored
+from passgate.tasks.graders.checks import passing_score, scored
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -49,8 +49,8 @@ def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
     grade = scored(options, reply.score, reply.checks)
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
         return grade
-    least = PASS_FROM if options.min_score is None else options.min_score
-    message = f"score {reply.score:.3g}, expected at least {least:g}: {reply.reason}".removesuffix(": ")
+    wanted = f"expected at least {passing_score(options):g}"
+    message = f"score {reply.score:.3g}, {wanted}: {reply.reason}".removesuffix(": ")
     return grade.model_copy(update={"checks": (Check(passed=grade.passed, message=message), *reply.checks)})
 
 

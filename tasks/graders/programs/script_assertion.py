@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import PASS_FROM
+from passgate.tasks.graders.checks import passing_score
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.programs.code_input import code_input, encoded
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, read_document, share
@@ -64,8 +64,8 @@ async def grade_script(options: ScriptAssertion, evidence: Evidence) -> Grade:
     stdin = await asyncio.to_thread(encoded, document)
     result = await evidence.sandbox.run(_command(options.type), seconds=SECONDS, stdin=stdin)
     least = options.min_score if options.threshold is None else options.threshold
-    reply = _reply(options, result, PASS_FROM if least is None else least)
-    return grade_of(options.model_copy(update={"min_score": least}), reply)
+    bound = options.model_copy(update={"min_score": least})
+    return grade_of(bound, _reply(bound, result))
 
 
 def _command(language: str) -> list[str]:
@@ -77,7 +77,7 @@ def _command(language: str) -> list[str]:
     return [node, "-e", _JAVASCRIPT]
 
 
-def _reply(options: ScriptAssertion, result: ProcessResult, least: float) -> GraderReply:
+def _reply(options: ScriptAssertion, result: ProcessResult) -> GraderReply:
     if result.timed_out:
         raise MeasurementError(f"{options.label}: the script did not end within {SECONDS} seconds")
     if result.exit_code != 0 or result.output_limit_hit:
@@ -90,4 +90,4 @@ def _reply(options: ScriptAssertion, result: ProcessResult, least: float) -> Gra
     except (ValueError, KeyError, TypeError) as error:
         raise MeasurementError(f"{options.label}: the script's result is unusable: {error}") from None
     message = f"{options.value.strip()}: {value}"
-    return GraderReply(score, (Check(passed=score >= least, message=shorten(message, 500)),))
+    return GraderReply(score, (Check(passed=score >= passing_score(options), message=shorten(message, 500)),))

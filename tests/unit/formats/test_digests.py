@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tests.builders import SAYS_YES, task_document
 
-from passgate.tasks.formats.digests import FileDigests, grader_files
+from passgate.tasks.formats.digests import FileDigests, named_by_graders
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
 
 
@@ -66,7 +67,7 @@ def test_the_files_of_graders_are_found() -> None:
         {"type": "llm_rubric", "rubric": "Is it kind?"},
     ]
     task = TaskFile.model_validate(task_document(graders=graders))
-    assert grader_files(task) == ["rubric.md", "rubric.txt", "ruff.toml", "tests/a.py", "tests/b.py"]
+    assert named_by_graders(task.graders) == {"rubric.md", "rubric.txt", "ruff.toml", "tests/a.py", "tests/b.py"}
 
 
 def test_the_files_of_the_sandbox_belong_to_the_task(tree: Path) -> None:
@@ -111,6 +112,21 @@ def test_the_programs_of_graders_belong_to_the_graders(tree: Path, grader: dict[
     assert of_grader(tree, **grader) == before
     (tree / "tests/judge.py").write_text("2")
     assert of_grader(tree, **grader) != before
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("file", "http_notes.md"), ("image", "http_plan.png"), ("image", "data:.png")]
+)
+def test_files_of_messages_belong_to_the_task_whatever_they_are_called(tree: Path, kind: str, name: str) -> None:
+    is_file = not name.startswith("data:")
+    if is_file:
+        (tree / name).write_text("before")
+    messages = [{"role": "user", "content": [{"type": kind, "value": name}]}]
+    task = TaskFile.model_validate(task_document(inputs={"messages": messages}))
+    asked = [TaskMessage.model_validate(message) for message in messages]
+    before = FileDigests(tree).task(task, asked)
+    (tree / name).write_text("after")
+    assert (FileDigests(tree).task(task, asked) != before) is is_file
 
 
 def test_template_and_scripts_of_the_workspace_belong_to_the_task(tree: Path) -> None:

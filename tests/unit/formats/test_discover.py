@@ -1,10 +1,10 @@
-"""Which files are tasks, and what world a file belongs to."""
+"""Which files are looked at, and what world a file belongs to."""
 
 from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.discover import suite_of, suites_folder_of, task_files
+from passgate.tasks.formats.discover import files_below, root_of, suite_of, suites_folder_of
 from passgate.tasks.model.task import Suite
 
 
@@ -15,13 +15,13 @@ def make(root: Path, *names: str) -> None:
         file.write_text("")
 
 
-def test_yaml_files_are_tasks_in_order(tmp_path: Path) -> None:
-    make(tmp_path, "golden/b.yaml", "golden/a.yml", "adversarial/deep/c.yaml", "top.yaml", "golden/a.json", "README.md")
-    found = [str(file.relative_to(tmp_path)) for file in task_files(tmp_path)]
-    assert found == ["adversarial/deep/c.yaml", "golden/a.yml", "golden/b.yaml", "top.yaml"]
+def test_files_of_every_kind_are_found_however_deep(tmp_path: Path) -> None:
+    make(tmp_path, "golden/b.yaml", "golden/a.json", "adversarial/deep/c.yaml", "README.md")
+    found = sorted(str(file.relative_to(tmp_path)) for file in files_below(tmp_path))
+    assert found == ["README.md", "adversarial/deep/c.yaml", "golden/a.json", "golden/b.yaml"]
 
 
-def test_shared_and_hidden_files_are_none(tmp_path: Path) -> None:
+def test_shared_and_hidden_files_are_left_out(tmp_path: Path) -> None:
     make(
         tmp_path,
         "_shared/a.yaml",
@@ -32,7 +32,7 @@ def test_shared_and_hidden_files_are_none(tmp_path: Path) -> None:
         "b.yaml",
         "node_modules/a.yaml",
     )
-    assert task_files(tmp_path) == [tmp_path / "b.yaml"]
+    assert list(files_below(tmp_path)) == [tmp_path / "b.yaml"]
 
 
 def test_folders_behind_links_are_not_followed(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_folders_behind_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "golden/circle").symlink_to(tmp_path)
     (tmp_path / "golden/gone.yaml").symlink_to(tmp_path / "nowhere")
     (tmp_path / "folder.yaml").mkdir()
-    assert task_files(tmp_path) == [tmp_path / "golden/a.yaml"]
+    assert list(files_below(tmp_path)) == [tmp_path / "golden/a.yaml"]
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,12 @@ def test_relative_paths_are_of_the_working_folder(tmp_path: Path, monkeypatch: p
     make(tmp_path, "golden/a.yaml")
     monkeypatch.chdir(tmp_path / "golden")
     assert suites_folder_of(Path("a.yaml")) == tmp_path
+
+
+def test_the_root_is_what_holds_the_suite_else_what_was_named(tmp_path: Path) -> None:
+    make(tmp_path, "suites/golden/a.yaml", "evals/deep/b.yaml")
+    suites, evals = tmp_path / "suites", tmp_path / "evals"
+    assert root_of(suites / "golden/a.yaml", tmp_path) == suites
+    assert root_of(suites / "golden/a.yaml", suites / "golden/a.yaml") == suites
+    assert root_of(evals / "deep/b.yaml", evals) == evals
+    assert root_of(evals / "deep/b.yaml", evals / "deep/b.yaml") == evals / "deep"

@@ -8,6 +8,7 @@ from passgate.tasks.formats.evals.json_kinds import Kind, shown
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, take_apart
 from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.task_messages import NO_FILES
 from passgate.tasks.model.messages import ContentBlock
 
 _TYPE = Key((Kind.TEXT,), needed=True)
@@ -74,7 +75,7 @@ def _block_of(kind: str, value: Node, sources: Sources) -> ContentBlock:
 
 def _image(node: Node, text: str, sources: Sources) -> str:
     """An image by its path or URL; one that stands in the file itself as a data URL."""
-    if text.startswith(("data:", "https://", "http://")):
+    if text.startswith(NO_FILES):
         return text
     if _BASE64.fullmatch(text):
         kind = next((kind for begin, kind in _IMAGE_TYPES.items() if text.startswith(begin)), "png")

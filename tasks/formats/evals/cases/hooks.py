@@ -7,12 +7,12 @@ from passgate.tasks.formats.evals.json_kinds import Kind, shown
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, Parts, take_apart
 from passgate.tasks.formats.evals.values import as_number, as_one_of, as_text
+from passgate.tasks.formats.scoring_rules import HOOKS
 from passgate.tasks.model.workspace import Hook
 
-NAMES = ("before_all", "before_each", "after_each", "after_all")
 HOOKS_KEYS = {
     "enabled": Key((Kind.TRUTH,)),
-    **{name: Key((Kind.MAPPING, Kind.TEXT, Kind.LIST)) for name in NAMES},
+    **{name: Key((Kind.MAPPING, Kind.TEXT, Kind.LIST)) for name in HOOKS},
 }
 HOOK_KEYS = {
     "command": Key((Kind.TEXT, Kind.LIST), spellings=("script",), says="A list of words, or a text for `sh -c`."),
@@ -30,8 +30,8 @@ def read_hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
         return {}
     hooks = take_apart(node, HOOKS_KEYS, sources.complaints)
     if hooks.value("enabled") is False:
-        return dict.fromkeys(NAMES)
-    return {name: hook for name in NAMES if (hook := _hook(hooks.get(name), sources)) is not None}
+        return dict.fromkeys(HOOKS)
+    return {name: hook for name in HOOKS if (hook := _hook(hooks.get(name), sources)) is not None}
 
 
 def _hook(node: Node | None, sources: Sources) -> Hook | None:

@@ -14,11 +14,10 @@ from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Parts
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.values import as_items
+from passgate.tasks.formats.task_messages import Messages
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 
 PROMPT_FILE = "PROMPT.md"
-
-Messages = tuple[TaskMessage, ...]
 
 
 def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:

@@ -4,12 +4,13 @@ import json
 from dataclasses import dataclass, replace
 
 from passgate.tasks.formats.evals.cases.filling import Variables
-from passgate.tasks.formats.evals.cases.inputs import Messages, read_suite_input
+from passgate.tasks.formats.evals.cases.inputs import read_suite_input
 from passgate.tasks.formats.evals.cases.own_graders import NAMES, Graders, read_own_graders
 from passgate.tasks.formats.evals.cases.runtime import check_runtime
 from passgate.tasks.formats.evals.cases.sources import Sources
 from passgate.tasks.formats.evals.json_kinds import Kind, shown, wrong_kind
 from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.task_messages import Messages
 
 _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",

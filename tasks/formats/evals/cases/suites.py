@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passgate.tasks.formats.discover import suite_of
+from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.cases.sources import Sources
 from passgate.tasks.formats.evals.parts import Parts
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.model.task import Suite
-
-_KNOWN = {str(suite): suite for suite in Suite}
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ def belonging_of(
     folder = suite_of(raw.runtime.file)
     roots = (raw.context.root.value, raw.runtime.root.value)
     names = [test.value("suite"), metadata.get("suite"), *(root.get("suite") for root in roots), *tags]
-    named = next((_KNOWN[name] for name in names if isinstance(name, str) and name in _KNOWN), None)
+    named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)
     if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
         sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")
     if named is not None:
@@ -43,4 +41,4 @@ def belonging_of(
 def other_suite(test: Parts, raw: RawTest) -> str | None:
     """A suite's name that is none of the four."""
     names = (test.value("suite"), raw.context.root.value.get("suite"))
-    return next((name for name in names if isinstance(name, str) and name not in _KNOWN), None)
+    return next((name for name in names if isinstance(name, str) and name not in SUITES), None)

@@ -8,7 +8,7 @@ from typing import Any
 from passgate.tasks.formats.evals.cases.conversations import Conversation, read_conversation, with_turns
 from passgate.tasks.formats.evals.cases.expected import Expected, read_expected
 from passgate.tasks.formats.evals.cases.filling import Variables, variables_of
-from passgate.tasks.formats.evals.cases.inputs import Messages, read_input
+from passgate.tasks.formats.evals.cases.inputs import read_input
 from passgate.tasks.formats.evals.cases.metadata import metadata_of, tags_of
 from passgate.tasks.formats.evals.cases.native_keys import with_native
 from passgate.tasks.formats.evals.cases.own_graders import DEFAULT, read_own_graders
@@ -30,6 +30,7 @@ from passgate.tasks.formats.evals.cases.test_keys import OPTIONS_KEYS, OPTIONS_N
 from passgate.tasks.formats.evals.parts import Parts, take_apart
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.values import as_mapping, as_text
+from passgate.tasks.formats.task_messages import Messages
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile

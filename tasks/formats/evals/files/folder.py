@@ -1,10 +1,10 @@
 """The files of a folder by what passgate does with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from passgate.tasks.formats.discover import TASK_SUFFIXES, files_below, suite_of
+from passgate.tasks.formats.discover import YAML_SUFFIXES, files_below, root_of, suite_of
 from passgate.tasks.formats.evals.files.case_folders import CASE_FILES
 from passgate.tasks.formats.evals.files.documents import Documents, LinePlaces
 from passgate.tasks.formats.evals.files.lines import LINES_SUFFIX, sidecar_names
@@ -27,7 +27,7 @@ _TEST_PATHS: frozenset[KeyPath] = frozenset(
 )
 """Where an eval file names files with tests."""
 _PATH_STARTS = ("./", "../", FILE_SCHEME)
-_SUFFIXES = frozenset({*TASK_SUFFIXES, LINES_SUFFIX})
+_SUFFIXES = frozenset({*YAML_SUFFIXES, LINES_SUFFIX})
 _MAX_PATH = 1000
 
 
@@ -45,6 +45,31 @@ class FolderFiles:
     """What is none of it."""
 
 
+@dataclass(frozen=True)
+class NamedFiles:
+    """The files that are meant by paths of files and folders."""
+
+    read: tuple[tuple[Path, Path], ...]
+    """Those to read, each once, after the folder that its paths are relative to, absolute."""
+    others: tuple[Path, ...]
+    """Of folders: what is neither tasks nor evals."""
+
+
+def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str]) -> NamedFiles:
+    """The files of paths, in order. `environment` are the variables of the process."""
+    read: dict[tuple[Path, Path], None] = {}
+    others: list[Path] = []
+    for path in dict.fromkeys(paths):
+        if not path.is_dir():
+            read[root_of(path, path), path] = None
+            continue
+        found = files_of_folder(path, environment)
+        others += found.others
+        for file in (*found.tasks, *found.evals):
+            read[root_of(file, path), file] = None
+    return NamedFiles(tuple(read), tuple(others))
+
+
 def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles:
     """What the files below a folder are. A file that an eval file takes in is not read a second time, but for suites
     of which it selects some tests.
@@ -55,8 +80,8 @@ def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles
     kinds = {file: kind_of(file) for file in sorted(files_below(absolute)) if _may_be_read(file)}
     readable = [file for file, kind in kinds.items() if kind in {"eval", "cases"}]
     taken = {file: _taken_by(file, kinds, absolute, environment) for file in readable}
-    roots = _roots(readable, taken)
-    parts = {part for root in roots for part in _reached(root, taken)} - {*roots}
+    roots = frozenset(_roots(readable, taken))
+    parts = {part for root in roots for part in _reached(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
         groups[_group(file, kind, roots, parts)].append(folder / file.relative_to(absolute))
@@ -67,14 +92,14 @@ def _may_be_read(file: Path) -> bool:
     return file.suffix in _SUFFIXES or file.name.endswith(".eval.json")
 
 
-def _group(file: Path, kind: Kind | None, roots: Sequence[Path], parts: set[Path]) -> str:
+def _group(file: Path, kind: Kind | None, roots: Collection[Path], parts: Collection[Path]) -> str:
     if kind == "task":
         return "tasks"
     if file in roots:
         return "evals"
     if file in parts:
         return "parts"
-    return "tasks" if file.suffix in TASK_SUFFIXES and suite_of(file.absolute()) is not None else "others"
+    return "tasks" if file.suffix in YAML_SUFFIXES and suite_of(file.absolute()) is not None else "others"
 
 
 def _roots(files: Sequence[Path], taken: Mapping[Path, set[Path]]) -> list[Path]:

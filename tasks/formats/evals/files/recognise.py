@@ -8,13 +8,13 @@ from typing import Literal
 
 import yaml
 
-from passgate.tasks.formats.document import UnreadableError, read_source
+from passgate.tasks.formats.discover import YAML_SUFFIXES
+from passgate.tasks.formats.document import YAML_LOADER, UnreadableError, read_source
 from passgate.tasks.formats.evals.files.case_folders import CASE_FILES
 from passgate.tasks.formats.evals.files.lines import LINES_SUFFIX
 from passgate.tasks.formats.evals.files.top_level import TESTS_KEYS
 
 Kind = Literal["task", "eval", "cases"]
-YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 _EVAL_SUFFIXES = (".eval.yaml", ".eval.yml", ".eval.json")
 _EVAL_NAMES = frozenset({"eval.yaml", "eval.yml"})
 _TASK_KEY = "task_id"
@@ -29,8 +29,6 @@ _BESIDE_PROMPTS = frozenset({"providers", "targets", "default_test", "evaluate_o
 _HEAD_BYTES = 1024 * 1024
 _HEAD_LINES = 20
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 
 def kind_of(file: Path) -> Kind | None:
     """What a file is: a task of passgate's own format, an eval file, or tests for an eval file to take in.
@@ -42,6 +40,12 @@ def kind_of(file: Path) -> Kind | None:
         return "cases" if any(_is_case(keys) for keys in _line_keys(file)) else None
     said = _kind_of_yaml(file) if file.suffix in YAML_SUFFIXES else None
     return said or ("eval" if _has_eval_name(file) else None)
+
+
+def is_eval(file: Path) -> bool:
+    """Whether a file is read as one with tests, and not as a task of passgate's own format."""
+    kind = kind_of(file) if file.is_file() else None
+    return kind in {"eval", "cases"} or (kind is None and file.suffix not in YAML_SUFFIXES)
 
 
 def has_list_of_tests(file: Path) -> bool:
@@ -75,7 +79,7 @@ def _head(file: Path) -> tuple[int, set[str]]:
     """
     depth, keys = 0, set[str]()
     try:
-        for depth, key in _keys(yaml.parse(read_source(file), Loader=_LOADER)):
+        for depth, key in _keys(yaml.parse(read_source(file), Loader=YAML_LOADER)):
             keys.add(key)
             if depth == 1 and key in {_TASK_KEY, *TESTS_KEYS}:
                 break

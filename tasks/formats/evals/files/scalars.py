@@ -6,13 +6,11 @@ from pathlib import Path
 
 import yaml
 
-from passgate.tasks.formats.document import UnreadableError, read_source
+from passgate.tasks.formats.document import YAML_LOADER, UnreadableError, read_source
 
 KEYS_KEPT = 3
 KeyPath = tuple[str | None, ...]
 """The first keys on the way to a text; `None` stands for any place in a list."""
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass
@@ -36,7 +34,7 @@ class _Open:
 def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
     try:
-        yield from _scalars(yaml.parse(read_source(file), Loader=_LOADER))
+        yield from _scalars(yaml.parse(read_source(file), Loader=YAML_LOADER))
     except (UnreadableError, yaml.YAMLError):
         return
 

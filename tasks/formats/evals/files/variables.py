@@ -9,11 +9,11 @@ from jinja2 import ChainableUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from passgate.tasks.formats.evals.files.template_limits import refuse_unbounded
+from passgate.tasks.model.json_values import MISSING
 
 MAX_RENDERED = 1024 * 1024
 """Characters of one rendered text."""
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
-_MISSING = object()
 
 
 def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -34,13 +34,13 @@ def _filled(text: str, variables: Mapping[str, Any]) -> Any:
     whole = _PLACEHOLDER.fullmatch(text.strip())
     if whole:
         found = _lookup(variables, whole[1])
-        return text if found is _MISSING else found
+        return text if found is MISSING else found
     return _PLACEHOLDER.sub(lambda match: _inserted(match, variables), text)
 
 
 def _inserted(match: re.Match[str], variables: Mapping[str, Any]) -> str:
     found = _lookup(variables, match[1])
-    return match[0] if found is _MISSING else _as_text(found)
+    return match[0] if found is MISSING else _as_text(found)
 
 
 def _lookup(variables: Mapping[str, Any], name: str) -> Any:
@@ -54,7 +54,7 @@ def _lookup(variables: Mapping[str, Any], name: str) -> Any:
         elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         else:
-            return _MISSING
+            return MISSING
     return value
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 
+from passgate.tasks.formats.assertion_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.evals.grading.built import build
 from passgate.tasks.formats.evals.grading.commands import command_parts
 from passgate.tasks.formats.evals.grading.forms import LIST, MAPPING, NUMBER, TEXT, Draft, Form
@@ -30,8 +31,6 @@ AGGREGATOR_KEYS: Keys = {
     "prompt": Key(TEXT),
     "target": Key(TEXT, spellings=("model", "provider"), says="See `llm_grader`."),
 }
-_NEEDS = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
-"""What a kind of aggregator cannot be without."""
 COMPOSITE_KEYS: Keys = {
     "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True, says="The members."),
     "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
@@ -77,10 +76,10 @@ def _aggregator(node: Node, members: tuple[Grader, ...], reading: Reading) -> Ag
 
 
 def _check(kind: str, parts: Parts, members: tuple[Grader, ...], reading: Reading) -> None:
-    needed = _NEEDS.get(kind)
+    needed = NEEDED_BY_AGGREGATOR.get(kind)
     if needed is not None and parts.get(needed) is None:
         reading.refuse(parts.node, f"the key {needed!r} is missing")
-    if kind == "safety_gate" and not parts.value("required") and not any(_is_required(member) for member in members):
+    if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):
         reading.refuse(parts.node, "this gate guards nothing: name its members under 'required'")
     names = Counter(member.name for member in members if member.name is not None)
     for name, part in _named(parts):
@@ -88,10 +87,6 @@ def _check(kind: str, parts: Parts, members: tuple[Grader, ...], reading: Readin
             reading.refuse(part, f"{name!r} is the name of no member{nearest(name, list(names))}")
         elif names[name] > 1:
             reading.refuse(part, f"{name!r} is the name of {names[name]} members")
-
-
-def _is_required(member: Grader) -> bool:
-    return getattr(member, "required", None) is True
 
 
 def _named(parts: Parts) -> Iterator[tuple[str, Node]]:

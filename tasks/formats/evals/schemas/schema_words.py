@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from passgate.tasks.formats.evals.schemas.grader_schema import Schema, reference
 
-_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 NAME_PATTERN: Final = r"^[a-z](-?[a-z0-9])+$"
 """Lower case, digits and single hyphens, from a letter to a letter or digit."""
 
@@ -13,7 +13,7 @@ NAME_PATTERN: Final = r"^[a-z](-?[a-z0-9])+$"
 def headed(name: str, title: str, root: Schema, definitions: dict[str, Schema]) -> Schema:
     """A whole schema: keys of the file's own begin with `x-`."""
     own = {"^x-": {"description": "The file's own."}, r"^\$schema$": {"type": "string"}}
-    head = {"$schema": _DRAFT, "$id": f"urn:passgate:schema:{name}", "title": title}
+    head = {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", "title": title}
     return {**head, **root, "patternProperties": own, "$defs": dict(sorted(definitions.items()))}
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from passgate.tasks.formats.evals.cases.hooks import NAMES
 from passgate.tasks.formats.evals.writing.graders import written_command
+from passgate.tasks.formats.scoring_rules import HOOKS
 
 Said = Mapping[str, Any]
 
@@ -15,7 +15,7 @@ def written_workspace(workspace: Said | None) -> dict[str, Any]:
     """`workspace`, and `environment` for the variables that only the newest dialect has."""
     if workspace is None:
         return {}
-    hooks = {name: _hook(workspace[name]) for name in NAMES if name in workspace}
+    hooks = {name: _hook(workspace[name]) for name in HOOKS if name in workspace}
     needs = {name: workspace[name] for name in _REQUIREMENTS if name in workspace}
     said = {
         **{key: workspace[key] for key in ("template", "repos") if key in workspace},

@@ -4,27 +4,13 @@ import asyncio
 import json
 import socket
 import time
-from collections.abc import Iterator
 
 import pytest
-from tests.unit.agents.agent_server import YES, AgentServer, Says, running_agent
+from tests.unit.agents.agent_server import YES, AgentServer, Says
 
 from passgate.tasks.agents.http.endpoint import Endpoint
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.patience import Patience
-
-
-@pytest.fixture
-def server() -> Iterator[AgentServer]:
-    with running_agent() as agent:
-        yield agent
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.fixture

@@ -127,7 +127,47 @@ async def given(run: Any, evidence: Evidence, tmp_path: Path, **fields: Any) -> 
     return document
 
 
-async def test_both_contracts_are_kept(run: Any, make_evidence: MakeEvidence, tmp_path: Path, workspace: Path) -> None:
+SUMMARY = {
+    "event_count": 1,
+    "tool_calls": {"search": 1},
+    "error_count": 0,
+    "tool_durations": {"search": [12]},
+    "llm_call_count": 1,
+}
+OF_AGENTV = {
+    "criteria": "crit",
+    "expected_output": [{"role": "assistant", "content": "Paris"}],
+    "output": "Paris",
+    "output_path": None,
+    "input": [{"role": "user", "content": "question text"}],
+    "input_files": [],
+    "metadata": {"k": "v"},
+    "config": {"opt": 2},
+    "trace_summary": SUMMARY,
+    "token_usage": {"input": 10, "output": 5},
+    "cost_usd": 0.001,
+    "duration_ms": 50,
+    "start_time": None,
+    "end_time": None,
+    "file_changes": None,
+}
+OF_AGENTEVALS = {
+    "question": "question text",
+    "criteria": "crit",
+    "note": "a note",
+    "expectedMessages": [{"role": "assistant", "content": "Paris"}],
+    "referenceAnswer": "Paris",
+    "candidateAnswer": "Paris",
+    "guidelineFiles": [],
+    "inputFiles": [],
+    "inputMessages": [{"role": "user", "content": "question text"}],
+    "config": {"opt": 2},
+}
+
+
+@pytest.fixture
+async def whole(run: Any, make_evidence: MakeEvidence, tmp_path: Path) -> dict[str, Any]:
+    """What a program is given of a trial of which everything is known."""
     call = ToolCall(tool="search", arguments={"q": "x"}, result="found", duration_ms=12)
     transcript = Transcript(
         messages=(Message(role="assistant", content="Paris", tool_calls=(call,)),),
@@ -143,47 +183,17 @@ async def test_both_contracts_are_kept(run: Any, make_evidence: MakeEvidence, tm
         metadata={"k": "v"},
         note="a note",
     )
-    document = await given(run, evidence, tmp_path, config={"opt": 2})
-    summary = {
-        "event_count": 1,
-        "tool_calls": {"search": 1},
-        "error_count": 0,
-        "tool_durations": {"search": [12]},
-        "llm_call_count": 1,
-    }
-    agentv = {
-        "criteria": "crit",
-        "expected_output": [{"role": "assistant", "content": "Paris"}],
-        "output": "Paris",
-        "output_path": None,
-        "input": [{"role": "user", "content": "question text"}],
-        "input_files": [],
-        "metadata": {"k": "v"},
-        "config": {"opt": 2},
-        "trace_summary": summary,
-        "token_usage": {"input": 10, "output": 5},
-        "cost_usd": 0.001,
-        "duration_ms": 50,
-        "start_time": None,
-        "end_time": None,
-        "file_changes": None,
-        "workspace_path": str(workspace),
-    }
-    agentevals = {
-        "question": "question text",
-        "criteria": "crit",
-        "note": "a note",
-        "expectedMessages": [{"role": "assistant", "content": "Paris"}],
-        "referenceAnswer": "Paris",
-        "candidateAnswer": "Paris",
-        "guidelineFiles": [],
-        "inputFiles": [],
-        "inputMessages": [{"role": "user", "content": "question text"}],
-        "config": {"opt": 2},
-    }
-    assert {name: document[name] for name in agentv} == agentv
-    assert {name: document[name] for name in agentevals} == agentevals
-    asked, answered = document["messages"]
+    return await given(run, evidence, tmp_path, config={"opt": 2})
+
+
+async def test_both_contracts_are_kept(whole: dict[str, Any], workspace: Path) -> None:
+    agentv = {**OF_AGENTV, "workspace_path": str(workspace)}
+    assert {name: whole[name] for name in agentv} == agentv
+    assert {name: whole[name] for name in OF_AGENTEVALS} == OF_AGENTEVALS
+
+
+async def test_messages_are_in_the_words_of_both(whole: dict[str, Any]) -> None:
+    asked, answered = whole["messages"]
     assert asked == {"role": "user", "content": "question text"}
     assert answered["tool_calls"][0] == {
         "tool": "search",
@@ -194,11 +204,14 @@ async def test_both_contracts_are_kept(run: Any, make_evidence: MakeEvidence, tm
         "type": "function",
         "function": {"name": "search", "arguments": '{"q": "x"}'},
     }
-    assert document["outputMessages"] == [answered]
-    assert {name: document["trace"][name] for name in summary} == summary
-    assert [event["type"] for event in document["trace"]["events"]] == ["message", "tool_call", "final_response"]
-    assert document["traceSummary"]["toolNames"] == ["search"]
-    assert (document["traceSummary"]["costUsd"], document["traceSummary"]["durationMs"]) == (0.001, 50)
+    assert whole["outputMessages"] == [answered]
+
+
+async def test_the_trace_tells_what_happened(whole: dict[str, Any]) -> None:
+    assert {name: whole["trace"][name] for name in SUMMARY} == SUMMARY
+    assert [event["type"] for event in whole["trace"]["events"]] == ["message", "tool_call", "final_response"]
+    assert whole["traceSummary"]["toolNames"] == ["search"]
+    assert (whole["traceSummary"]["costUsd"], whole["traceSummary"]["durationMs"]) == (0.001, 50)
 
 
 async def test_what_is_not_known_is_null(run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path) -> None:
