@@ -34,7 +34,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus, joined_models
 from passgate.tasks.sandboxes.workbench import Workbench
 
 DEFAULT_SECONDS = 3600.0
@@ -244,7 +244,7 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
         "grades": grades,
         "player_cost": _player_cost(transcript),
         "metrics": metrics,
-        "model": ", ".join(sorted({step.model for step in transcript.steps if step.model})),
+        "model": joined_models(step.model for step in transcript.steps),
         "isolation": sandbox.isolation,
     }
     return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(outcome.status, grades)

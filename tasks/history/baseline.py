@@ -19,7 +19,7 @@ from passgate.tasks.model.baseline import (
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.trial import MEASURED, TrialStatus
+from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.sequential import in_order
 
@@ -50,7 +50,7 @@ def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collectio
 
     Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
     digest, k and metric; of those the newest runs of each task, as many as the policy says. `models` narrows a task,
-    by its `suite/task_id`, to the rows of these values of `model`; where it names none, all count.
+    by its `suite/task_id`, to the runs in which one of these models answered; where it names none, all count.
     """
     rows = trials[_of_the_baseline(plan, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
@@ -68,8 +68,13 @@ def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collectio
             return BaselineTask(state=BaselineState.NEW)
         if key not in groups:
             return BaselineTask(state=BaselineState.NONE)
-        same = _same(task, groups[key], (models or {}).get(task.name, ()))
-        return _pooled(task, same, plan.policy.baseline.runs)
+        same = _same(task, groups[key])
+        answered = _answered_by(same, (models or {}).get(task.name, ()))
+        found = _pooled(task, answered, plan.policy.baseline.runs)
+        if len(answered) == len(same):
+            return found
+        # A task is admitted for what it is, whichever model answers now.
+        return found.model_copy(update={"newest": _pooled(task, same, plan.policy.baseline.runs).newest})
 
     return Baseline(
         branch=plan.policy.baseline.branch,
@@ -122,14 +127,25 @@ def _commit(plan: Plan) -> str:
     return next(iter(plan.base.ancestors), plan.pins.commit)
 
 
-def _same(task: EvalTask, rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:
+def _same(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
     same = (
         (rows["task_digest"] == task.task_digest)
         & (rows["grader_digest"] == task.grader_digest)
         & (rows["k"] == task.k)
         & (rows["metric"] == str(task.metric))
     )
-    return rows[same & rows["model"].isin(list(models))] if models else rows[same]
+    return rows[same]
+
+
+def _answered_by(rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:
+    """The whole runs in which one of these models had a part; all where none is known. An agent of two models that
+    fails before it asks the second is still the same, and half a run would decide nothing but failures.
+    """
+    wanted = {name for names in models for name in single_models(names)}
+    if not wanted:
+        return rows
+    told = {names for names in rows["model"].dropna().unique() if wanted.intersection(single_models(names))}
+    return rows[rows["run_id"].isin(rows[rows["model"].isin(told)]["run_id"])]
 
 
 def _pooled(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:

@@ -54,7 +54,7 @@ class BaselineTask(Frozen):
     n: int = 0
     """Trials of all runs that were measured."""
     newest: tuple[bool, ...] = ()
-    """Whether each of the measured trials passed, the newest first."""
+    """Whether each of the measured trials passed, the newest first; those of other models too."""
     wall_times: FiguresOfRuns = {}
     """Seconds per trial."""
     costs: FiguresOfRuns = {}

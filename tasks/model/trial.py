@@ -1,5 +1,6 @@
 """One attempt at a task and its record."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -9,6 +10,19 @@ from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import Transcript
+
+
+_BETWEEN_MODELS = ", "
+
+
+def joined_models(names: Iterable[str]) -> str:
+    """The models that answered a trial as one text, each once; empty names are left out."""
+    return _BETWEEN_MODELS.join(sorted({name for name in names if name}))
+
+
+def single_models(joined: str) -> list[str]:
+    """The models of such a text."""
+    return [name for name in joined.split(_BETWEEN_MODELS) if name]
 
 
 class TrialStatus(StrEnum):

@@ -245,8 +245,15 @@ class TestModels:
         found = entry(*self.RUNS, models={KEY: models})
         assert (found.runs, found.n) == (runs, 3 * len(runs))
 
-    def test_a_task_known_only_of_other_models_has_no_baseline(self) -> None:
-        assert entry(*self.RUNS, models={KEY: ("newer",)}) == NONE
+    def test_a_task_known_only_of_other_models_has_no_baseline_but_keeps_its_admission(self) -> None:
+        found = entry(*self.RUNS, models={KEY: ("newer",)})
+        assert found == NONE.model_copy(update={"newest": (True,) * 3 + (False,) * 3})
+
+    def test_a_run_in_which_a_model_had_a_part_counts_whole(self) -> None:
+        half = run("20260103", "ppp").assign(model=["big, small", "big", ""])
+        for models in (("big",), ("small",), ("big, small",), ("huge, small",)):
+            found = entry(*self.RUNS, half, models={KEY: models})
+            assert (found.runs, found.n, found.runs_green) == (("20260103",), 3, 1)
 
     def test_runs_of_other_models_take_no_place(self) -> None:
         assert entry(*self.RUNS, plan=with_baseline(runs=1), models={KEY: ("old",)}).runs == ("20260101",)
