@@ -88,7 +88,7 @@ def inputs_of(plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Bas
         graders=digest_of({task.task_id: task.grader_digest for task in plan.tasks}),
         agent=digest_of(plan.agent.model_dump(mode="json", exclude_defaults=True)),
         prices=digest_of(plan.prices.model_dump(mode="json")),
-        trials=trials_digest((trial.task_id, trial.trial, trial.transcript_digest) for trial in trials),
+        trials=trials_digest(trial.model_dump(mode="json") for trial in trials),
         baseline_runs=baseline.runs,
         baseline=digest_of(baseline.model_dump(mode="json")),
         quarantine=digest_of(plan.quarantine.model_dump(mode="json")),

@@ -172,7 +172,7 @@ def _changed_trials(verdict: Verdict, folder: RunFolder) -> Iterator[str]:
     except StorageError as error:
         yield f"the journal ({error})"
         return
-    if trials_digest((*key, digest) for key, digest in trials.items()) != verdict.inputs.trials:
+    if trials_digest(trials) != verdict.inputs.trials:
         yield "the trials in the journal"
 
 

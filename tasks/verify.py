@@ -117,14 +117,14 @@ def _content(content: bytes, claim: Claim) -> Check:
 
 
 def _trials(file: Path, claim: Claim) -> Check:
-    """Every transcript by the digest that its trial names, and these by the digest that was judged."""
+    """Every transcript by the digest that its trial names, and the trials by the digest of what was judged."""
     if not file.exists():
         return Check(finding=Finding.NOT_HERE, subject=_JOURNAL, detail="no such file beside the envelope")
     try:
         trials = recorded_trials(read_bounded(file, _MAX_JOURNAL_BYTES))
     except (UnreadableError, StorageError) as error:
         return Check(finding=Finding.DIFFERS, subject=_JOURNAL, detail=str(error))
-    digest = trials_digest((*key, transcript) for key, transcript in trials.items())
+    digest = trials_digest(trials)
     if digest != claim.inputs.trials:
         detail = f"its {len(trials)} trials have the digest {digest}, judged were {claim.inputs.trials}"
         return Check(finding=Finding.DIFFERS, subject=_JOURNAL, detail=detail)

@@ -1,18 +1,20 @@
 """The transcripts of a journal, held against the digests that its trials name."""
 
 import json
+from typing import Any
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.model.digest import digest_of
 
 
-def recorded_trials(journal: bytes) -> dict[tuple[str, int], str]:
-    """The digest of the transcript of every trial of a journal, whichever version of passgate has written it.
+def recorded_trials(journal: bytes) -> list[dict[str, Any]]:
+    """The trials of a journal as it has them, whichever version of passgate has written it. Of a trial that stands
+    twice the later line counts.
 
-    The keys are `task_id` and number. Raises `StorageError` for a line that is none of a journal's, and for a
-    transcript that is not the one its trial names.
+    Raises `StorageError` for a line that is none of a journal's, and for a transcript that is not the one its trial
+    names.
     """
-    digests: dict[tuple[str, int], str] = {}
+    trials: dict[tuple[str, int], dict[str, Any]] = {}
     for number, line in enumerate(journal.split(b"\n")[:-1], start=1):
         try:
             finished = json.loads(line)
@@ -26,5 +28,5 @@ def recorded_trials(journal: bytes) -> dict[tuple[str, int], str]:
             raise StorageError(
                 f"line {number}: the transcript of {task}, trial {which}, is not the one that was judged"
             )
-        digests[task, which] = digest
-    return digests
+        trials[task, which] = trial
+    return list(trials.values())

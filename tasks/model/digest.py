@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -12,6 +12,6 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def trials_digest(trials: Iterable[tuple[str, int, str]]) -> str:
-    """The digest of trials in any order, each given by its task_id, its number and the digest of its transcript."""
-    return digest_of(sorted(list(trial) for trial in trials))
+def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
+    """The digest of trials in any order, each as its line of the journal has it: with the digest of its transcript."""
+    return digest_of(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))

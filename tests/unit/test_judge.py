@@ -11,7 +11,7 @@ from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.record import record
 
@@ -70,7 +70,7 @@ def test_every_input_has_its_digest() -> None:
     assert with_task(grader_digest="another").inputs.tasks == inputs.tasks
 
 
-def test_the_digest_of_the_trials_is_of_their_transcripts_in_any_order() -> None:
+def test_the_digest_of_the_trials_is_of_all_that_they_say_in_any_order() -> None:
     def digest(trials: list[Trial]) -> str:
         return judge(a_plan(TASK), GOLDEN_ONLY, trials, NO_BASELINE, "").inputs.trials
 
@@ -78,6 +78,8 @@ def test_the_digest_of_the_trials_is_of_their_transcripts_in_any_order() -> None
     assert digest(trials) == digest(trials[::-1])
     assert digest(trials) != digest(trials[:2])
     other = trials[0].model_copy(update={"transcript_digest": "another"})
+    assert digest(trials) != digest([other, *trials[1:]])
+    other = trials[0].model_copy(update={"status": TrialStatus.FAILED})
     assert digest(trials) != digest([other, *trials[1:]])
 
 

@@ -72,6 +72,10 @@ def a_transcript(run: RunFolder) -> None:
     run.journal.write_text("".join([lines[0], json.dumps(finished) + "\n", lines[2]]))
 
 
+def a_status(run: RunFolder) -> None:
+    run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
+
+
 def a_torn_journal(run: RunFolder) -> None:
     run.journal.write_bytes(b"{}\n" + run.journal.read_bytes())
 
@@ -97,6 +101,7 @@ def tracked_files(run: RunFolder) -> None:
         (pins, "the pins of the baseline"),
         (trials, "the trials in the journal"),
         (a_transcript, r"the journal \(line 2: the transcript of say-yes, trial 1, is not the one"),
+        (a_status, "the trials in the journal"),
         (a_torn_journal, r"the journal \(line 1 is none of a journal's"),
         (commit, r"the commit \(it was [0-9a-f]{12}, now it is [0-9a-f]{12}\)"),
         (tracked_files, r"the tracked files \(some have changes now\)"),

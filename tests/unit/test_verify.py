@@ -155,6 +155,11 @@ def test_a_transcript_that_was_changed_differs(run: RunFolder, look: Callable[[]
     assert "line 1: the transcript of say-yes, trial 0" in detail(look(), "journal.jsonl")
 
 
+def test_a_trial_that_was_marked_otherwise_differs(run: RunFolder, look: Callable[[], Verification]) -> None:
+    run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
+    assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
+
+
 def test_a_commit_that_is_not_here_is_said(
     run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
