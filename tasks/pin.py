@@ -14,9 +14,11 @@ from passgate.tasks.model.baseline import Pins
 def pinned_commit(folder: Path, name: str) -> str:
     """The full hash of a commit of the repository that a folder lies in. Raises `UsageError` where there is none."""
     commit = full_commit(folder, name)
-    if not commit:
-        raise UsageError(f"git knows no commit {name!r} here: fetch it, or name another with --commit")
-    return commit
+    if commit:
+        return commit
+    if not full_commit(folder, "HEAD"):
+        raise UsageError(f"there is no repository with a commit around {folder}: pin runs with --run instead")
+    raise UsageError(f"git knows no commit {name!r} here: fetch it, or name another with --commit")
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from passgate.tasks.attestations.files import read_bounded
 from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_key
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
+from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.recorded import recorded_trials
 from passgate.tasks.history.revision import current_revision
 from passgate.tasks.history.run_folder import RunFolder, verdict_text
@@ -53,10 +54,19 @@ def sign_off(
             verdict_digest=verdict_digest(verdict),
         )
         signed = signed_off(verdict, said)
-        # The verdict comes last: until it is there, nothing has been decided and it can be signed off again.
-        folder.write_attestation(None if key is None else _attested(signed, key))
-        report(signed, folder, masker)
+        _write(signed, key, folder, masker)
     return signed
+
+
+def _write(signed: Verdict, key: SigningKey | None, folder: RunFolder, masker: Masker) -> None:
+    """The verdict comes after its signature: until it is there nothing has been decided, and nothing stays signed."""
+    folder.write_attestation(None if key is None else _attested(signed, key))
+    try:
+        report(signed, folder, masker)
+    except StorageError:
+        if folder.read_verdict() != signed:
+            folder.write_attestation(None)
+        raise
 
 
 def _text(option: str, text: str, longest: int) -> str:

@@ -1,15 +1,15 @@
 """baseline.yaml as a file: what is pinned as the baseline, with the place of every problem."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
-from passgate.tasks.errors import Problem, StorageError
+from passgate.tasks.errors import Problem
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.baseline import Pins
+from passgate.tasks.whole_files import write_whole
 
 PINS_FILE = "baseline.yaml"
 
@@ -40,10 +40,4 @@ def write_pins(file: Path, pins: Pins) -> None:
     if not pins.runs:
         del content["runs"]
     text = _HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(file)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise StorageError(f"cannot write {file}: {error}") from error
+    write_whole(file, text)

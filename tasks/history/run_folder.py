@@ -13,6 +13,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.whole_files import write_whole
 
 STATE_FOLDER = Path(".passgate")
 LAST = "last"
@@ -136,11 +137,9 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             _keep_out_of_git(STATE_FOLDER)
-            unfinished = self.path / f".{name}.{os.getpid()}"
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(self.path / name)
         except OSError as error:
             raise StorageError(f"cannot write {self.path / name}: {error}") from error
+        write_whole(self.path / name, text)
 
 
 def _keep_out_of_git(folder: Path) -> None:
@@ -152,6 +151,8 @@ def _keep_out_of_git(folder: Path) -> None:
 
 def find_run(name: str) -> str:
     """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`."""
+    if not name:
+        raise UsageError(f"the name of the run is empty: give its id, the beginning of it, or `{LAST}`")
     folder = STATE_FOLDER / "runs"
     known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]

@@ -53,6 +53,11 @@ def test_a_history_without_runs_has_none_to_pin(tmp_path: Path) -> None:
         pinned_runs(History(str(tmp_path / "none")), ["2026"])
 
 
+def test_without_a_repository_there_is_no_commit_to_pin(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no repository with a commit around"):
+        pinned_commit(tmp_path, "HEAD")
+
+
 def test_a_commit_is_pinned_by_its_whole_hash(bare_project: Project) -> None:
     head = bare_project.git("rev-parse", "HEAD")
     for name in ("HEAD", "main", head[:8], head):

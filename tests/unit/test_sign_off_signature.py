@@ -69,10 +69,12 @@ def test_a_verdict_that_cannot_be_written_is_not_signed_off(
     def fails(*_: object) -> None:
         raise StorageError("the disk is full")
 
+    before = files_of(run)
     monkeypatch.setattr(RunFolder, "write_reports", fails)
     with pytest.raises(StorageError):
         decide(run, key_file=write_keys(tmp_path)[0])
     monkeypatch.undo()
     monkeypatch.chdir(run.path.parents[2])
+    assert files_of(run) == before, "a signature that was left behind would verify on its own"
     assert verdict_of(run).awaiting_sign_off
     assert decide(run).decision is Decision.PASS

@@ -57,6 +57,12 @@ def test_what_a_task_did_not_say_is_not_said_after_reading(folder: Path) -> None
     assert first.model_fields_set == {"json_file", "equals"}
 
 
+def test_no_name_is_no_run() -> None:
+    begin("run-1")
+    with pytest.raises(UsageError, match="the name of the run is empty: give its id, the beginning of it, or `last`"):
+        find_run("")
+
+
 def test_a_plan_holds_no_secret(folder: Path) -> None:
     plan = a_plan(a_task(inputs={"prompt": "use hunter22\n"}))
     RunFolder("run-1").write_plan(plan, Masker(["hunter22"]))
