@@ -1,15 +1,16 @@
 """All tasks together: how often the gate is red."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import accumulate
 from math import prod
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.forecasts.outlook import Outlook
+from passgate.tasks.forecasts.outlook import Outcomes, Outlook
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Suite
 
@@ -20,7 +21,16 @@ _ONE: Floats = np.ones(1)
 
 class Member(NamedTuple):
     suite: Suite
-    outlook: Outlook
+    outcomes: Outcomes
+
+
+class _Term(NamedTuple):
+    """A part of what may come of a suite: the product over its tasks of one of their outcomes."""
+
+    sign: int
+    pick: Callable[[Outcomes], Outlook]
+    allowed: int | None
+    """How many tasks may fail before the suite's value is below its threshold; `None` where none blocks."""
 
 
 class GateChances:
@@ -28,14 +38,17 @@ class GateChances:
 
     Of a suite with a threshold the number of its failed tasks is followed: the coefficients of a polynomial, which is
     the product of one of each task. Of others only that none blocks.
+
+    Admission binds the tasks of a suite together: it is in force where any is admitted. That is all that may come of
+    them with admission in force, less the part in which none is admitted, and that part without it.
     """
 
     def __init__(self, gate: GatePolicy, members: Sequence[Member], limits: Mapping[Rule, float]) -> None:
         self._members = members
         self._within_limits = prod(1 - chance for chance in limits.values())
-        self._allowed = {suite: _allowed(gate, suite, members) for suite in {member.suite for member in members}}
-        self._calm = {suite: _chance(self._polynomials(suite), allowed) for suite, allowed in self._allowed.items()}
-        self._others: dict[int, Floats] = {}
+        self._terms = {suite: _terms(gate, suite, members) for suite in {member.suite for member in members}}
+        self._calm = {suite: self._chance(suite, _calm) for suite in self._terms}
+        self._others: dict[int, list[Floats]] = {}
 
     @property
     def red(self) -> float:
@@ -45,63 +58,99 @@ class GateChances:
     @property
     def passed(self) -> float:
         """How often it is PASS."""
-        suites = self._allowed.items()
-        whole = [_chance(self._polynomials(suite, missing_is_calm=False), allowed) for suite, allowed in suites]
-        return self._within_limits * prod(whole)
+        return self._within_limits * prod(self._chance(suite, _calm_and_known) for suite in self._terms)
 
     def threshold_missed(self, suite: Suite) -> float:
         """How often a suite's value is below its threshold."""
-        allowed = self._allowed[suite]
-        if allowed is None:
+        if any(term.allowed is None for term in self._terms[suite]):
             return 0.0
-        failed = [member.outlook.failed for member in self._members if member.suite is suite]
-        return 1 - _chance([_polynomial(1 - chance, chance, allowed) for chance in failed], allowed)
+        return 1 - self._chance(suite, _passed_or_failed)
 
-    def red_with(self, index: int, outlook: Outlook) -> float:
-        """How often it is FAIL when one task has another outlook."""
+    def red_with(self, index: int, outcomes: Outcomes) -> float:
+        """How often it is FAIL when one task has other outcomes."""
         suite = self._members[index].suite
         if not self._others:
             self._follow_others()
-        own = self._task(outlook, suite, missing_is_calm=True)
         others = prod(chance for other, chance in self._calm.items() if other is not suite)
-        return 1 - self._within_limits * others * _chance([self._others[index], own], self._allowed[suite])
+        own = sum(
+            term.sign * _product_sum([rest, _calm(term.pick(outcomes), term.allowed)], term.allowed)
+            for term, rest in zip(self._terms[suite], self._others[index], strict=True)
+        )
+        return 1 - self._within_limits * others * own
 
-    def _polynomials(self, suite: Suite, *, missing_is_calm: bool = True) -> list[Floats]:
-        return [
-            self._task(member.outlook, suite, missing_is_calm=missing_is_calm)
-            for member in self._members
-            if member.suite is suite
-        ]
+    def _chance(self, suite: Suite, polynomial: Callable[[Outlook, int | None], Floats]) -> float:
+        """That no more tasks of a suite fail than are allowed, by the polynomial of each."""
+        return sum(
+            term.sign * _product_sum(self._polynomials(suite, term, polynomial), term.allowed)
+            for term in self._terms[suite]
+        )
 
-    def _task(self, outlook: Outlook, suite: Suite, *, missing_is_calm: bool) -> Floats:
-        """That the task does not block: by whether it has failed all the same."""
-        allowed = self._allowed[suite]
-        calm = 1 - outlook.blocks - (0.0 if missing_is_calm else outlook.missing)
-        if allowed is None:
-            return _ONE * max(calm, 0.0)
-        return _polynomial(max(calm - outlook.quiet, 0.0), outlook.quiet, allowed)
+    def _polynomials(
+        self, suite: Suite, term: _Term, polynomial: Callable[[Outlook, int | None], Floats]
+    ) -> list[Floats]:
+        return [polynomial(term.pick(one.outcomes), term.allowed) for one in self._members if one.suite is suite]
 
     def _follow_others(self) -> None:
-        """Of every task the product over the others of its suite."""
-        for suite, allowed in self._allowed.items():
+        """Of every task and every term the product over the others of its suite."""
+        self._others = {index: [] for index in range(len(self._members))}
+        for suite, terms in self._terms.items():
             indices = [index for index, member in enumerate(self._members) if member.suite is suite]
-            own, times = self._polynomials(suite), partial(_times, size=_size(allowed))
-            before = list(accumulate(own, times, initial=_ONE))
-            after = list(accumulate(reversed(own), times, initial=_ONE))
-            for place, index in enumerate(indices):
-                self._others[index] = times(before[place], after[len(own) - 1 - place])
+            for term in terms:
+                own, times = self._polynomials(suite, term, _calm), partial(_times, size=_size(term.allowed))
+                before = list(accumulate(own, times, initial=_ONE))
+                after = list(accumulate(reversed(own), times, initial=_ONE))
+                for place, index in enumerate(indices):
+                    self._others[index].append(times(before[place], after[len(own) - 1 - place]))
 
 
-def _allowed(gate: GatePolicy, suite: Suite, members: Sequence[Member]) -> int | None:
-    """How many tasks of a suite may fail before its value is below the threshold; `None` where none blocks."""
+def _terms(gate: GatePolicy, suite: Suite, members: Sequence[Member]) -> list[_Term]:
+    outcomes = [member.outcomes for member in members if member.suite is suite]
+    in_force = [one.in_force for one in outcomes]
+    none_admitted = prod(one.unproven.chance for one in outcomes)
+    judged = sum(1 - one.withheld for one in in_force)
+    if none_admitted == 0:
+        return [_Term(1, attrgetter("in_force"), _allowed(gate, suite, judged))]
+    # The tasks that count for a threshold are taken as many as they are on average, with admission and without.
+    quarantined = sum(one.not_in_force.withheld / one.not_in_force.chance for one in outcomes)
+    with_any = _allowed(gate, suite, judged / (1 - none_admitted) if none_admitted < 1 else 0.0)
+    return [
+        _Term(1, attrgetter("in_force"), with_any),
+        _Term(-1, attrgetter("unproven"), with_any),
+        _Term(1, attrgetter("not_in_force"), _allowed(gate, suite, len(outcomes) - quarantined)),
+    ]
+
+
+def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
+    """Of so many tasks that are judged, how many may fail."""
     least = gate.thresholds.get(suite)
     if least is None or Rule.THRESHOLD not in gate.blocks_on:
         return None
-    tasks = round(sum(1 - member.outlook.withheld for member in members if member.suite is suite))
+    tasks = round(judged)
     return max((failed for failed in range(tasks + 1) if tasks and (tasks - failed) / tasks >= least), default=0)
 
 
-def _polynomial(passed: float, failed: float, allowed: int) -> Floats:
+def _calm(outlook: Outlook, allowed: int | None) -> Floats:
+    """That a task does not block: by whether it has failed all the same."""
+    return _of_calm(outlook, outlook.chance - outlook.blocks, allowed)
+
+
+def _calm_and_known(outlook: Outlook, allowed: int | None) -> Floats:
+    """The same, and that no evidence of it is missing."""
+    return _of_calm(outlook, outlook.chance - outlook.blocks - outlook.missing, allowed)
+
+
+def _passed_or_failed(outlook: Outlook, allowed: int | None) -> Floats:
+    """Whether it has failed, blocking or not."""
+    return _polynomial(outlook.chance - outlook.failed, outlook.failed, allowed)
+
+
+def _of_calm(outlook: Outlook, calm: float, allowed: int | None) -> Floats:
+    if allowed is None:
+        return _ONE * max(calm, 0.0)
+    return _polynomial(max(calm - outlook.quiet, 0.0), outlook.quiet, allowed)
+
+
+def _polynomial(passed: float, failed: float, allowed: int | None) -> Floats:
     return np.array([passed, failed] if allowed else [passed])
 
 
@@ -114,6 +163,6 @@ def _size(allowed: int | None) -> int:
     return 1 if allowed is None else allowed + 1
 
 
-def _chance(polynomials: Sequence[Floats], allowed: int | None) -> float:
-    """That no task blocks and no more tasks fail than are allowed."""
+def _product_sum(polynomials: Sequence[Floats], allowed: int | None) -> float:
+    """The chances of all numbers of failed tasks that are allowed, together."""
     return float(reduce(lambda left, right: _times(left, right, _size(allowed)), polynomials, _ONE).sum())

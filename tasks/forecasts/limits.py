@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from passgate.tasks.forecasts.prospect import Prospect
-from passgate.tasks.model.baseline import FiguresOfRuns, pooled
+from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.stats.noise import Noise
 from passgate.tasks.stats.percentiles import percentile
@@ -55,9 +55,9 @@ def simulate_limits(
 ) -> SimulatedLimits:
     """Simulate so many gates, with the noise that there was."""
     known = [(prospect.name, prospect.failed.k, prospect.known) for prospect in prospects if prospect.known]
-    times = _Figures({name: (before.wall_times, k) for name, k, before in known if before.wall_times})
-    costs = _Figures({name: (before.costs, k) for name, k, before in known if before.costs})
-    every_time = [value for before, _ in times.tasks.values() for value in pooled(before)]
+    times = _Figures({name: (pooled(before.wall_times), k) for name, k, before in known})
+    costs = _Figures({name: (pooled(before.costs), k) for name, k, before in known})
+    every_time = [value for before, _ in times.tasks.values() for value in before]
     return SimulatedLimits(
         latency=times.bounds(noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
         latency_p95_seconds=percentile(every_time, 95) or 0.0,
@@ -68,9 +68,9 @@ def simulate_limits(
 class _Figures(NamedTuple):
     """Of each task, those at the baseline and how many there will be in a run."""
 
-    tasks: Mapping[str, tuple[FiguresOfRuns, int]]
+    tasks: Mapping[str, tuple[Sequence[float], int]]
 
     def bounds(self, noise: Noise, gates: int, seed: int) -> Floats | None:
-        pairs = [Pair(len(pooled(before)), k, noise.spreads.get(name)) for name, (before, k) in self.tasks.items()]
-        runs = len({run for before, _ in self.tasks.values() for run in before})
-        return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=runs)
+        counted = {name: (sum(value > 0 for value in before), k) for name, (before, k) in self.tasks.items()}
+        pairs = [Pair(before, k, noise.spreads.get(name)) for name, (before, k) in counted.items() if before]
+        return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)

@@ -1,8 +1,9 @@
 """One task in one run: how often it blocks, and what that takes."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumed import Possible
 from passgate.tasks.forecasts.consequences import Consequences, consequences, is_admitted
@@ -31,11 +32,30 @@ class Outlook(NamedTuple):
     """It may not block but for a veto."""
     confirming: float
     """Expected confirming trials."""
+    chance: float = 1.0
+    """Of the baselines that it is of; the other chances are within it."""
 
     @property
     def blocks(self) -> float:
         """It blocks by any rule."""
         return min(sum(self.red.values()), 1.0)
+
+
+NEVER: Final = Outlook({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0, confirming=0.0, chance=0.0)
+_NEGLIGIBLE: Final = 1e-12
+
+
+class Outcomes(NamedTuple):
+    """The chances of one task, by whether admission is in force in its suite. It is from the first admitted task on; so
+    what follows of the baseline of one task hangs on those of the others.
+    """
+
+    in_force: Outlook
+    """With every baseline that the task may have."""
+    unproven: Outlook = NEVER
+    """The part of it in which the task is not admitted."""
+    not_in_force: Outlook = NEVER
+    """What that part is where no other task is admitted either: all of them may block."""
 
 
 class Outlooks:
@@ -46,9 +66,9 @@ class Outlooks:
         self._policy, self._gate = setting.plan.policy, setting.plan.gate_policy
         self._quarantined = quarantined(setting.plan.quarantine, setting.plan.created_at.date())
         self._tests = tests
-        self._in_force = {suite for suite, admitted in self._admitted().items() if admitted >= 1}
+        self._unproven = self._chances_of_no_admission()
         self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
-        self._known: dict[object, Outlook] = {}
+        self._known: dict[object, Outcomes] = {}
         tests.make(self._against(prospect, entry) for prospect in setting.prospects for entry in self._green(prospect))
 
     def of_all(self) -> list[Outlook]:
@@ -57,6 +77,13 @@ class Outlooks:
 
     def of(self, prospect: Prospect, fallen_to: float | None = None) -> Outlook:
         """Of one task, unchanged or with another pass rate against the baseline that it had."""
+        outcomes = self.outcomes(prospect, fallen_to)
+        unproven = self._unproven[prospect.failed.suite]
+        none = prod(chance for name, chance in unproven.items() if name != prospect.name)
+        return _sum([(outcomes.in_force, 1.0), (outcomes.unproven, -none), (outcomes.not_in_force, none)])
+
+    def outcomes(self, prospect: Prospect, fallen_to: float | None = None) -> Outcomes:
+        """The same by whether admission is in force."""
         key = (*self._likeness(prospect), fallen_to)
         if key not in self._known:
             self._known[key] = self._mixed(prospect, fallen_to)
@@ -78,13 +105,16 @@ class Outlooks:
             if entry.state is BaselineState.GREEN
         )
 
-    def _admitted(self) -> Mapping[Suite, float]:
-        """The expected number of each suite's tasks that are admitted: while none is, admission is not in force."""
-        admitted: dict[Suite, float] = defaultdict(float)
+    def _chances_of_no_admission(self) -> Mapping[Suite, Mapping[str, float]]:
+        """By suite, how likely it is of each task that it is not admitted."""
+        chances: dict[Suite, dict[str, float]] = defaultdict(dict)
         for prospect in self._setting.prospects:
-            for entry, chance in self._baselines(prospect):
-                admitted[prospect.failed.suite] += chance * is_admitted(self._gate, prospect.failed, entry)
-        return admitted
+            chances[prospect.failed.suite][prospect.name] = sum(
+                chance
+                for entry, chance in self._baselines(prospect)
+                if not is_admitted(self._gate, prospect.failed, entry)
+            )
+        return chances
 
     def _baselines(self, prospect: Prospect) -> Sequence[Possible]:
         return prospect.baselines(self._policy, self._gate)
@@ -99,21 +129,38 @@ class Outlooks:
         red_from = 1 if metric is Metric.PASS_HAT_K else k
         return Against(entry.passed, entry.n, k, red_from, self._gate.regression.max_trials, self._alpha)
 
-    def _mixed(self, prospect: Prospect, fallen_to: float | None) -> Outlook:
+    def _mixed(self, prospect: Prospect, fallen_to: float | None) -> Outcomes:
         trial = prospect.trials(self._gate, fallen_to)
         first = first_trials(prospect.rule, trial)
-        parts = [
-            (self._with(prospect, entry, trial, first, fallen_to), chance)
-            for entry, chance in self._baselines(prospect)
-        ]
-        return _mean(parts)
+
+        def outlook(baselines: Iterable[Possible], *, in_force: bool) -> Outlook:
+            return _sum(
+                [
+                    (self._with(prospect, entry, trial, first, in_force=in_force, vetoes=fallen_to is None), chance)
+                    for entry, chance in baselines
+                ]
+            )
+
+        baselines = self._baselines(prospect)
+        in_force = outlook(baselines, in_force=True)._replace(chance=1.0)
+        if prod(self._unproven[prospect.failed.suite].values()) < _NEGLIGIBLE:
+            return Outcomes(in_force)
+        unproven = [one for one in baselines if not is_admitted(self._gate, prospect.failed, one.entry)]
+        return Outcomes(in_force, outlook(unproven, in_force=True), outlook(unproven, in_force=False))
 
     def _with(
-        self, prospect: Prospect, entry: BaselineTask, trial: Trials, first: FirstTrials, fallen_to: float | None
+        self,
+        prospect: Prospect,
+        entry: BaselineTask,
+        trial: Trials,
+        first: FirstTrials,
+        *,
+        in_force: bool,
+        vetoes: bool,
     ) -> Outlook:
         """With one baseline."""
-        follows = consequences(self._setting, prospect.failed, entry, in_force=prospect.failed.suite in self._in_force)
-        red = dict(self._vetoes(prospect, first.vetoed)) if fallen_to is None else {}
+        follows = consequences(self._setting, prospect.failed, entry, in_force=in_force)
+        red = dict(self._vetoes(prospect, first.vetoed)) if vetoes else {}
         if follows.withheld:
             return Outlook(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)
         blocking, confirming = self._failures(prospect, entry, follows, trial, first)
@@ -151,13 +198,17 @@ class Outlooks:
         return red, (operation.trials - prospect.failed.k) * share
 
 
-def _mean(parts: Sequence[tuple[Outlook, float]]) -> Outlook:
+def _sum(parts: Iterable[tuple[Outlook, float]]) -> Outlook:
+    """Each times its weight."""
+    parts = [(outlook, weight) for outlook, weight in parts if outlook.chance and weight]
     red: dict[Rule, float] = defaultdict(float)
-    for outlook, chance in parts:
+    for outlook, weight in parts:
         for rule, share in outlook.red.items():
-            red[rule] += share * chance
-    failed, quiet, missing, withheld, confirming = (
-        sum(getattr(outlook, name) * chance for outlook, chance in parts)
-        for name in ("failed", "quiet", "missing", "withheld", "confirming")
+            red[rule] += share * weight
+    failed, quiet, missing, withheld, confirming, chance = (
+        sum(getattr(outlook, name) * weight for outlook, weight in parts)
+        for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance")
     )
-    return Outlook(dict(red), failed, quiet, missing, withheld, confirming)
+    # What is subtracted again leaves next to nothing below 0.
+    red = {rule: max(share, 0.0) for rule, share in red.items()}
+    return Outlook(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)

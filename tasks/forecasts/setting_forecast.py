@@ -28,10 +28,7 @@ class SettingForecast:
         self._outlooks = Outlooks(setting, tests)
         self._limits = limits.chances(setting.plan.gate_policy)
         self.outlooks = self._outlooks.of_all()
-        members = [
-            Member(prospect.failed.suite, outlook)
-            for prospect, outlook in zip(setting.prospects, self.outlooks, strict=True)
-        ]
+        members = [Member(prospect.failed.suite, self._outlooks.outcomes(prospect)) for prospect in setting.prospects]
         self.chances = GateChances(setting.plan.gate_policy, members, self._limits)
 
     @property
@@ -105,7 +102,7 @@ class SettingForecast:
     def red_at(self, rate: float, able: Sequence[int]) -> float:
         """How often the gate is red when one of these tasks passes so often and all others are unchanged."""
         prospects = self.setting.prospects
-        reds = [self.chances.red_with(index, self._outlooks.of(prospects[index], rate)) for index in able]
+        reds = [self.chances.red_with(index, self._outlooks.outcomes(prospects[index], rate)) for index in able]
         return fmean(reds) if reds else self.red
 
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:

@@ -11,7 +11,7 @@ from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, pooled
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason
-from passgate.tasks.stats.comparisons import CONFIDENCE, paired_ratio
+from passgate.tasks.stats.comparisons import CONFIDENCE, paired_ratio, paired_tasks
 from passgate.tasks.stats.percentiles import percentile
 
 LATENCY = "latency P95"
@@ -61,15 +61,15 @@ def _cost(limit: float, figures: Figures) -> Comparison:
 
 
 def _comparison(name: str, unit: str, before: float, now: float, figures: Figures, limit: str) -> Comparison:
-    ratio = paired_ratio(
-        {task: values for task, (values, _) in figures.items()}, {task: runs for task, (_, runs) in figures.items()}
-    )
+    current = {task: values for task, (values, _) in figures.items()}
+    earlier = {task: runs for task, (_, runs) in figures.items()}
+    ratio = paired_ratio(current, earlier)
     return Comparison(
         name=name,
         unit=unit,
         baseline=before,
         current=now,
-        pairs=len(figures),
+        pairs=len(paired_tasks(current, earlier)),
         runs=len({run for _, runs in figures.values() for run in runs}),
         drift=ratio.drift if ratio else None,
         ratio=ratio.ratio if ratio else None,
@@ -77,6 +77,12 @@ def _comparison(name: str, unit: str, before: float, now: float, figures: Figure
         limit=limit,
         confidence=CONFIDENCE,
     )
+
+
+def dear_after_nothing(measurement: Measurement, baseline: Baseline) -> int:
+    """How many tasks cost something that cost 0 in every trial of the baseline: no ratio says by how much they rose."""
+    pairs = [(task.costs, pooled(baseline.of(task.name).costs)) for task in measurement.tasks]
+    return sum(bool(before) and not any(before) and any(now) for now, before in pairs)
 
 
 def limit_reasons(limits: Limits, comparisons: tuple[Comparison, ...]) -> Iterator[Reason]:

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from passgate.tasks.gates.limits import COST
+from passgate.tasks.gates.limits import COST, dear_after_nothing
 from passgate.tasks.gates.quarantine import quarantine_notes
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Comparison
-from passgate.tasks.stats.comparisons import LEAST_PAIRS
+from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
+
+_FROM_NOTHING: Final = "it was 0 at the baseline, and a rise from 0 cannot be weighed"
 
 
 def notes(
@@ -78,16 +81,24 @@ def _of_limits(
     baseline: Baseline,
     comparisons: Sequence[Comparison],
 ) -> Iterator[str]:
+    risen = dear_after_nothing(measurement, baseline)
     for comparison in comparisons:
-        if comparison.ratio is None:
-            yield f"{comparison.name} is not judged: {_what_is_missing(comparison)}"
+        of_cost = comparison.name == COST
+        if comparison.ratio is None and comparison.current:
+            yield f"{comparison.name} is not judged: {_what_is_missing(comparison, risen if of_cost else 0)}"
+        elif of_cost and risen:
+            yield f"cost is not judged in {risen} tasks: {_FROM_NOTHING}"
     limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
     cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
     if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
         yield "cost is not judged: the agent reported it at the baseline and does not any more"
 
 
-def _what_is_missing(comparison: Comparison) -> str:
+def _what_is_missing(comparison: Comparison, risen: int) -> str:
+    if comparison.pairs < LEAST_PAIRS and risen:
+        return f"in {risen} tasks {_FROM_NOTHING}"
     if comparison.pairs < LEAST_PAIRS:
         return f"{comparison.pairs} tasks with a baseline are too few"
-    return "one run at the baseline does not show by how much whole runs differ"
+    if comparison.runs < LEAST_RUNS:
+        return "one run at the baseline does not show by how much whole runs differ"
+    return "the runs at the baseline share no tasks, and so do not show by how much whole runs differ"

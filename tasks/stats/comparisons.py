@@ -11,7 +11,7 @@ from passgate.tasks.stats.scores import student_t
 LEAST_PAIRS = 8
 """With fewer tasks a single one that is much dearer by chance is red more often than 2 % of the time."""
 LEAST_RUNS = 2
-"""A single run at the baseline does not show by how much whole runs differ."""
+"""Runs at the baseline that share tasks: others do not show by how much whole runs differ."""
 CONFIDENCE = 0.9
 """Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
 
@@ -35,10 +35,10 @@ def paired_ratio(current: Mapping[str, Sequence[float]], baseline: FiguresOfTask
     A task's ratio is that of the geometric means of its trials. The bound is Student's: the mean of the ratios'
     logarithms less t times its standard error. That has two parts: how the tasks' ratios differ, and how whole runs of
     the baseline differ (`Noise.drift`), of which this one is another. Values that are not positive are left out. `None`
-    with fewer than eight tasks that have any on both sides, or fewer than two runs.
+    with fewer than eight tasks that have any on both sides, or fewer than two runs that share tasks.
     """
-    before = {task: [value for values in runs.values() for value in values] for task, runs in baseline.items()}
-    pairs = [task for task in current if _has_any(current[task]) and _has_any(before.get(task, ()))]
+    pairs = paired_tasks(current, baseline)
+    before = {task: [value for values in baseline[task].values() for value in values] for task in pairs}
     noise = noise_of({task: baseline[task] for task in pairs})
     if len(pairs) < LEAST_PAIRS or noise.runs < LEAST_RUNS:
         return None
@@ -46,6 +46,15 @@ def paired_ratio(current: Mapping[str, Sequence[float]], baseline: FiguresOfTask
     mean = fmean(changes)
     bound = mean - margin(variance(changes), len(changes), noise.drift**2, noise.runs)
     return PairedRatio(math.exp(mean), math.exp(bound), len(changes), noise.drift)
+
+
+def paired_tasks(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> list[str]:
+    """The tasks that are compared: those with positive figures on both sides."""
+    return [
+        task
+        for task, values in current.items()
+        if _has_any(values) and any(_has_any(run) for run in baseline.get(task, {}).values())
+    ]
 
 
 def margin(of_tasks: float, pairs: int, of_runs: float, runs: int) -> float:

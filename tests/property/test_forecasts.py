@@ -10,7 +10,7 @@ from tests.builders import a_policy
 from passgate.tasks.forecasts.assumed import TrialRule, assumed_baseline
 from passgate.tasks.forecasts.chances import GateChances, Member
 from passgate.tasks.forecasts.first_trials import Trials, expected_trials, first_trials
-from passgate.tasks.forecasts.outlook import Outlook
+from passgate.tasks.forecasts.outlook import Outcomes, Outlook
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.policy import Admission, Rule
 from passgate.tasks.model.sequential import SequentialTest
@@ -85,7 +85,7 @@ def members(draw: st.DrawFn) -> list[Member]:
         whole = max(sum(parts), 1e-9)
         red, quiet, missing, _ = (part / whole for part in parts)
         outlook = Outlook({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, 0.0, 0.0)
-        made.append(Member(draw(st.sampled_from([Suite.GOLDEN, Suite.ADVERSARIAL])), outlook))
+        made.append(Member(draw(st.sampled_from([Suite.GOLDEN, Suite.ADVERSARIAL])), Outcomes(outlook)))
     return made
 
 
@@ -98,8 +98,8 @@ def test_gates_have_chances_and_one_worse_task_makes_none_better(
     assert -1e-9 <= chances.red <= 1 + 1e-9
     assert -1e-9 <= chances.passed <= 1 - chances.red + 1e-9
     index = data.draw(st.integers(0, len(made) - 1))
-    old = made[index].outlook
-    worse = Outlook({Rule.TASK_FAILED: 1.0}, 1.0, 0.0, 0.0, 0.0, 0.0)
+    old = made[index].outcomes
+    worse = Outcomes(Outlook({Rule.TASK_FAILED: 1.0}, 1.0, 0.0, 0.0, 0.0, 0.0))
     assert chances.red_with(index, old) == pytest.approx(chances.red, abs=1e-9)
     assert chances.red_with(index, worse) == pytest.approx(1)
 

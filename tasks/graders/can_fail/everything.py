@@ -4,7 +4,8 @@ A search that looks neither back nor at where it stands sees, at the end of any 
 an expression without `^`, `\\A`, `\\b`, `\\B` and look-behind that is found in the empty text is found in every text:
 `.*`, `x?$`, and also `(?!.*password)`, which forbids nothing. One that begins with `^` and looks at nothing else is
 found at the start of every text when it is found in the empty one: `^(?:yes)?`. Between `^` and `$` only what takes
-every character is: `^[\\s\\S]*$`. Expressions that are none of these are taken to be able to fail.
+every character is: `^[\\s\\S]*$`; where these are of a line, every character of one is enough: `(?m)^.*$`. Expressions
+that are none of these are taken to be able to fail.
 """
 
 import re
@@ -16,6 +17,7 @@ import regress
 from passgate.tasks.model.javascript_regex import engine_flags
 
 _INLINE_FLAGS: Final = re.compile(r"\(\?([aiLmsux]+)\)")
+_SCOPED: Final = re.compile(r"\(\?([aiLmsux]+):([^()]*)\)")
 _START: Final = re.compile(r"\^|\\A")
 _END: Final = re.compile(r"(?<!\\)(?:\\\\)*(\$|\\[Zz])\Z")
 _TOKEN: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?P=|.", re.DOTALL)
@@ -24,6 +26,7 @@ _LOOKS_AHEAD: Final = frozenset({"$", "\\Z", "\\z", "(?=", "(?!"})
 _BACK_REFERENCE: Final = re.compile(r"\\[1-9]|\\k|\(\?P=")
 _EVERY_CHARACTER: Final = re.compile(
     r"(?:\[\\s\\S\]|\[\\S\\s\]|\[\\d\\D\]|\[\\w\\W\]|\[\^\]|\((?:\?:)?\.\|\\n\)|\((?:\?:)?\.\|\\s\))\*\??"
+    r"|\(\?[aimu]*s[aimu]*:\.\*\??\)"
 )
 _EVERY_IF_DOT_DOES: Final = re.compile(r"\.\*\??|\((?:\?:)?\.\*\)")
 
@@ -42,7 +45,10 @@ def python_finds_everything(pattern: str, *, ignore_case: bool = False) -> bool:
         except (re.error, OverflowError, RecursionError):
             return False
 
-    return "x" not in flags and _finds_everything(body, in_nothing, dot_is_all="s" in flags)
+    scoped = _SCOPED.fullmatch(body)
+    if scoped is not None:
+        flags, body = flags + scoped[1], scoped[2]
+    return "x" not in flags and _finds_everything(body, in_nothing, flags)
 
 
 def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
@@ -57,10 +63,10 @@ def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
     if "y" in flags:  # it is looked for at the start alone
         tokens = _tokens(pattern)
         return not tokens & (_LOOKS_AHEAD | _LOOKS_BACK) and not _BACK_REFERENCE.search(pattern) and in_nothing()
-    return _finds_everything(pattern, in_nothing, dot_is_all="s" in flags)
+    return _finds_everything(pattern, in_nothing, flags)
 
 
-def _finds_everything(body: str, in_nothing: Callable[[], bool], *, dot_is_all: bool) -> bool:
+def _finds_everything(body: str, in_nothing: Callable[[], bool], flags: str) -> bool:
     if not in_nothing():
         return False
     tokens = _tokens(body)
@@ -74,7 +80,9 @@ def _finds_everything(body: str, in_nothing: Callable[[], bool], *, dot_is_all: 
         return _BACK_REFERENCE.search(rest) is None
     end = _END.search(rest)
     core = rest[: end.start(1)] if end else rest
-    return bool(_EVERY_CHARACTER.fullmatch(core) or (dot_is_all and _EVERY_IF_DOT_DOES.fullmatch(core)))
+    of_lines = "m" in flags and (start[0] == "^" or (end is not None and end[1] == "$"))
+    dot_is_enough = "s" in flags or of_lines
+    return bool(_EVERY_CHARACTER.fullmatch(core) or (dot_is_enough and _EVERY_IF_DOT_DOES.fullmatch(core)))
 
 
 def _tokens(pattern: str) -> frozenset[str]:

@@ -8,10 +8,12 @@ from itertools import count, islice
 import pytest
 from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
 from tests.unit.forecasts.settings import foresee
+from tests.unit.forecasts.settings import setting as assumed
 
 from passgate.tasks.confirm import confirming_trials
 from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.history.baseline import state_of
 from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy, Rule
@@ -127,3 +129,45 @@ def test_the_gate_does_what_was_forecast(changes: dict[str, object], names: tupl
     assert found.chances.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.035)
     trials = sum(trials for _, trials in runs) / GATES
     assert found.effort.planned + found.effort.confirming == pytest.approx(trials, rel=0.03)
+
+
+def drawn_baseline(plan: Plan, rate: float, seed: random.Random) -> Baseline:
+    """As many runs as the policy pools, of an agent whose every trial passes so often."""
+    entries = {}
+    for task in plan.tasks:
+        runs = [[seed.random() < rate for _ in range(task.k)] for _ in range(plan.policy.baseline.runs)]
+        greens, trials = [all(run) for run in runs], tuple(passed for run in runs for passed in run)
+        entries[task.name] = a_baseline_task(
+            state=state_of(greens), runs_green=sum(greens), passed=sum(trials), n=len(trials), newest=trials
+        )
+    return Baseline(branch="main", tasks=entries)
+
+
+@pytest.mark.parametrize(
+    ("count", "rate", "changes"),
+    [
+        pytest.param(1, 0.8, {}, id="one task"),
+        pytest.param(2, 0.85, {}, id="two tasks"),
+        pytest.param(3, 0.85, {}, id="three tasks"),
+        pytest.param(2, 0.8, {}, id="two worse tasks"),
+        pytest.param(4, 0.8, {}, id="four worse tasks"),
+        pytest.param(2, 0.8, {"blocks_on": ["threshold"], "thresholds": {"golden": 1.0}}, id="threshold"),
+    ],
+)
+def test_small_suites_without_a_baseline_are_admitted_as_they_would_be(
+    count: int, rate: float, changes: dict[str, object]
+) -> None:
+    strict = {"suites": ["golden"], "regression": {"mode": "strict"}, "admission": {"passes": 17, "of": 20}}
+    tasks = [a_task(task_id=f"t{number}") for number in range(count)]
+    found = foresee(assumed(tasks, rate, policy=policy(**strict | changes)))
+    seed, reds = random.Random(3), 0
+    for _ in range(GATES):
+        baseline = drawn_baseline(found.setting.plan, rate, seed)
+        trials = [
+            a_trial(task, number, TrialStatus.PASSED if seed.random() < rate else TrialStatus.FAILED)
+            for task in tasks
+            for number in range(task.k)
+        ]
+        plan = found.setting.plan
+        reds += rule_on(plan, plan.gate_policy, measure(tasks, trials), baseline).decision is Decision.FAIL
+    assert found.red == pytest.approx(reds / GATES, abs=0.035)

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import a_policy
 
 from passgate.tasks.forecasts.chances import GateChances, Member
-from passgate.tasks.forecasts.outlook import Outlook
+from passgate.tasks.forecasts.outlook import Outcomes, Outlook
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName, Suite
 
@@ -21,7 +21,7 @@ def of(red: float = 0.0, quiet: float = 0.0, missing: float = 0.0, withheld: flo
 
 
 def members(*outlooks: Outlook, suite: Suite = Suite.GOLDEN) -> list[Member]:
-    return [Member(suite, outlook) for outlook in outlooks]
+    return [Member(suite, Outcomes(outlook)) for outlook in outlooks]
 
 
 def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time() -> None:
@@ -77,10 +77,55 @@ def test_one_task_with_another_outlook_is_as_if_computed_anew(thresholds: dict[s
     chances = GateChances(rules, both, {Rule.COST: 0.1})
     for index, member in enumerate(both):
         changed = [*both]
-        changed[index] = Member(member.suite, of(0.6, 0.1))
+        changed[index] = Member(member.suite, Outcomes(of(0.6, 0.1)))
         anew = GateChances(rules, changed, {Rule.COST: 0.1})
-        assert chances.red_with(index, of(0.6, 0.1)) == pytest.approx(anew.red)
-        assert chances.red_with(index, member.outlook) == pytest.approx(chances.red)
+        assert chances.red_with(index, Outcomes(of(0.6, 0.1))) == pytest.approx(anew.red)
+        assert chances.red_with(index, member.outcomes) == pytest.approx(chances.red)
+
+
+def with_admission(chance: float, red: float, quiet: float) -> Outcomes:
+    """Of a task that is admitted so often, and where it may block is red and quiet so often."""
+    rest = 1 - chance
+    admitted = Outlook({Rule.TASK_FAILED: red * chance}, (red + quiet) * chance, quiet * chance, 0.0, rest, 0.0)
+    held = Outlook({}, 0.0, 0.0, 0.0, rest, 0.0, rest)
+    free = Outlook({Rule.TASK_FAILED: red * rest}, (red + quiet) * rest, quiet * rest, 0.0, 0.0, 0.0, rest)
+    return Outcomes(admitted, held, free)
+
+
+ADMITTED = [(0.5, 0.2, 0.1), (0.3, 0.4, 0.0), (0.6, 0.1, 0.3)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_admission_is_in_force_from_the_first_admitted_task_on(count: int) -> None:
+    chances = GateChances(gate(), [Member(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED[:count]], {})
+    seed, reds, n = random.Random(6), 0, 20_000
+    for _ in range(n):
+        admitted = [seed.random() < chance for chance, _, _ in ADMITTED[:count]]
+        blocking = [seed.random() < red for _, red, _ in ADMITTED[:count]]
+        reds += any(red and (own or not any(admitted)) for own, red in zip(admitted, blocking, strict=True))
+    assert chances.red == pytest.approx(reds / n, abs=0.015)
+    assert chances.passed == pytest.approx(1 - chances.red)
+
+
+@pytest.mark.parametrize("thresholds", [{}, {"golden": 0.5}])
+def test_with_admission_too_one_task_with_other_outcomes_is_as_if_computed_anew(thresholds: dict[str, float]) -> None:
+    rules = gate(thresholds=thresholds, blocks_on=["task_failed", "threshold"])
+    made = [Member(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED]
+    chances = GateChances(rules, made, {})
+    worse = with_admission(0.5, 0.7, 0.2)
+    anew = GateChances(rules, [Member(Suite.GOLDEN, worse), *made[1:]], {})
+    assert chances.red_with(0, worse) == pytest.approx(anew.red)
+    assert chances.red_with(1, made[1].outcomes) == pytest.approx(chances.red)
+
+
+@pytest.mark.parametrize(("least", "allowed"), [(1.0, 0), (0.5, 1)])
+def test_a_threshold_counts_all_tasks_where_none_is_admitted(least: float, allowed: int) -> None:
+    """Neither of two tasks is ever admitted, so both count."""
+    rules = gate(thresholds={"golden": least}, blocks_on=["threshold"])
+    chances = GateChances(rules, [Member(Suite.GOLDEN, with_admission(0.0, 0.0, 0.3))] * 2, {})
+    missed = 1 - 0.7**2 if allowed == 0 else 0.3**2
+    assert chances.red == pytest.approx(missed)
+    assert chances.threshold_missed(Suite.GOLDEN) == pytest.approx(missed)
 
 
 def test_a_gate_without_tasks_is_never_red() -> None:

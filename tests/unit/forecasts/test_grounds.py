@@ -37,4 +37,4 @@ def test_times_and_costs_have_each_their_noise() -> None:
     noises = noises_of(a_baseline(TASKS[0], wall_times=times, costs={"first": (2.0, 2.0)}))
     assert noises[Rule.LATENCY].spreads == {"golden/t00": pytest.approx(1.0)}
     assert noises[Rule.LATENCY].drift == pytest.approx((8 - 1 / 3) ** 0.5)
-    assert noises[Rule.COST] == ({"golden/t00": 0.0}, 0.0, 1)
+    assert noises[Rule.COST] == ({"golden/t00": 0.0}, 0.0, 0)

@@ -49,3 +49,13 @@ def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -
 def test_assumed_baselines_have_no_figures() -> None:
     found = simulate_limits(setting(tasks(20)).prospects, {}, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)
+
+
+def test_runs_that_share_no_task_cannot_be_compared() -> None:
+    """Nor can figures of 0."""
+    before = [a_baseline_task(wall_times={f"r{number}": (1.0, 2.0)}, costs=in_two_runs(0.0)) for number in range(8)]
+    prospects = setting(tasks(8), known=before).prospects
+    spreads = {one.name: 0.3 for one in prospects}
+    noises = {Rule.LATENCY: Noise(spreads, 0.0, 0), Rule.COST: Noise(spreads, 0.0, 2)}
+    found = simulate_limits(prospects, noises, gates=100, seed=1)
+    assert (found.latency, found.cost) == (None, None)

@@ -112,9 +112,26 @@ def test_a_task_that_is_not_admitted_does_not_block_beside_one_that_is() -> None
 
 def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
-    found = outlook(setting(tasks(5), 0.95, **rules))
+    found = outlook(setting(tasks(20), 0.95, **rules))
     assert found.withheld == pytest.approx(1 - (0.95**20 + 20 * 0.05 * 0.95**19), abs=1e-4)
     assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
+
+
+def test_a_task_that_is_not_admitted_blocks_where_no_other_is() -> None:
+    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
+    unadmitted = 1 - (0.95**20 + 20 * 0.05 * 0.95**19)
+    for count in (1, 2, 5):
+        found = outlook(setting(tasks(count), 0.95, **rules))
+        assert found.withheld == pytest.approx(unadmitted * (1 - unadmitted ** (count - 1)), abs=1e-4)
+        assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
+
+
+def test_admission_of_one_suite_is_nothing_to_another() -> None:
+    rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
+    other = a_task(suite=Suite.ADVERSARIAL)
+    both = setting([*tasks(1), other], [0.5, 1.0], **rules)
+    assert (outlook(both, 0).withheld, outlook(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
+    assert outlook(both, 0).blocks == pytest.approx(1 - 0.5**3)
 
 
 def test_vetoes_are_red_by_their_rule_and_only_where_they_block() -> None:

@@ -136,6 +136,13 @@ def test_only_tasks_with_figures_on_both_sides_are_pairs() -> None:
     assert comparison.pairs == 6
 
 
+def test_figures_of_0_make_no_pairs() -> None:
+    free = [[0.0] * 3, *steady(1.0, 7)]
+    for current, earlier in ((free, steady(1.0)), (steady(1.0), free)):
+        (comparison,) = compare_with_baseline(COSTS, now(current, "cost"), before(earlier, "costs"))
+        assert (comparison.pairs, comparison.ratio) == (7, None)
+
+
 def test_without_a_baseline_nothing_is_compared() -> None:
     every = Limits(latency_p95_increase_pct=1, latency_p95_increase_ms=1, cost_increase_pct=1)
     assert compare_with_baseline(every, now(steady(1.0)), Baseline(branch="main")) == ()

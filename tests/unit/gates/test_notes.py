@@ -1,9 +1,13 @@
 """What the reader of a verdict should know beside its reasons."""
 
+from collections.abc import Sequence
+
+import pytest
 from tests.builders import a_plan, a_task, in_two_runs, measured, trials_of
 from tests.unit.gates.rulings import green_before, of, rule
 
 from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Base, Edit, RunRequest
 from passgate.tasks.model.verdict import Decision
 
@@ -52,6 +56,44 @@ class TestNotes:
             "latency P95 is not judged: one run at the baseline does not show by how much whole runs differ",
         )
 
+    def test_a_comparison_with_runs_that_share_no_task_is_noted(self) -> None:
+        tasks = [a_task(task_id=f"t{number}") for number in range(8)]
+        entries = (green_before(task, wall_times={f"20260101-a{task.task_id}": (1.0,) * 3}).tasks for task in tasks)
+        baseline = Baseline(branch="main", tasks={name: entry for one in entries for name, entry in one.items()})
+        groups = [of("ppp", task, steps=3, wall_time_seconds=100.0) for task in tasks]
+        ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
+        assert ruling.decision is Decision.PASS
+        why = "the runs at the baseline share no tasks, and so do not show by how much whole runs differ"
+        assert ruling.notes == (f"latency P95 is not judged: {why}",)
+
+    @pytest.mark.parametrize(
+        ("free_before", "dear_now", "noted"),
+        [
+            (range(10), range(10), "cost is not judged: in 10 tasks it was 0 at the baseline"),
+            (range(3), range(10), "cost is not judged: in 3 tasks it was 0 at the baseline"),
+            (range(2), range(10), "cost is not judged in 2 tasks: it was 0 at the baseline"),
+            (range(10), (), None),
+            ((), (), None),
+            (range(2), range(2, 10), None),
+        ],
+    )
+    def test_a_rise_from_nothing_is_noted(
+        self, free_before: Sequence[int], dear_now: Sequence[int], noted: str | None
+    ) -> None:
+        tasks = [a_task(task_id=f"t{number}") for number in range(10)]
+        entries = {}
+        for number, task in enumerate(tasks):
+            before = green_before(task, costs=in_two_runs(0.0 if number in free_before else 5.0))
+            entries |= before.tasks
+        groups = [
+            of("ppp", task, steps=3, cost=5.0 if number in dear_now else 0.0) for number, task in enumerate(tasks)
+        ]
+        baseline = Baseline(branch="main", tasks=entries)
+        ruling = rule(*groups, baseline=baseline, limits={"cost_increase_pct": 10})
+        assert ruling.decision is Decision.PASS
+        expected = () if noted is None else (f"{noted}, and a rise from 0 cannot be weighed",)
+        assert ruling.notes == expected
+
     def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
         limits = {"cost_increase_pct": 10}
         baseline = green_before(costs=in_two_runs(1.0))
@@ -72,15 +114,16 @@ def test_what_there_is_to_say_of_the_files_is_said() -> None:
     warning = "evals/EVAL.yaml:3:9: tests[0].input: the variable MISSING is not set"
     assert warning in rule(of("ppp"), warnings=(warning,)).notes
 
-    def test_who_has_judged_a_change_that_edits_its_judges_is_noted(self) -> None:
-        edits = tuple(Edit(path=name, kind="changed", what="policy") for name in ("gates.yaml", "prices.yaml"))
-        base = Base(commit="c0ffee" * 7, judged_by="base", edits=edits, note="the clone is shallow")
-        assert _noted(base)[:2] == (
-            "this change edits what it is judged by (2 files): the files of the merge base c0ffeec0ffee judge",
-            "the clone is shallow",
-        )
-        assert "(1 file)" in _noted(base.model_copy(update={"edits": edits[:1]}))[0]
-        assert _noted(base.model_copy(update={"judged_by": "change"}))[0] == "the clone is shallow"
+
+def test_who_has_judged_a_change_that_edits_its_judges_is_noted() -> None:
+    edits = tuple(Edit(path=name, kind="changed", what="policy") for name in ("gates.yaml", "prices.yaml"))
+    base = Base(commit="c0ffee" * 7, judged_by="base", edits=edits, note="the clone is shallow")
+    assert _noted(base)[:2] == (
+        "this change edits what it is judged by (2 files): the files of the merge base c0ffeec0ffee judge",
+        "the clone is shallow",
+    )
+    assert "(1 file)" in _noted(base.model_copy(update={"edits": edits[:1]}))[0]
+    assert _noted(base.model_copy(update={"judged_by": "change"}))[0] == "the clone is shallow"
 
 
 def _noted(base: Base) -> tuple[str, ...]:

@@ -159,3 +159,21 @@ class TestWholeRuns:
         assert answer is not None
         assert answer.pairs == 12
         assert answer.drift == pytest.approx(np.std(np.log([1.0, 1.2]), ddof=1), rel=0.1)
+
+    def test_that_share_no_task_cannot_be_compared(self) -> None:
+        now = {f"t{place}": [2.0, 2.0] for place in range(12)}
+        assert ratio_of_tasks(now, {task: {f"r{task}": [1.0, 1.0]} for task in now}) is None
+
+    def test_that_share_some_tasks_rarely_make_an_unchanged_agent_dearer(self) -> None:
+        """Every task is in two of twenty runs, which differ by a fifth; so does the run under test."""
+        draws, exceeded, gates = np.random.default_rng(3), 0, 200
+        for _ in range(gates):
+            shifts = draws.normal(0, 0.2, 21)
+            now = {f"t{task}": list(np.exp(shifts[20] + draws.normal(0, 0.3, 3))) for task in range(20)}
+            before = {
+                task: {f"r{run}": list(np.exp(shifts[run] + draws.normal(0, 0.3, 3))) for run in runs}
+                for task, runs in zip(now, (draws.choice(20, 2, replace=False) for _ in now), strict=True)
+            }
+            answer = ratio_of_tasks(now, before)
+            exceeded += answer is not None and answer.lower_bound > 1.15
+        assert exceeded / gates < 0.08

@@ -59,17 +59,39 @@ def test_what_can_be_missing(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"), [("(?s)^.*$", True), ("(?i)^.*$", False), ("(?x) x? # all", False), ("(?i)x*", True)]
+    ("pattern", "found"),
+    [
+        ("(?s)^.*$", True),
+        ("(?i)^.*$", False),
+        ("(?x) x? # all", False),
+        ("(?i)x*", True),
+        ("(?m)^.*$", True),
+        ("(?im)^(.*)$", True),
+        ("(?m)\\A.*$", True),
+        ("(?m)^.*\\Z", True),
+        ("(?m)\\A.*\\Z", False),
+        ("(?m)^.+$", False),
+        ("(?m)^\\s*$", False),
+        ("(?m)^x?$", False),
+        ("(?s:^.*$)", True),
+        ("(?m:^.*$)", True),
+        ("(?i:^.*$)", False),
+        ("^(?s:.*)$", True),
+        ("^(?i:.*)$", False),
+        ("(?x: ^ .* $ )", False),
+    ],
 )
 def test_flags_within_an_expression_of_python(pattern: str, found: bool) -> None:
     assert python_finds_everything(pattern) is found
+    assert all(re.search(pattern, text) for text in TEXTS) or not found
 
 
 @pytest.mark.parametrize(
     ("pattern", "flags", "found"),
     [
         ("^.*$", "s", True),
-        ("^.*$", "m", False),
+        ("^.*$", "m", True),
+        ("^x?$", "m", False),
         ("x?", "y", True),
         ("x?$", "y", False),
         ("[^]*", "", True),
@@ -78,6 +100,7 @@ def test_flags_within_an_expression_of_python(pattern: str, found: bool) -> None
 )
 def test_flags_of_an_expression_of_javascript(pattern: str, flags: str, found: bool) -> None:
     assert javascript_finds_everything(pattern, flags) is found
+    assert not found or "y" in flags or all(regress.Regex(pattern, flags).find(text) for text in TEXTS)
 
 
 def test_what_an_atomic_group_keeps_from_a_back_reference_can_be_missing() -> None:
