@@ -19,13 +19,17 @@ RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[FinishedTrial]]]
 
 
 async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Verdict, run: RunTrials) -> Verdict:
-    """The verdict, and beside it that of the change's own files where those of the merge base have judged.
+    """The verdict with the edits of what it is judged by, and beside it that of the change's own files where those of
+    the merge base have judged.
 
     Trials that are the same under both are run once. Nothing of the change's own is stored in the history, and what
     goes wrong with it changes no verdict.
     """
-    if plan.base.judged_by != "base":
+    if not plan.base.edits:
         return verdict
+    integrity = Integrity(base=plan.base.commit, judged_by=plan.base.judged_by, edits=plan.base.edits)
+    if plan.base.judged_by == "change":
+        return verdict.model_copy(update={"integrity": integrity})
     try:
         change, notes = await _of_change(plan, finished, run), verdict.notes
     except Exception as error:
@@ -33,8 +37,8 @@ async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Ve
         if known is None:
             raise
         change, notes = None, (*verdict.notes, f"what the change's own files say is not known: {known}")
-    integrity = Integrity(base=plan.base.commit, edits=plan.base.edits, change=change)
-    return verdict.model_copy(update={"integrity": integrity, "notes": notes})
+    both = integrity.model_copy(update={"change": change})
+    return verdict.model_copy(update={"integrity": both, "notes": notes})
 
 
 async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials) -> OtherVerdict:

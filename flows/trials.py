@@ -1,9 +1,9 @@
 """The trials of a run: the planned ones, then those that confirm what has failed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -18,6 +18,7 @@ from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import Pool
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.order import run_order
 from passgate.tasks.record import masker_of
@@ -39,38 +40,57 @@ async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
         standing = Standing(before, partial(needless, plan))
         order = [key for key in run_order(plan.tasks, pool(before)) if not standing.has(key)]
         slots = Slots(plan.request.jobs or plan.policy.concurrency.trials, order)
-        async with open_bench(
-            plan.agent,
-            Path(plan.suites_folder),
-            plan.policy,
-            prices=plan.prices,
-            purse=Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before if not trial.reused_from)),
-            needs_price=plan.needs_price,
-            hidden=hidden_from_agents(plan),
-        ) as bench:
-            await _run_planned(plan, bench, journal, slots, standing)
-            while await _run_wanted(plan, pool, bench, journal, slots, standing):
+        purse = Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before if not trial.reused_from))
+        async with _open_benches(plan, purse) as benches:
+            await _run_planned(plan, benches, journal, slots, standing)
+            while await _run_wanted(plan, pool, benches, journal, slots, standing):
                 pass
-        for trouble in bench.workbench.troubles:
+        for trouble in dict.fromkeys(trouble for bench in benches.values() for trouble in bench.workbench.troubles):
             warn(f"{trouble}. The verdict does not depend on it")
     return read_journal(journal_file)[0]
 
 
-async def _run_planned(plan: Plan, bench: Bench, journal: Journal, slots: Slots, standing: Standing) -> None:
+@asynccontextmanager
+async def _open_benches(plan: Plan, purse: Purse) -> AsyncIterator[Mapping[Suite, Bench]]:
+    """What the tasks of each suite are run with: one bench for each folder that they are from."""
+    suites = dict.fromkeys(task.suite for task in plan.tasks)
+    async with AsyncExitStack() as stack:
+        benches = {
+            folder: await stack.enter_async_context(
+                open_bench(
+                    plan.agent,
+                    folder,
+                    plan.policy,
+                    prices=plan.prices,
+                    purse=purse,
+                    needs_price=plan.needs_price,
+                    hidden=hidden_from_agents(plan),
+                )
+            )
+            for folder in dict.fromkeys(map(plan.folder_of, suites))
+        }
+        yield {suite: benches[plan.folder_of(suite)] for suite in suites}
+
+
+async def _run_planned(
+    plan: Plan, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
+) -> None:
     async with asyncio.TaskGroup() as group:
         for batch in batches(plan.tasks):
             step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
-            group.create_task(step(batch, bench, journal, slots, standing))
+            group.create_task(step(batch, benches[Suite(batch.suite)], journal, slots, standing))
 
 
-async def _run_wanted(plan: Plan, pool: Pool, bench: Bench, journal: Journal, slots: Slots, standing: Standing) -> bool:
+async def _run_wanted(
+    plan: Plan, pool: Pool, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
+) -> bool:
     """One round of confirming trials; whether there was anything to confirm."""
     wanted = confirming_trials(plan, standing.finished, pool(standing.finished))
     async with asyncio.TaskGroup() as group:
         for eval_task, numbers in wanted:
             name = _as_run_name(f"confirm {eval_task.name}")
             step = _run_confirming.with_options(task_run_name=name, tags=[str(eval_task.suite)])
-            group.create_task(step(eval_task, numbers, bench, journal, slots, standing))
+            group.create_task(step(eval_task, numbers, benches[eval_task.suite], journal, slots, standing))
     return bool(wanted)
 
 

@@ -116,6 +116,8 @@ class Loaded:
     """Files that were read."""
     others: tuple[Path, ...] = ()
     """Files of folders that are neither tasks nor evals."""
+    outside: frozenset[str] = frozenset()
+    """Where eval files look for files outside of the suites folder, relative to it."""
 
 
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
@@ -190,6 +192,7 @@ class _Reader:
             warnings=tuple(answer.complaints.warnings),
             cannot_run=tuple(answer.complaints.cannot_run),
             files=1,
+            outside=answer.outside,
         )
 
 
@@ -214,6 +217,7 @@ def _together(read: Sequence[Loaded]) -> Loaded:
         cannot_run=tuple(dict.fromkeys(problem for one in read for problem in one.cannot_run)),
         files=sum(one.files for one in read),
         others=tuple(file for one in read for file in one.others),
+        outside=frozenset(place for one in read for place in one.outside),
     )
 
 

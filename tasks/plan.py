@@ -3,7 +3,7 @@
 import fnmatch
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from passgate.tasks.load import (
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import EvalTask, GateName, Metric
+from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
 from passgate.tasks.refuse import refuse_graders_that_cannot_fail
 
 
@@ -80,12 +80,31 @@ def make_plan(
         prices=load_prices(files.gates),
         warnings=tuple(str(warning) for warning in loaded.warnings),
         tasks=tuple(_with_k(task, request.k, policy) for task in selected),
+        outside=tuple(sorted(loaded.outside)),
         unselected=len(of_gate) - len(selected),
         revision=revision,
         quarantine=load_quarantine(files.gates, loaded.tasks),
         pins=load_pins(files.gates),
         passgate_version=version,
     )
+
+
+def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
+    """The plan with the tasks of further suites: those in the suites folder that the request names, by the plan's own
+    policy. Raises `InputError` or `UsageError` where there is none that can be run.
+    """
+    files = PlanFiles.of(plan.request)
+    loaded = load_folder(files.suites, plan.policy, files.working_folder, files.environment)
+    of_suites = [task for task in plan.policy.tasks_of(plan.gate, loaded.tasks) if task.suite in suites]
+    taken = {task.task_id for task in plan.tasks}
+    more = [task for task in of_suites if task.task_id not in taken]
+    if not more:
+        raise UsageError("every task_id of theirs is that of another task")
+    refuse_what_cannot_run(more, loaded)
+    refuse_graders_that_cannot_fail(more, plan.gate_policy)
+    tasks = (*plan.tasks, *(_with_k(task, plan.request.k, plan.policy) for task in more))
+    brought = tuple(dict.fromkeys(task.suite for task in more))
+    return plan.model_copy(update={"tasks": tasks, "brought": brought})
 
 
 def agent_digest_of(plan: Plan) -> str:

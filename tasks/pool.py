@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+from passgate.tasks.base import base_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.merge_base import find_base
 from passgate.tasks.history.pinned_base import pinned_base
 from passgate.tasks.load import load_pins, load_tasks, policy_of_run
 from passgate.tasks.model.agent import AgentSpec
@@ -36,7 +36,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
         policy=policy,
         shipped_policy=is_shipped,
         tasks=tasks,
-        base=pinned_base(find_base(folder, policy.baseline.branch, request.base), pins, folder),
+        base=pinned_base(base_of(folder, request, policy), pins, folder),
         pins=pins,
         passgate_version=version,
     )

@@ -73,11 +73,11 @@ def plan_of(gate: GateName, request: RunRequest) -> Plan:
 
 def refuse_unrunnable(plan: Plan) -> None:
     """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
-    suites = Path(plan.suites_folder)
-    make_agent(plan.agent, suites)
+    for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
+        make_agent(plan.agent, suites)
+        make_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
         targets_of(plan.agent.upstreams, os.environ)
-    make_judge(plan.policy.judge, suites)
     _refuse_unknown_price(plan)
     History(history_location(plan))
     recorded = plan.agent.model_dump_json()

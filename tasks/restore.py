@@ -1,8 +1,9 @@
 """Restore: a commit in, its files and the plan that they make out."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
@@ -11,12 +12,14 @@ from passgate.tasks.formats.evals.files.folder import files_of_folder
 from passgate.tasks.formats.outside_folders import in_place_of
 from passgate.tasks.history.base_files import (
     CommittedFile,
+    Submodule,
     TooLargeError,
     add_uncommitted,
     committed_files,
+    submodules_of,
     write_files,
 )
-from passgate.tasks.history.git import git_text
+from passgate.tasks.history.git import full_commit, git_text
 from passgate.tasks.history.judging import JudgingPlaces
 from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.plan import PlanFiles, agent_digest_of, make_plan
@@ -33,6 +36,7 @@ def restore(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit
     try:
         files = committed_files(root, commit, names)
         write_files(root, files, folder)
+        _write_submodules(root, submodules_of(root, commit, names), edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
         (folder / ".git").mkdir()
         if _uses_more(files, suites):
@@ -45,6 +49,35 @@ def restore(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit
         raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
     working_folder = folder / Path.cwd().resolve().relative_to(root)
     return PlanFiles(suites, folder / places.gates, working_folder, _environment(root, places.suites, folder))
+
+
+def _write_submodules(root: Path, modules: Sequence[Submodule], edits: Sequence[Edit], folder: Path) -> None:
+    """Write the files of submodules. One that is not checked out, and that the change lets be, has none here either.
+
+    Raises `UsageError` for one that the change edits and whose commit is not here.
+    """
+    for module in modules:
+        place = root / module.path
+        if (place / ".git").exists() and full_commit(place, module.commit):
+            write_files(place, committed_files(place, module.commit), folder / module.path)
+            inner = [replace(one, path=f"{module.path}/{one.path}") for one in submodules_of(place, module.commit)]
+            _write_submodules(root, inner, edits, folder)
+        elif any(f"{edit.path}/".startswith(f"{module.path}/") for edit in edits):
+            raise UsageError(f"the submodule {module.path} is not here as it was")
+
+
+def restore_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
+    """Write further files and folders of the commit that are not yet in the folder. Raises as `restore` does."""
+    files = committed_files(root, commit, sorted(names))
+    try:
+        write_files(root, [file for file in files if not os.path.lexists(folder / file.path)], folder)
+        modules = [
+            module for module in submodules_of(root, commit, sorted(names)) if not (folder / module.path).exists()
+        ]
+        _write_submodules(root, modules, edits, folder)
+        add_uncommitted(root, files, [edit.path for edit in edits], sorted(names), folder)
+    except OSError as error:
+        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
 
 
 def plan_of_restored(own: Plan, files: PlanFiles) -> Plan:
@@ -97,9 +130,10 @@ def _environment(root: Path, suites: str, folder: Path) -> Mapping[str, str]:
     """The variables of the process and of the `.env` files around the suites folder that no commit holds."""
     variables: dict[str, str] = {}
     for place in reversed(list(_upwards(root / suites, root))):
-        file = place / ENV_FILE
-        name = file.relative_to(root)
-        if not (folder / name).exists() and not git_text(root, "ls-files", "--", str(name)):
+        file = (place / ENV_FILE).resolve()
+        # A link that the change has made may lead to a file that it brings.
+        name = file.relative_to(root) if file.is_relative_to(root) else None
+        if name and not (folder / name).exists() and not git_text(root, "ls-files", "--", str(name)):
             try:
                 variables |= read_env_file(file)
             except EnvFileError as error:

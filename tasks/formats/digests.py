@@ -1,11 +1,11 @@
 """Digests of tasks and graders: what must be equal for two results to be comparable."""
 
 import hashlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from passgate.tasks.formats.command_files import Command, named_by_command, run_by_command, words_of_command
 from passgate.tasks.formats.rules import SANDBOXES
 from passgate.tasks.formats.task_messages import names_a_file
 from passgate.tasks.model.assertions import CodeGrader
@@ -13,6 +13,7 @@ from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
+from passgate.tasks.model.workspace import Workspace
 
 _NOT_THE_TASK = frozenset(
     (
@@ -24,10 +25,9 @@ _NOT_THE_TASK = frozenset(
 _OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_messages", "note", "metadata"})
 """What trials are graded by beside the graders."""
 _MOST_GRADERS = 256
-_LONGEST_NAME = 4096
 
-_Command = tuple[str, tuple[str, ...]]
-"""A folder relative to the suites folder, and the words of what runs there."""
+_Names = Callable[[Command, Path], Iterable[str]]
+"""What a command in a suites folder has of it."""
 
 
 class FileDigests:
@@ -37,7 +37,7 @@ class FileDigests:
         self._root = suites_folder
         self._known: dict[str, str] = {}
         self._graders: dict[int, tuple[Grader, Any]] = {}
-        self._commands: dict[_Command, tuple[str, ...]] = {}
+        self._commands: dict[tuple[Command, _Names], tuple[str, ...]] = {}
 
     def of(self, name: str) -> str:
         """The digest of a file, or of a folder with everything in it; of what is not there, or is no path relative to
@@ -53,7 +53,9 @@ class FileDigests:
         """What the agent is given: inputs with the files of its messages, environment, trials and their files."""
         # Without defaults, so that a new option does not make every task a new one.
         said = task.model_dump(mode="json", exclude=set(_NOT_THE_TASK), exclude_defaults=True)
-        names = {*task_files(task), *_message_files(messages), *self._command_files(_hook_commands(task))}
+        hooks = hook_commands(task.environment.workspace)
+        scripts = {*self._command_files(hooks, words_of_command), *self._command_files(hooks, run_by_command)}
+        names = {*task_files(task), *message_files(messages), *scripts}
         return digest_of([said, {name: self.of(name) for name in names}])
 
     def graders(self, task: TaskFile) -> str:
@@ -63,10 +65,10 @@ class FileDigests:
         return digest_of([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
 
     def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
-        """The files and folders that graders use, relative to the suites folder: those that they name, and the scripts
-        that they run.
+        """The files and folders that graders use, relative to the suites folder: those that they name, and those that
+        their commands name.
         """
-        return {*named_by_graders(graders), *self._command_files(_grader_commands(graders))}
+        return {*named_by_graders(graders), *self._command_files(grader_commands(graders), named_by_command)}
 
     def _grader(self, grader: Grader) -> Any:
         """A grader's options; many tests may share one grader."""
@@ -77,12 +79,12 @@ class FileDigests:
             known = self._graders[id(grader)] = grader, grader.model_dump(mode="json", exclude_defaults=True)
         return known[1]
 
-    def _command_files(self, commands: Iterable[_Command]) -> Iterator[str]:
-        """The words of commands that are files, relative to the suites folder."""
+    def _command_files(self, commands: Iterable[Command], names: _Names) -> Iterator[str]:
+        """What commands have of the suites folder, relative to it."""
         for command in commands:
-            if command not in self._commands:
-                self._commands[command] = tuple(_files_of(command, self._root))
-            yield from self._commands[command]
+            if (command, names) not in self._commands:
+                self._commands[command, names] = tuple(names(command, self._root))
+            yield from self._commands[command, names]
 
 
 def task_files(task: TaskFile) -> list[str]:
@@ -95,7 +97,8 @@ def task_files(task: TaskFile) -> list[str]:
     return sorted({*sandbox, *recording, *functions, *template})
 
 
-def _message_files(messages: Sequence[TaskMessage]) -> Iterator[str]:
+def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
+    """The files of messages, relative to the suites folder."""
     for message in messages:
         for block in message.content if isinstance(message.content, tuple) else ():
             if names_a_file(block):
@@ -128,7 +131,8 @@ def _named_files(grader: Grader) -> Iterable[str]:
     return ()
 
 
-def _grader_commands(graders: Iterable[Grader]) -> Iterator[_Command]:
+def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
+    """The commands that graders run."""
     for grader in all_graders(graders):
         if isinstance(grader, CodeGrader):
             yield grader.cwd, grader.command
@@ -136,19 +140,12 @@ def _grader_commands(graders: Iterable[Grader]) -> Iterator[_Command]:
             yield grader.aggregator.cwd, grader.aggregator.command
 
 
-def _hook_commands(task: TaskFile) -> Iterator[_Command]:
-    workspace = task.environment.workspace
-    if workspace is not None:
-        hooks = (workspace.before_all, workspace.before_each, workspace.after_each, workspace.after_all)
-        yield from ((hook.cwd, hook.command) for hook in hooks if hook is not None)
-
-
-def _files_of(command: _Command, root: Path) -> Iterator[str]:
-    folder, words = command
-    for word in words:
-        name = os.path.normpath(f"{folder}/{word}")
-        if len(word) <= _LONGEST_NAME and "\0" not in word and not word.startswith("/") and (root / name).is_file():
-            yield name
+def hook_commands(workspace: Workspace | None) -> list[Command]:
+    """The commands that prepare a workspace and tidy it up."""
+    if workspace is None:
+        return []
+    hooks = (workspace.before_all, workspace.before_each, workspace.after_each, workspace.after_all)
+    return [(hook.cwd, hook.command) for hook in hooks if hook is not None]
 
 
 def _tree_digest(path: Path) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePath
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.schema_check import read_model
+from passgate.tasks.model.branch import is_branch_name
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule, SuitePolicy
 from passgate.tasks.model.sequential import LEAST_TRIALS
 from passgate.tasks.model.task import BY_TRIALS
@@ -24,6 +25,8 @@ def read_policy(file: Path, name: str) -> Policy | list[Problem]:
 def _findings(policy: Policy) -> Iterator[Finding]:
     yield from _suite_findings(policy)
     yield from _gate_findings(policy)
+    if not is_branch_name(policy.baseline.branch):
+        yield ("baseline", "branch"), f"{policy.baseline.branch!r} is not the name of a branch, as `main` is"
 
 
 def _suite_findings(policy: Policy) -> Iterator[Finding]:

@@ -1,11 +1,12 @@
 """Assumed pass rates as a file: of each task by its name, or of all in their order, with the place of every problem."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import Document, DocumentPath, read_document
+from passgate.tasks.formats.document import Document, DocumentPath, UnreadableError, read_document, read_source
 from passgate.tasks.formats.schema_check import nearest
 
 _SHAPE = 'expected a mapping as in {"golden/task_id": 0.98}, or a list of rates in the order of the tasks'
@@ -17,7 +18,9 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
     """
     document = read_document(file, name)
     if document.problems:
-        return document.problems
+        return _not_json(file, name) or document.problems
+    if document.data == {}:
+        return [document.problem((), f"the file gives no rate: {_SHAPE}")]
     if isinstance(document.data, Mapping):
         rates, problems = dict(document.data), _of_names(document, tasks)
     elif isinstance(document.data, list):
@@ -26,6 +29,21 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
         return [document.problem((), _SHAPE)]
     found = [*problems, *_of_values(document)]
     return found or {task: float(rate) for task, rate in rates.items()}
+
+
+def _not_json(file: Path, name: str) -> list[Problem]:
+    """What keeps a file from being the JSON that its name says it is."""
+    if file.suffix.lower() != ".json":
+        return []
+    try:
+        # What a file lacks at its end, it lacks behind its last character and not in the empty lines after that.
+        json.loads(read_source(file).rstrip())
+    except json.JSONDecodeError as error:
+        message = f"not valid JSON: {error.msg}"
+        return [Problem(file=name, line=error.lineno, column=error.colno, path="", message=message)]
+    except (UnreadableError, ValueError, RecursionError):
+        return []
+    return []
 
 
 def _of_names(document: Document, tasks: Sequence[str]) -> list[Problem]:

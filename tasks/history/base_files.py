@@ -44,13 +44,50 @@ class CommittedFile:
         return self.mode == _LINK
 
 
+@dataclass(frozen=True)
+class Submodule:
+    """A repository in a repository, as a commit has it."""
+
+    path: str
+    commit: str
+
+
 def is_committed(root: Path, commit: str, path: str) -> bool:
-    """Whether a commit has a file or a folder of this path, relative to the repository `root`."""
+    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository `root`."""
     try:
-        git_bytes(root, "cat-file", "-e", f"{commit}:{'' if path == '.' else path}")
+        return path == "." or bool(git_bytes(root, "ls-tree", "--full-tree", commit, "--", path))
     except GitError:
         return False
-    return True
+
+
+def read_committed(root: Path, commit: str, path: str) -> bytes | None:
+    """The content of a file of a commit, wherever in it links lead; `None` where there is none or git cannot tell."""
+    asked = f"{commit}:{path}\n".encode("utf-8", "surrogateescape")
+    try:
+        header, _, content = git_bytes(root, "cat-file", "--batch", "--follow-symlinks", stdin=asked).partition(b"\n")
+    except GitError:
+        return None
+    return content[:-1] if header.split()[1:2] == [b"blob"] else None
+
+
+def ways_to(root: Path, commit: str, paths: Iterable[str]) -> list[str]:
+    """What else says of which bytes the files at and below these paths are: the attributes of the folders above them,
+    and of these folders those that are links or submodules, at the commit or now.
+
+    Raises `UsageError` where git cannot tell.
+    """
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    attributes = {(folder / ".gitattributes").as_posix() for folder in folders}
+    above = [folder.as_posix() for folder in folders - {PurePosixPath()}]
+    listed = [entry for each in (commit, "HEAD") for entry in _listed(root, each, above)] if above else []
+    return sorted(attributes | {entry.path for entry in listed if entry.mode in {_LINK, _SUBMODULE}})
+
+
+def submodules_of(root: Path, commit: str, paths: Sequence[str] = ()) -> list[Submodule]:
+    """The submodules of a commit at and below these paths. Raises `UsageError` where git cannot tell."""
+    below = [] if "." in paths else paths
+    entries = _listed(root, commit, below, "-r")
+    return [Submodule(entry.path, entry.name) for entry in entries if entry.mode == _SUBMODULE]
 
 
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
@@ -59,11 +96,7 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
     Raises `UsageError` where git cannot tell, `TooLargeError` where they are too many or too large.
     """
     below = [] if "." in paths else paths
-    try:
-        listed = git_bytes(root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *below, seconds=_SECONDS)
-    except GitError as error:
-        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
-    files = [file for file in map(_parsed, names_of(listed)) if file.mode != _SUBMODULE]
+    files = [file for file in _listed(root, commit, below, "-r") if file.mode != _SUBMODULE]
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
         raise TooLargeError(
@@ -71,6 +104,15 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
             f"{MOST_BYTES / 1e6:.0f} MB that can be taken out"
         )
     return files
+
+
+def _listed(root: Path, commit: str, paths: Sequence[str], *how: str) -> list[CommittedFile]:
+    """What a commit has at these paths, or below them, whatever it is."""
+    try:
+        printed = git_bytes(root, "ls-tree", *how, "-z", "-l", "--full-tree", commit, "--", *paths, seconds=_SECONDS)
+    except GitError as error:
+        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+    return [_parsed(line) for line in names_of(printed)]
 
 
 def _parsed(line: str) -> CommittedFile:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.branch import DEFAULT_BRANCH
 from passgate.tasks.model.grader_options import Seconds, Share, Text
 from passgate.tasks.model.sequential import LEAST_TRIALS, Risk, SequentialTest
 from passgate.tasks.model.task import BY_TRIALS, Budgets, EvalTask, GateName, Metric, Suite
@@ -139,7 +140,7 @@ class JudgePolicy(Frozen):
 
 
 class BaselinePolicy(Frozen):
-    branch: Text = "main"
+    branch: Text = DEFAULT_BRANCH
     """Runs of the commits that a change shares with this branch are what it is compared with."""
     runs: Annotated[int, Field(ge=1, le=1000)] = 20
     """The newest so many runs are pooled."""

@@ -1,6 +1,7 @@
 """A run: what was asked for and what is going to be done."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.quarantine import QuarantineFile
-from passgate.tasks.model.task import EvalTask, GateName
+from passgate.tasks.model.task import EvalTask, GateName, Suite
 
 
 class RunRequest(Frozen):
@@ -88,6 +89,10 @@ class Plan(Frozen):
     warnings: tuple[str, ...] = ()
     """What there is to say of the files, each with its place."""
     tasks: tuple[EvalTask, ...]
+    outside: tuple[str, ...] = ()
+    """Where its eval files look for files outside of the suites folder, relative to it."""
+    brought: tuple[Suite, ...] = ()
+    """Suites whose tasks are those of the change, for the merge base, whose files judge, has none of them."""
     unselected: int = 0
     """Tasks of the gate that `--task` left out."""
     revision: Revision = Revision()
@@ -106,6 +111,10 @@ class Plan(Frozen):
         if self.gate_policy.limits.cost_increase_pct is not None:
             return "the gate has a cost limit (cost_increase_pct)"
         return None
+
+    def folder_of(self, suite: Suite) -> Path:
+        """The suites folder that the tasks of a suite are from."""
+        return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
 
     @property
     def gate_policy(self) -> GatePolicy:

@@ -11,7 +11,6 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.transcript import Transcript
 
-
 _BETWEEN_MODELS = ", "
 
 

@@ -48,11 +48,11 @@ class Comparison(Frozen):
     baseline: float
     current: float
     pairs: int
-    """Tasks with figures on both sides."""
+    """Tasks with figures above 0 on both sides."""
     runs: int = 0
     """Runs of the baseline that these figures are of."""
     ratio: float | None
-    """Geometric mean over the tasks of current / baseline; `None` with too few tasks or runs."""
+    """Geometric mean over the tasks of current / baseline; `None` with too few tasks or runs that share them."""
     ratio_lower_bound: float | None
     drift: float | None = None
     """By how much whole runs of the baseline differ, as the standard deviation of the logarithm of their figures."""
@@ -109,10 +109,16 @@ class Integrity(Frozen):
     """Who judged a change that edits what it is judged by."""
 
     base: str
-    """The merge base, whose files have judged."""
+    """The merge base."""
+    judged_by: Literal["base", "change"] = "base"
+    """Whose files have judged: those of the merge base, or the change's own, where a note says why."""
     edits: tuple[Edit, ...]
     change: OtherVerdict | None = None
-    """`None` where the change's own files cannot be read or run."""
+    """`None` where the change's own files cannot be read or run, and where they have judged."""
+
+    @property
+    def by_base(self) -> bool:
+        return self.judged_by == "base"
 
 
 class SignOff(Frozen):

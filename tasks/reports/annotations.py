@@ -94,8 +94,9 @@ def _edits(verdict: Verdict) -> list[_Annotation]:
     if integrity is None:
         return []
     base = printable(integrity.base, _NAME)[:12]
-    judges = f"the files of the merge base {base} have judged, not those of this change"
-    return [
-        _Annotation(edit.path, 1, "judged by the merge base", f"{edit.what} {edit.kind}: {judges}")
-        for edit in integrity.edits
-    ]
+    title, judges = (
+        ("judged by the merge base", f"the files of the merge base {base} have judged, not those of this change")
+        if integrity.by_base
+        else ("judged by the change itself", f"this change's own files have judged, not those of the merge base {base}")
+    )
+    return [_Annotation(edit.path, 1, title, f"{edit.what} {edit.kind}: {judges}") for edit in integrity.edits]

@@ -152,7 +152,7 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _provenance(verdict: Verdict) -> str:
-    inputs, revision = verdict.inputs, verdict.revision
+    inputs, revision, integrity = verdict.inputs, verdict.revision, verdict.integrity
     facts = {
         "run": verdict.run_id,
         "agent": verdict.agent,
@@ -170,7 +170,7 @@ def _provenance(verdict: Verdict) -> str:
         "baseline": inputs.baseline,
         "quarantine": inputs.quarantine,
         "baseline runs": ", ".join(inputs.baseline_runs[:20]),
-        "judged by the files of": verdict.integrity.base if verdict.integrity else "",
+        "judged by the files of": integrity.base if integrity and integrity.by_base else "",
         "signed verdict": verdict.sign_off.verdict_digest if verdict.sign_off else "",
         "passgate": inputs.passgate_version,
     }

@@ -76,11 +76,13 @@ def _integrity(verdict: Verdict, room: int) -> str:
     if integrity is None:
         return ""
     edits = (f"{edit.kind} {code(edit.path)} ({edit.what})" for edit in integrity.edits[: evidence.EDIT_LIMIT])
+    base = code(integrity.base[:12])
+    judge = f"**Judged by the merge base** {base}" if integrity.by_base else "**Judged by its own files**"
     return joined(
         (
-            f"**Judged by the merge base** {code(integrity.base[:12])}: this change edits what it is judged by",
+            f"{judge}: this change edits what it is judged by",
             items(edits, room // 2, total=len(integrity.edits)),
-            *_other_verdict(integrity.change, room // 2),
+            *(_other_verdict(integrity.change, room // 2) if integrity.by_base else ()),
         )
     )
 

@@ -68,14 +68,16 @@ def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Withheld]) -
 
 
 def integrity_section(integrity: Integrity | None) -> Iterator[RenderableType]:
-    """Which edits made the merge base's files judge, and what the change's own would have said."""
+    """Which edits there are of what judges, whose files have judged, and what the change's own would have said."""
     if integrity is None:
         return
-    base = printable(integrity.base, NAME)[:12]
-    yield heading(f"Judged by the merge base {base}: this change edits what it is judged by", "bold yellow")
+    judge = f"the merge base {printable(integrity.base, NAME)[:12]}" if integrity.by_base else "its own files"
+    yield heading(f"Judged by {judge}: this change edits what it is judged by", "bold yellow")
     for edit in integrity.edits[: evidence.EDIT_LIMIT]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
     yield from _more(len(integrity.edits) - evidence.EDIT_LIMIT)
+    if not integrity.by_base:
+        return
     if integrity.change is None:
         yield Marked("·", Text("The change's own files cannot be read or run: there is no verdict by them."))
     else:

@@ -13,6 +13,7 @@ from passgate.tasks import verify as verifying
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.attestations.statement import VERDICT_FILE
 from passgate.tasks.forecast import forecast, grounds_of
+from passgate.tasks.formats import command_files
 from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.history import merge_base, revision
 from passgate.tasks.history.edits import What
@@ -64,6 +65,7 @@ def test_where_the_branches_are_read_from() -> None:
 def test_what_an_edit_is() -> None:
     edits = rows(table(section("docs/integrity.md", "What is an edit"), "what"))[2:]
     assert [row[0] for row in edits] == list(get_args(What))
+    assert code_in(section("docs/integrity.md", "What is an edit")) >= command_files._COPYING
 
 
 def test_the_faults_and_the_mutants_of_grader_checks() -> None:

@@ -22,7 +22,7 @@ from passgate.tasks.model.run import Base, Edit, Plan, RunRequest
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
-from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from tests.builders import a_plan, a_policy, a_task, trials_of
 from tests.conftest import Project
 
@@ -200,6 +200,46 @@ def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) ->
     assert any("fetch-depth: 0" in note for note in verdict["notes"])
 
 
+@pytest.mark.slow
+def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_with_those_of_the_merge_base(
+    gated: Project,
+) -> None:
+    both = GATES.replace("gates:", "  adversarial: {k: 2, metric: pass^k, max_steps: 20}\ngates:")
+    gated.write("gates.yaml", both.replace("suites: [golden]", "suites: [golden, adversarial]"))
+    commit(gated, "Asks for more")
+    gated.git("branch", "--force", "main")
+    task(gated, "a", 'matches: "."')
+    brought = TASK.format(name="c", expect="equals: kept").replace("suite: golden", "suite: adversarial")
+    gated.write("suites/adversarial/c.yaml", brought + "environment: {sandbox: box}\n")
+    gated.write("suites/_shared/sandboxes/box/files/c.txt", "kept")
+    gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
+    commit(gated, "Bring a suite, loosen and break")
+    code, verdict, printed = run(gated)
+    assert code == 1, printed
+    states = {each["task_id"]: each["state"] for each in verdict["measurement"]["tasks"]}
+    assert states == {"a": "failed", "b": "passed", "c": "passed"}
+    assert verdict["integrity"]["judged_by"] == "base"
+    assert any("has no task of adversarial for ci_merge" in note for note in verdict["notes"])
+    assert verdict["integrity"]["change"]["decision"] == "PASS"
+
+
+def test_the_first_gate_says_that_it_judges_itself_and_lists_what_it_brings(gated: Project) -> None:
+    gated.git("checkout", "-q", "--orphan", "empty")
+    gated.git("rm", "-rqf", ".")
+    gated.git("commit", "-q", "--allow-empty", "-m", "Nothing yet")
+    gated.git("branch", "--force", "main")
+    gated.git("checkout", "-q", "-B", "change")
+    gated.write("gates.yaml", GATES)
+    task(gated, "a")
+    gated.write("agent.sh", "printf ok > a.txt\n")
+    code, verdict, printed = run(gated)
+    assert code == 0, printed
+    assert verdict["integrity"]["judged_by"] == "change"
+    assert [edit["path"] for edit in verdict["integrity"]["edits"]] == ["gates.yaml", "suites/golden/a.yaml"]
+    assert any("no gates.yaml, no folder suites: this change judges itself" in note for note in verdict["notes"])
+    assert "Judged by its own files: this change edits what it is judged by" in printed
+
+
 A, B, C = (a_task(task_id=name, k=2) for name in ("a", "b", "c"))
 BASE = Base(commit="c" * 40, judged_by="base", edits=(Edit(path="gates.yaml", kind="changed", what="policy"),))
 
@@ -273,6 +313,14 @@ async def test_without_edits_the_verdict_stands_alone() -> None:
     plan = a_plan(A)
     verdict = judged(plan, [])
     assert await with_change(plan, [], verdict, _fails) is verdict
+
+
+@pytest.mark.usefixtures("working_folder")
+async def test_a_change_that_judges_itself_has_its_edits_listed() -> None:
+    base = BASE.model_copy(update={"judged_by": "change"})
+    plan = a_plan(A, base=base)
+    verdict = await with_change(plan, [], judged(plan, []), _fails)
+    assert verdict.integrity == Integrity(base=base.commit, judged_by="change", edits=base.edits)
 
 
 async def _fails(plan: Plan, pool: Pool) -> list[FinishedTrial]:

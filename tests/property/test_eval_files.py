@@ -16,6 +16,7 @@ from passgate.tasks.formats.evals.files.recognise import kind_of
 from passgate.tasks.formats.evals.files.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.files.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.node import Complaints
+from passgate.tasks.formats.evals.paths import ground_of
 
 PATIENT = settings(
     deadline=None,
@@ -96,7 +97,8 @@ def surroundings(folder: Path) -> None:
 def holds(folder: Path, name: str) -> None:
     """The file gives tests, or problems with a place that a person can go to."""
     complaints = Complaints()
-    tests = raw_tests(folder / name, folder, complaints, environment={"A": "1"}, shown=lambda file: file.name)
+    ground = ground_of(folder / name, folder)
+    tests = raw_tests(folder / name, ground, complaints, environment={"A": "1"}, shown=lambda file: file.name)
     assert tests or complaints.problems
     for problem in (*complaints.problems, *complaints.warnings, *complaints.cannot_run):
         assert problem.line >= 1

@@ -54,9 +54,8 @@ def test_a_change_of_a_grader_is_judged_by_the_merge_base(repository: GitReposit
 @pytest.mark.parametrize(
     ("there", "note"),
     [
-        ((), ""),
+        ((), "the merge base {base} has no gates.yaml, no folder suites: this change judges itself"),
         (("gates.yaml",), "the merge base {base} has no folder suites: this change judges itself"),
-        (("suites/golden/a.yaml",), "the merge base {base} has no gates.yaml: this change judges itself"),
     ],
 )
 def test_a_change_that_brings_the_gate_judges_itself(
@@ -145,11 +144,18 @@ def test_a_change_may_bring_a_suite_that_the_gate_was_waiting_for(repository: Gi
     assert planned().base.judged_by == "base", "the suite is still not there"
     write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
     plan = planned()
+    assert plan.base.judged_by == "base"
+    assert [task.task_id for task in plan.tasks] == ["a", "b"]
+    assert plan.base.note.startswith(f"the merge base {base[:12]} has no task of adversarial for ci_merge")
+
+
+def test_without_a_gates_file_of_another_name_the_change_judges_itself(repository: GitRepository) -> None:
+    (repository.path / "gates.yaml").rename(repository.path / "mine.yaml")
+    loosen(repository)
+    plan = planned(gates="mine.yaml")
     assert is_judged_by_itself(plan)
-    assert (
-        plan.base.note
-        == f"the merge base {base[:12]} has no task of adversarial for ci_merge: this change judges itself"
-    )
+    assert plan.base.note.endswith("has no mine.yaml: this change judges itself")
+    assert [edit.path for edit in plan.base.edits] == ["mine.yaml", "suites/golden/a.yaml"]
 
 
 def test_a_selection_of_new_tasks_only_judges_itself(repository: GitRepository) -> None:

@@ -1,7 +1,8 @@
 """What the paths in an eval file lead to. No path leaves the repository."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from passgate.tasks.formats.evals.node import Complaints, Node
@@ -17,10 +18,16 @@ class Ground:
     suites_folder: Path
     repository: Path
     """What no path may leave, and what absolute paths are absolute in."""
+    looked_at: set[Path] = field(default_factory=set, compare=False, repr=False)
+    """Every file and folder that was read, and every place before it where it could have been."""
 
     def relative(self, path: Path) -> str:
         """A path as tasks hold it: relative to the suites folder, with `..` where it lies outside of it."""
         return Path(os.path.relpath(path, self.suites_folder)).as_posix()
+
+    def looked_at_outside(self) -> frozenset[str]:
+        """Of the places that were looked at those outside of the suites folder, relative to it."""
+        return frozenset(self.relative(path) for path in self.looked_at if not path.is_relative_to(self.suites_folder))
 
 
 def ground_of(file: Path, suites_folder: Path) -> Ground:
@@ -49,7 +56,7 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
     """
     try:
         candidates = _candidates(node.folder, name, ground.repository)
-        found = next((candidate for candidate in candidates if candidate.exists()), None)
+        found = first_of(candidates, ground, Path.exists)
         outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
     except (OSError, ValueError, RuntimeError) as error:
         complaints.problems.append(node.problem(f"{name[:100]!r} is not a path: {error}"))
@@ -60,6 +67,20 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
     if found is None:
         complaints.cannot_run.append(node.problem(f"no file {name!r}"))
     return found
+
+
+def find_folder(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
+    """The same for a folder that something is worked in, out of which nothing is read here."""
+    return find_path(node, name, replace(ground, looked_at=set()), complaints)
+
+
+def first_of(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Path], bool]) -> Path | None:
+    """The first candidate that is there; `None` where none is. All that were looked at are noted."""
+    for candidate in candidates:
+        ground.looked_at.add(candidate)
+        if is_there(candidate):
+            return candidate
+    return None
 
 
 def _candidates(folder: Path, name: str, repository: Path) -> list[Path]:

@@ -15,6 +15,7 @@ from passgate.tasks.formats.evals.files.compose import raw_tests
 from passgate.tasks.formats.evals.files.documents import Documents
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.paths import Ground, ground_of
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
@@ -31,6 +32,8 @@ class ReadFile:
 
     tasks: tuple[EvalTask, ...]
     complaints: Complaints
+    outside: frozenset[str] = frozenset()
+    """Where outside of the suites folder files were looked for, relative to it; see `Ground.looked_at`."""
 
 
 class EvalReader:
@@ -46,20 +49,22 @@ class EvalReader:
     def read(self, file: Path) -> ReadFile:
         """The tests of an eval file as tasks, and everything that is wrong with it."""
         complaints = Complaints()
+        ground = ground_of(file, self._suites_folder)
         tasks = [
             normalised(test.task, test.messages, origin, self._policy, self._digests)
-            for test, origin in self._tests(file, complaints)
+            for test, origin in self._tests(file, ground, complaints)
         ]
-        return ReadFile(tuple(tasks), _unique(complaints))
+        return ReadFile(tuple(tasks), _unique(complaints), ground.looked_at_outside())
 
     def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], Complaints]:
         """The same as tasks are in files, each with where it comes from."""
         complaints = Complaints()
-        said = tuple((test.task, origin) for test, origin in self._tests(file, complaints))
+        ground = ground_of(file, self._suites_folder)
+        said = tuple((test.task, origin) for test, origin in self._tests(file, ground, complaints))
         return said, _unique(complaints)
 
-    def _tests(self, file: Path, complaints: Complaints) -> Iterator[tuple[ReadTest, Origin]]:
-        raws = raw_tests(file, self._suites_folder, complaints, environment=self._environment, shown=self._shown)
+    def _tests(self, file: Path, ground: Ground, complaints: Complaints) -> Iterator[tuple[ReadTest, Origin]]:
+        raws = raw_tests(file, ground, complaints, environment=self._environment, shown=self._shown)
         tests = _Tests(self._policy, complaints, self._environment, self._shown)
         for raw in raws:
             answer, own = tests.read(raw)

@@ -115,6 +115,34 @@ def test_the_programs_of_graders_belong_to_the_graders(tree: Path, grader: dict[
 
 
 @pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        (["python3", "../checks"], "../checks/deep/x.py"),
+        (["sh", "-c", "cd ../checks && ./run"], "../checks/run"),
+        (["sh", "-c", "python3 tests/judge.py | cat"], "tests/judge.py"),
+        (["python3", "."], "__main__.py"),
+    ],
+)
+def test_what_commands_of_graders_name_belongs_to_the_graders(tree: Path, command: list[str], file: str) -> None:
+    grader = {"type": "code_grader", "command": command}
+    (tree / file).parent.mkdir(parents=True, exist_ok=True)
+    (tree / file).write_text("1")
+    before = of_grader(tree, **grader)
+    (tree / file).write_text("2")
+    assert of_grader(tree, **grader) != before
+
+
+def test_a_grader_that_works_in_the_suites_is_the_same_whatever_else_is_in_them(tree: Path) -> None:
+    grader = {"type": "code_grader", "command": ["python3", ".", "..", "deep"], "cwd": "tests"}
+    before = of_grader(tree, **grader)
+    (tree / "tests/test_a.py").write_text("2")
+    (tree.parent / "agent.py").write_text("2")
+    assert of_grader(tree, **grader) == before
+    (tree / "tests/deep/test_b.py").write_text("2")
+    assert of_grader(tree, **grader) != before
+
+
+@pytest.mark.parametrize(
     ("kind", "name"), [("file", "http_notes.md"), ("image", "http_plan.png"), ("image", "data:.png")]
 )
 def test_files_of_messages_belong_to_the_task_whatever_they_are_called(tree: Path, kind: str, name: str) -> None:
@@ -139,6 +167,17 @@ def test_template_and_scripts_of_the_workspace_belong_to_the_task(tree: Path) ->
     (tree / "setup.sh").write_text("2")
     digests.append(FileDigests(tree).task(task))
     assert len(set(digests)) == 3
+
+
+def test_scripts_in_the_text_of_a_hook_belong_to_the_task_and_what_it_copies_does_not(tree: Path) -> None:
+    command = "cp rubric.md . && sh tests/test_a.py"
+    workspace = {"before_each": {"command": ["sh", "-c", command]}}
+    task = TaskFile.model_validate(task_document(environment={"workspace": workspace}))
+    before = FileDigests(tree).task(task)
+    (tree / "rubric.md").write_text("2")
+    assert FileDigests(tree).task(task) == before
+    (tree / "tests/test_a.py").write_text("2")
+    assert FileDigests(tree).task(task) != before
 
 
 def test_what_judges_are_told_belongs_to_the_graders_and_not_to_the_task(tree: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 
-from passgate.tasks.formats.outside_folders import graders_outside, in_place_of
+from passgate.tasks.formats.outside_folders import given_to_agents, in_place_of, judging_outside
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.workspace import Repository, Workspace
 
@@ -71,14 +71,35 @@ def test_repositories_of_folders_are_the_originals_wherever_they_lie(folders: tu
     assert others == [Repository(repo="owner/name"), Repository(repo="https://host/x")]
 
 
-def test_graders_use_files_outside_of_their_suites(folders: tuple[Path, Path]) -> None:
-    suites = folders[1]
-    (suites / "inside.py").touch()
+def test_graders_use_files_outside_of_their_suites(tmp_path: Path) -> None:
     named = {"type": "deterministic_tests", "tests": ["../app/main.py", "inside.py"]}
-    runs = {"type": "code_grader", "command": ["python3", "../../app/main.py", "../gone.py"], "cwd": "template"}
+    runs = {"type": "code_grader", "command": ["python3", "../../app/main.py", "../inside.py"], "cwd": "template"}
     asks = {"type": "llm_grader", "prompt": "Mark it.", "prompt_file": "../prompts/mark.md"}
     composite = {"type": "composite", "assertions": [runs, asks]}
     plain = a_task()
-    assert graders_outside([plain], suites) == set()
-    assert graders_outside([plain, a_task(graders=[named])], suites) == {"../app/main.py"}
-    assert graders_outside([a_task(graders=[composite])], suites) == {"../app/main.py", "../prompts/mark.md"}
+    assert judging_outside([plain], tmp_path) == set()
+    assert judging_outside([plain, a_task(graders=[named])], tmp_path) == {"../app/main.py"}
+    assert judging_outside([a_task(graders=[composite])], tmp_path) == {"../app/main.py", "../prompts/mark.md"}
+
+
+def test_hooks_run_files_and_messages_have_files_outside_of_their_suites(tmp_path: Path) -> None:
+    suites = tmp_path / "suites"
+    for folder in (suites, tmp_path / "agent"):
+        folder.mkdir()
+    hooks = {
+        "before_all": {"command": ["sh", "../hooks/all.sh", "../agent"]},
+        "after_each": {"command": ["sh", "-c", "cp ../agent/skill.md . && sh ../hooks/each.sh"]},
+        "before_each": {"command": ["cp", "-r", "../agent", "."]},
+    }
+    task = a_task(workspace=Workspace.model_validate({"template": "../app", **hooks}))
+    assert judging_outside([task], suites) == {"../hooks/all.sh", "../agent/__main__.py", "../hooks/each.sh"}
+    blocks = [{"type": "file", "value": "../a.md"}, {"type": "text", "value": "../b.md"}]
+    blocks += [{"type": "image", "value": "../c.png"}, {"type": "image", "value": "https://host/d.png"}]
+    said = {"role": "user", "content": blocks}
+    assert judging_outside([a_task(messages=[said])], tmp_path) == {"../a.md", "../c.png"}
+
+
+def test_agents_are_given_files_of_sandboxes_and_templates(tmp_path: Path) -> None:
+    (tmp_path / "_shared/sandboxes/box").mkdir(parents=True)
+    task = a_task(workspace=Workspace(template="golden/desk"))
+    assert given_to_agents([a_task(), task], tmp_path) == {"_shared/sandboxes/box/files", "golden/desk"}

@@ -36,6 +36,13 @@ def with_gate(keys: str) -> str:
     return LEAST.replace("[golden]}", f"[golden], {keys}}}")
 
 
+def test_the_branch_of_the_baseline_is_a_plain_name(tmp_path: Path) -> None:
+    assert policy_of(tmp_path, LEAST + "baseline: {branch: release/1.x}\n").baseline.branch == "release/1.x"
+    assert problems(tmp_path, LEAST + "baseline: {branch: main~1}\n") == [
+        "5:20: baseline.branch: 'main~1' is not the name of a branch, as `main` is"
+    ]
+
+
 def with_suite(keys: str) -> str:
     """The least policy with something more in its suite; what comes more begins in line 2, column 49."""
     return LEAST.replace("max_steps: 20", f"max_steps: 20, {keys}").replace("k: 3", "k: 10")

@@ -23,7 +23,6 @@ def problems(folder: Path, text: str) -> list[str]:
 
 def test_a_mapping_names_some_tasks(tmp_path: Path) -> None:
     assert read(tmp_path, '{"golden/b": 1}') == {"golden/b": 1.0}
-    assert read(tmp_path, "{}") == {}
 
 
 def test_a_list_has_them_in_their_order(tmp_path: Path) -> None:
@@ -45,6 +44,48 @@ def test_a_rate_is_a_number_from_0_to_1(tmp_path: Path, value: str) -> None:
 def test_a_list_has_one_rate_for_each_task(tmp_path: Path) -> None:
     (problem,) = problems(tmp_path, "[0.9]")
     assert "1 rates for the 2 tasks of the gate" in problem
+
+
+def test_an_empty_mapping_says_nothing_and_is_told_so(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, "\n{}")
+    assert problem.startswith(
+        'rates.json:2:1: the file gives no rate: expected a mapping as in {"golden/task_id": 0.98}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"golden/a": 0.9, "golden/b":\n', "1:30"),
+        ('{"golden/a": 0.9,\n "golden/b": 0.8\n\n\n', "2:17"),
+        ('{"golden/a" 0.9}', "1:13"),
+    ],
+)
+def test_broken_json_is_told_as_json_where_the_name_says_that_it_is(tmp_path: Path, text: str, place: str) -> None:
+    (problem,) = problems(tmp_path, text)
+    assert problem.startswith(f"rates.json:{place}: not valid JSON: ")
+
+
+def test_in_a_file_of_another_name_it_is_yaml(tmp_path: Path) -> None:
+    file = tmp_path / "rates.yaml"
+    file.write_text('{"golden/a": 0.9,')
+    (problem,) = read_rates(file, "rates.yaml", TASKS)
+    assert "not valid YAML" in str(problem)
+    file.write_text("golden/a: 0.9  # as in June\n")
+    assert read_rates(file, "rates.yaml", TASKS) == {"golden/a": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"golden/a": 1, "golden/a": 1}', "a second time"),
+        ("[" * 100_000, "nested deeper than 64 levels"),
+        ('{"golden/a": ' + "9" * 5000 + "}", "more than 100 characters"),
+    ],
+)
+def test_what_json_does_not_mind_is_told_too(tmp_path: Path, text: str, said: str) -> None:
+    (problem,) = problems(tmp_path, text)
+    assert said in problem
 
 
 @pytest.mark.parametrize("text", ["0.99", '"x"', ""])

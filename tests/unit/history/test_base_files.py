@@ -8,7 +8,16 @@ from tests.repositories import GitRepository
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history import base_files
-from passgate.tasks.history.base_files import add_uncommitted, committed_files, is_committed, write_files
+from passgate.tasks.history.base_files import (
+    Submodule,
+    add_uncommitted,
+    committed_files,
+    is_committed,
+    read_committed,
+    submodules_of,
+    ways_to,
+    write_files,
+)
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
 
@@ -194,3 +203,39 @@ def test_what_a_filter_keeps_elsewhere_is_taken_from_the_working_tree_unless_it_
         "suites/not-fetched": LFS,
         "suites/text": "text",
     }
+
+
+def test_whether_a_commit_has_a_submodule_and_which(repository: GitRepository, tmp_path: Path) -> None:
+    other = GitRepository(tmp_path / "other")
+    inner = other.commit()
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
+    commit = repository.commit()
+    assert is_committed(repository.path, commit, "suites/inner")
+    assert submodules_of(repository.path, commit) == [Submodule("suites/inner", inner)]
+    assert submodules_of(repository.path, commit, ["gates.yaml"]) == []
+
+
+def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository, tmp_path: Path) -> None:
+    repository.write("real/gates.yaml", "old\n\n")
+    (repository.path / "gates.yaml").symlink_to("real/gates.yaml")
+    (repository.path / "out").symlink_to(tmp_path)
+    commit = repository.commit()
+    repository.write("real/gates.yaml", "new\n")
+    read = [read_committed(repository.path, commit, path) for path in ("gates.yaml", "real", "out", "gone")]
+    assert read == [b"old\n\n", None, None, None]
+
+
+def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository) -> None:
+    repository.write("a/b/suites/x")
+    (repository.path / "link").symlink_to("a")
+    commit = repository.commit()
+    assert ways_to(repository.path, commit, ["a/b/suites", "gates.yaml"]) == [
+        ".gitattributes",
+        "a/.gitattributes",
+        "a/b/.gitattributes",
+    ]
+    assert "link" in ways_to(repository.path, commit, ["link/b/suites"])
+    repository.git("mv", "a", "c")
+    (repository.path / "a").symlink_to("c")
+    repository.commit()
+    assert "a" in ways_to(repository.path, commit, ["a/b/suites"]), "what has become a link"

@@ -1,5 +1,6 @@
 """Where what judges lies in the repository."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,10 +66,26 @@ def test_outside_of_the_repository_nothing_is_known(root: Path, suites: str, gat
     assert places(root, root, suites, gates) is None
 
 
-def test_a_link_that_leads_out_leads_nowhere(root: Path, tmp_path: Path) -> None:
+def test_of_a_link_that_leads_out_only_the_link_judges(root: Path, tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (root / "suites").symlink_to(tmp_path / "shared")
-    assert places(root, root) is None
+    found = places(root, root)
+    assert found is not None
+    assert (found.suites, {*found.what}) == ("suites", {"suites", "gates.yaml", "prices.yaml"})
+    assert found.leads_out
+    (root / "suites").unlink()
+    assert places(root, root) == replace(found, leads_out=False)
+
+
+def test_what_lies_below_a_link_or_a_submodule_is_known_by_that_alone(root: Path) -> None:
+    found = places(root, root, "evals/suites")
+    assert found is not None
+    assert found.with_ways([".gitattributes", "evals/.gitattributes", "evals"]).what == {
+        ".gitattributes": "tasks and graders",
+        "evals": "tasks and graders",
+        "gates.yaml": "policy",
+        "prices.yaml": "prices",
+    }
 
 
 def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
@@ -84,5 +101,6 @@ def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
         ".tool/prompts",
     }
     assert more.what["graders/a.py"] == "tasks and graders"
+    assert found.with_more(["..", "../..", "golden/../.."], above=[]) == found, "they hold the suites folder"
     again = found.with_more(["../gates.yaml"], above=[])
     assert again.what["evals/gates.yaml"] == "policy"

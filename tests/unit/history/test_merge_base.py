@@ -95,13 +95,73 @@ def test_a_revision_given_outside_of_a_repository_is_refused(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("variable", ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"])
-def test_a_change_cannot_name_itself_the_baseline_branch(repository: GitRepository, variable: str) -> None:
-    """The branch's name stands in gates.yaml, which the change may edit; where it is merged into, CI knows."""
+def test_the_branch_that_ci_names_decides_alone(repository: GitRepository, variable: str) -> None:
     true_base = repository.git("rev-parse", "main")
-    assert base_of(repository, branch="change", **{variable: "main"}).commit == true_base
-    assert base_of(repository, branch="main", **{variable: "change"}).commit == true_base
-    assert base_of(repository, branch="main", **{variable: ""}).commit == true_base
-    assert base_of(repository, branch="main", **{variable: "not-fetched"}).commit == true_base
+    repository.git("branch", "old", "main~1")
+    for branch in ("change", "old", "nowhere", "main~1"):
+        assert base_of(repository, branch=branch, **{variable: "main"}).commit == true_base
+    assert base_of(repository, **{variable: "old"}).commit == repository.git("rev-parse", "old")
+
+
+def test_without_the_branch_that_ci_names_the_default_branch_decides(repository: GitRepository) -> None:
+    base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
+    assert base.commit == repository.git("rev-parse", "main")
+    assert base.note.startswith("the branch 'not-fetched', which this change goes into, is not here; fetch")
+    repository.git("branch", "--move", "main", "trunk")
+    base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
+    assert (base.commit, base.note[:70]) == (
+        "",
+        "the merge base is not known: there is no branch 'not-fetched' here; fe",
+    )
+
+
+@pytest.mark.parametrize("branch", ["change", "old", "nowhere", "main~1", "main^{/One}", "HEAD", "heads/change"])
+def test_a_change_cannot_name_another_branch_than_the_default_one(repository: GitRepository, branch: str) -> None:
+    repository.git("branch", "old", "main~1")
+    base = base_of(repository, branch=branch)
+    assert (base.commit, base.note) == (repository.git("rev-parse", "main"), "")
+
+
+def test_the_default_branch_is_that_of_the_remote(repository: GitRepository, tmp_path: Path) -> None:
+    repository.git("branch", "main-of-old", "main~1")
+    repository.git("branch", "--move", "main", "trunk")
+    repository.git("branch", "--move", "main-of-old", "main")
+    repository.checkout("trunk")
+    repository.git("clone", "--quiet", str(repository.path), str(tmp_path / "clone"))
+    clone = GitRepository(tmp_path / "clone")
+    asked: list[str] = []
+    find_base(clone.path, "main", None, {}, asked.append)
+    clone.git("remote", "set-head", "origin", "--delete")
+    find_base(clone.path, "main", None, {}, asked.append)
+    assert asked == [repository.git("rev-parse", name) for name in ("trunk", "main")]
+
+
+def test_what_the_default_branch_names_decides_where_it_is_here(repository: GitRepository) -> None:
+    asked: list[str] = []
+
+    def develop(commit: str) -> str:
+        asked.append(commit)
+        return "develop"
+
+    main = repository.git("rev-parse", "main")
+    base = find_base(repository.path, "change", None, {}, develop)
+    assert base.commit == main
+    assert base.note.startswith("the branch 'develop', which the gates file of 'main' names, is not here; fetch")
+    repository.git("branch", "develop", "change")
+    base = find_base(repository.path, "main", None, {}, develop)
+    assert (base.commit, base.note) == (repository.git("rev-parse", "develop"), "")
+    assert asked == [main, main]
+
+
+def test_what_only_the_change_names_is_told(repository: GitRepository) -> None:
+    told = "only this change's own gates file says that it goes into 'change': `git remote set-head origin --auto`"
+    base = find_base(repository.path, "change", None, {}, lambda _: None)
+    assert base.commit == repository.git("rev-parse", "change")
+    assert base.note.startswith(told)
+    assert find_base(repository.path, "gone", None, {}, lambda _: None).note == ""
+    repository.git("branch", "--move", "main", "trunk")
+    assert base_of(repository, branch="change").note.startswith(told)
+    assert base_of(repository, branch="trunk~1").commit == ""
 
 
 def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,6 +182,7 @@ def test_a_repository_that_git_refuses_says_why(repository: GitRepository) -> No
 
 
 def test_without_the_branch_the_note_says_what_to_do(repository: GitRepository) -> None:
+    repository.git("branch", "--move", "main", "other")
     base = base_of(repository, branch="trunk")
     assert base.commit == ""
     assert base.note == (
@@ -156,6 +217,7 @@ def test_a_shallow_clone_without_the_merge_base_says_what_to_do(repository: GitR
 def test_a_shallow_clone_of_the_branch_has_a_base_and_says_what_is_missed(
     repository: GitRepository, tmp_path: Path
 ) -> None:
+    repository.checkout("main")
     base = base_of(shallow(repository, tmp_path / "clone", "main"))
     assert base.ancestors == (base.commit,) == (repository.git("rev-parse", "main"),)
     assert "earlier runs of the baseline may be missed: fetch the history" in base.note

@@ -72,6 +72,16 @@ def test_edits_of_what_judges_are_notices(make_verdict: MakeVerdict) -> None:
     ]
 
 
+def test_edits_of_a_change_that_has_judged_itself_are_notices_too(make_verdict: MakeVerdict) -> None:
+    edits = (Edit(path="gates.yaml", kind="changed", what="policy"),)
+    integrity = an_integrity(edits=edits, judged_by="change", change=None)
+
+    title = "title=judged by the change itself"
+    judges = "this change's own files have judged, not those of the merge base fedcba987654"
+    shown = github_annotations(make_verdict(Decision.PASS, (), integrity=integrity)).splitlines()
+    assert shown == [f"::notice file=gates.yaml,line=1,{title}::policy changed: {judges}"]
+
+
 def test_an_awaited_sign_off_blocks_and_is_an_error(awaiting_verdict: Verdict) -> None:
     assert github_annotations(awaiting_verdict).startswith("::error title=sign_off::awaiting sign-off: passgate ")
 

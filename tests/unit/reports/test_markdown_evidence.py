@@ -88,6 +88,14 @@ def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict
     assert "The change's own files cannot be read or run: there is no verdict by them.\n" in shown
 
 
+def test_edits_of_a_change_that_has_judged_itself_are_shown(make_verdict: MakeVerdict) -> None:
+    shown = markdown(make_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)))
+
+    assert "**Judged by its own files**: this change edits what it is judged by\n\n- changed " in shown
+    assert "there is no verdict by them" not in shown
+    assert "judged by the files of" not in shown
+
+
 def test_the_sign_off_stands_right_below_the_verdict(awaiting_verdict: Verdict, approved_verdict: Verdict) -> None:
     assert markdown(awaiting_verdict).split("\n")[2] == "**Awaiting sign-off**: a person decides, with one of"
     assert markdown(approved_verdict).split("\n")[2].startswith("**Sign-off**: approved by Ada Lovelace at 2026-04-01 ")

@@ -140,6 +140,14 @@ def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict
     assert "· The change's own files cannot be read or run: there is no verdict by them." in lines(verdict)
 
 
+def test_edits_of_a_change_that_has_judged_itself_are_shown(make_verdict: MakeVerdict) -> None:
+    shown = lines(make_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)))
+
+    edits = after("Judged by its own files: this change edits what it is judged by", shown)
+    assert edits[0] == "! changed gates.yaml (policy)"
+    assert not [line for line in shown if "by them" in line or "the verdict would be" in line]
+
+
 def test_who_awaits_a_sign_off_reads_the_exact_commands_last(awaiting_verdict: Verdict) -> None:
     for width in (80, 120):
         assert lines(awaiting_verdict, width)[-8:] == [

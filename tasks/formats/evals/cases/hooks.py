@@ -60,7 +60,7 @@ def read_hook(hook: Parts, sources: Sources) -> Hook | None:
 def _built(command: Node, cwd: Node | None, seconds: float | None, sources: Sources) -> Hook | None:
     words = _words(command, sources)
     folder = as_text(cwd)
-    where = sources.ground.relative(command.folder) if cwd is None or not folder else sources.found(cwd, folder)
+    where = sources.ground.relative(command.folder) if cwd is None or not folder else sources.folder(cwd, folder)
     limit: dict[str, Any] = {"timeout_seconds": seconds} if seconds else {}
     return Hook(command=words, cwd=where, **limit) if words else None
 

@@ -12,6 +12,7 @@ from passgate.tasks.formats.evals.cases.sources import Sources
 from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Parts
+from passgate.tasks.formats.evals.paths import first_of
 from passgate.tasks.formats.evals.raw import RawTest
 from passgate.tasks.formats.evals.values import as_items
 from passgate.tasks.formats.task_messages import Messages
@@ -85,7 +86,7 @@ def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Me
         text = sources.text(named, named.value)[1]
         others = [file for file in files if file is not named]
         return _with_files(text or "", others, sources)
-    beside = next((path for folder in _folders(raw) if (path := folder / PROMPT_FILE).is_file()), None)
+    beside = first_of((folder / PROMPT_FILE for folder in _folders(raw)), sources.ground, Path.is_file)
     if beside is None:
         return ()
     at = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)

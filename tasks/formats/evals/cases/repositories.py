@@ -60,4 +60,4 @@ def _address(node: Node, sources: Sources) -> str | None:
         sources.cannot_run(node, "there is no repository without an address")
     if address is None or not address.startswith((".", "/")):
         return address
-    return sources.found(node, address)
+    return sources.folder(node, address)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from passgate.tasks.formats.evals.grading.reading import ReadFile
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground, find_path
+from passgate.tasks.formats.evals.paths import Ground, find_folder, find_path
 from passgate.tasks.formats.text_files import read_text
 
 
@@ -36,6 +36,11 @@ class Sources:
     def found(self, node: Node, name: str) -> str:
         """A path as tasks hold it; as the file says it where it leads nowhere, and then that is a complaint."""
         path = find_path(node, name, self.ground, self.complaints)
+        return name if path is None else self.ground.relative(path)
+
+    def folder(self, node: Node, name: str) -> str:
+        """The same for a folder that something is worked in."""
+        path = find_folder(node, name, self.ground, self.complaints)
         return name if path is None else self.ground.relative(path)
 
     def text(self, node: Node, name: str) -> tuple[str, str | None]:

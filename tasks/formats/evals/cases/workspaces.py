@@ -71,7 +71,7 @@ def _workspace(node: Node, sources: Sources) -> dict[str, Any]:
 
 def _template(node: Node | None, sources: Sources) -> dict[str, str]:
     name = as_text(node)
-    return {} if node is None or name is None else {"template": sources.found(node, name)}
+    return {} if node is None or name is None else {"template": sources.folder(node, name)}
 
 
 def _refuse_what_is_not_had(parts: Parts, sources: Sources) -> None:

@@ -59,7 +59,9 @@ def _folders(folder: Path, at: Node, documents: Documents) -> Iterator[Path]:
 
 
 def _case(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
-    files = [folder / name for name in CASE_FILES if (folder / name).is_file()]
+    candidates = [folder / name for name in CASE_FILES]
+    documents.ground.looked_at.update(candidates)
+    files = [file for file in candidates if file.is_file()]
     if not files:
         documents.complaints.warnings.append(at.problem(f"the folder {folder.name!r} has no {CASE_FILES[0]}: skipped"))
     if len(files) > 1:

@@ -14,7 +14,7 @@ from passgate.tasks.formats.evals.files.selection import selected
 from passgate.tasks.formats.evals.files.templated import scenario_tests, with_templates
 from passgate.tasks.formats.evals.files.top_level import check_top_level, has_tests, tests_of, without_tests
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import ground_of
+from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 
 MAX_DEPTH = 8
@@ -38,17 +38,17 @@ class _Scope:
 
 def raw_tests(
     file: Path,
-    suites_folder: Path,
+    ground: Ground,
     complaints: Complaints,
     *,
     environment: Mapping[str, str],
     shown: Callable[[Path], str],
 ) -> tuple[RawTest, ...]:
-    """The tests of an eval file of any dialect, in order. Whatever is wrong goes to the complaints.
+    """The tests of an eval file of any dialect, in order, on its own ground. Whatever is wrong goes to the complaints.
 
     `environment` are the variables of the process, `shown` is a file's name as users know it.
     """
-    documents = Documents(ground_of(file, suites_folder), complaints, environment, shown)
+    documents = Documents(ground, complaints, environment, shown)
     return tuple(_suite(file.absolute(), documents, ()))
 
 

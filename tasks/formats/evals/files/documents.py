@@ -8,6 +8,7 @@ from pathlib import Path
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableError, format_path, read_document, read_source
 from passgate.tasks.formats.evals.files.environment import (
+    ENV_FILE,
     PLAIN,
     WITH_TEMPLATES,
     EnvFileError,
@@ -16,7 +17,7 @@ from passgate.tasks.formats.evals.files.environment import (
 )
 from passgate.tasks.formats.evals.files.json_text import JsonError, JsonPlaces, parse_json
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.paths import Ground, upwards
 
 MAX_LINES_BYTES = 64 * 1024 * 1024
 """Of a file with one value a line (JSONL, CSV)."""
@@ -81,6 +82,7 @@ class Documents:
 
     def text(self, file: Path, max_bytes: int = MAX_LINES_BYTES) -> str | None:
         """The text of a file; `None` when it cannot be read."""
+        self.ground.looked_at.add(file)
         try:
             return read_source(file, max_bytes).removeprefix("\ufeff")
         except UnreadableError as error:
@@ -102,6 +104,7 @@ class Documents:
     def variables(self, folder: Path) -> dict[str, str]:
         """The environment variables for files of a folder."""
         if folder not in self.environments:
+            self.ground.looked_at.update(parent / ENV_FILE for parent in upwards(folder, self.ground.repository))
             try:
                 known = variables_for(folder, self.ground.repository, self.process)
                 self.environments[folder] = {**known, **self.own}
@@ -120,6 +123,7 @@ class Documents:
 
     def _content(self, file: Path) -> Node | None:
         """The document as it is written."""
+        self.ground.looked_at.add(file)
         if not file.is_file():
             self.refuse(LinePlaces(self.shown(file)).problem((), "this is no file"))
             return None

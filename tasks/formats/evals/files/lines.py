@@ -37,6 +37,7 @@ def sidecar_of(file: Path, documents: Documents) -> Node | None:
 
     A file with tests of its own is none. Two sidecars must say the same.
     """
+    documents.ground.looked_at.update(sidecar_names(file))
     read = [documents.read_root(candidate) for candidate in sidecar_names(file) if candidate.is_file()]
     sidecars = [root for root in read if root is not None and _is_sidecar(root, file)]
     for other in sidecars[1:]:

@@ -2,6 +2,7 @@
 
 import difflib
 import glob
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,6 +57,7 @@ def _nearest(folder: Path, name: str) -> str:
 def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...]:
     base = documents.ground.repository if pattern.startswith("/") else node.folder
     repository = documents.ground.repository.resolve()
+    documents.ground.looked_at.add(_folder_of(base, pattern.lstrip("/")))
     try:
         found = sorted(_files(base, pattern.lstrip("/")))
         outside = any(not path.resolve().is_relative_to(repository) for path in found)
@@ -70,7 +72,14 @@ def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...
     if len(found) > MAX_MATCHES:
         documents.refuse(node.problem(f"more than {MAX_MATCHES} files match {pattern!r}"))
         return ()
+    documents.ground.looked_at.update(found)
     return tuple(found)
+
+
+def _folder_of(base: Path, pattern: str) -> Path:
+    """The innermost folder that all files of a pattern lie in."""
+    plain = itertools.takewhile(lambda part: not is_pattern(part), Path(pattern).parts[:-1])
+    return Path(os.path.normpath(base.joinpath(*plain)))
 
 
 def _files(base: Path, pattern: str) -> Iterator[Path]:

@@ -8,7 +8,7 @@ from passgate.tasks.formats.evals.grading.reading import Reading
 from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, Keys, take_apart
-from passgate.tasks.formats.evals.paths import find_path, upwards
+from passgate.tasks.formats.evals.paths import find_path, first_of, upwards
 
 MAX_DEPTH = 3
 """Templates inside of templates."""
@@ -43,11 +43,11 @@ def _find(node: Node, reading: Reading) -> Path | None:
     name = node.value
     if "/" in name or "\\" in name or name.endswith(_SUFFIXES):
         return find_path(node, name, reading.ground, reading.complaints)
-    for folder in upwards(node.folder, reading.ground.repository):
-        for suffix in _SUFFIXES:
-            file = folder / FOLDER / f"{name}{suffix}"
-            if _is_file(file):
-                return file
+    folders = upwards(node.folder, reading.ground.repository)
+    candidates = (folder / FOLDER / f"{name}{suffix}" for folder in folders for suffix in _SUFFIXES)
+    file = first_of(candidates, reading.ground, _is_file)
+    if file is not None:
+        return file
     reading.cannot_run(node, f"no template {FOLDER}/{name}.yaml here or in a folder above")
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from passgate.tasks.formats.evals.grading.reading import Reading
 from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.paths import find_path, upwards
+from passgate.tasks.formats.evals.paths import Ground, find_folder, first_of, upwards
 
 _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
 _INLINE = frozenset({"-c", "-e", "--eval", "-m"})
@@ -28,7 +28,7 @@ def command_parts(node: Node, cwd: Node | None, reading: Reading) -> dict[str, N
     given = _given_folder(cwd, reading) if cwd is not None else None
     rooted = node.with_value(_rooted(node.value, given or node.folder, reading.ground.repository))
     scripts = list(_scripts(rooted.value))
-    folder = given or _nearest(node.folder, scripts, reading.ground.repository)
+    folder = given or _nearest(node.folder, scripts, reading.ground)
     if cwd is None or given is not None:
         _note_missing(node, folder, scripts, reading)
     words = ["sh", "-c", node.value] if isinstance(node.value, str) else rooted.value
@@ -74,17 +74,23 @@ def _scripts(command: Any) -> Iterator[str]:
 
 
 def _given_folder(cwd: Node, reading: Reading) -> Path | None:
-    folder = find_path(cwd, cwd.value, reading.ground, reading.complaints)
+    folder = find_folder(cwd, cwd.value, reading.ground, reading.complaints)
     if folder is not None and not folder.is_dir():
         reading.cannot_run(cwd, f"{cwd.value!r} is not a folder")
         return None
     return folder
 
 
-def _nearest(folder: Path, scripts: Sequence[str], repository: Path) -> Path:
+def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
     """The nearest folder, from one upwards, that all scripts are found from; the one itself where there is none."""
-    above = upwards(folder, repository)
-    return next((each for each in above if all(_is_there(each, script) for script in scripts)), folder)
+    above = upwards(folder, ground.repository)
+    return next((each for each in above if all(_is_found(each, script, ground) for script in scripts)), folder)
+
+
+def _is_found(folder: Path, script: str, ground: Ground) -> bool:
+    return (
+        first_of([Path(os.path.normpath(folder / script))], ground, lambda file: _is_there(folder, script)) is not None
+    )
 
 
 def _is_there(folder: Path, script: str) -> bool:

@@ -50,7 +50,11 @@ def read(root: Path, name: str, environment: Mapping[str, str] | None = None) ->
     (root / ".git").mkdir(exist_ok=True)
     complaints = Complaints()
     tests = raw_tests(
-        root / name, root, complaints, environment=environment or {}, shown=lambda file: str(file.relative_to(root))
+        root / name,
+        ground_of(root / name, root),
+        complaints,
+        environment=environment or {},
+        shown=lambda file: str(file.relative_to(root)),
     )
     return Answer(tests, complaints)
 

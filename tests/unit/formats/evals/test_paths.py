@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.formats.document import Document
 from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import find_path, ground_of
+from passgate.tasks.formats.evals.paths import find_folder, find_path, ground_of
 
 
 def a_file(path: Path) -> Path:
@@ -116,6 +116,19 @@ def test_what_is_no_path_is_a_problem(elsewhere: Path, name: str) -> None:
     path, complaints = found(a_file(elsewhere / "EVAL.yaml"), name)
     assert path is None
     assert "is not a path" in complaints.problems[0].message
+
+
+def test_places_outside_of_the_suites_folder_that_a_file_could_come_from_are_noted(elsewhere: Path) -> None:
+    (elsewhere / ".git").mkdir(parents=True)
+    a_file(elsewhere / "a.md")
+    (elsewhere / "desk").mkdir()
+    file = a_file(elsewhere / "team/suites/golden/EVAL.yaml")
+    ground = ground_of(file, elsewhere / "team/suites")
+    node = Node("a.md", Document("EVAL.yaml"), file.parent)
+    assert find_folder(node, "desk", ground, Complaints()) == elsewhere / "desk"
+    assert ground.looked_at_outside() == set()
+    assert find_path(node, "a.md", ground, Complaints()) == elsewhere / "a.md"
+    assert ground.looked_at_outside() == {"../a.md", "../../a.md"}
 
 
 def test_tasks_hold_paths_relative_to_the_suites_folder(elsewhere: Path) -> None:
