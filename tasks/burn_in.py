@@ -39,11 +39,15 @@ class JudgedRun:
 class Finished:
     """The runs that have finished so far: what there is to report when no more are wanted."""
 
+    begun: int = 0
+    """Runs, those that did not finish among them."""
     first: list[tuple[Trial, ...]] = field(default_factory=list)
     """Those that make the baseline."""
     judged: list[JudgedRun] = field(default_factory=list)
     spent: float = 0.0
     """US dollars, of runs that did not finish too."""
+    error: str = ""
+    """Why the first trial could not be measured of which that is so."""
     pool: Pool | None = None
     """What the judged runs are compared with."""
 
@@ -115,8 +119,11 @@ class _Series:
         async with self._begun:
             if self._bench.purse.exhausted:
                 return
+            self._finished.begun += 1
             trials = await self._trials(number, pool)
         self._finished.spent += sum(trial.cost for trial in trials)
+        errors = (trial.reason for trial in trials if trial.status is TrialStatus.ERROR)
+        self._finished.error = self._finished.error or next(errors, "")
         if not any(trial.status is TrialStatus.NOT_RUN and not trial.left_out for trial in trials):
             self._add(trials, pool)
         self._tell()

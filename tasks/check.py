@@ -6,10 +6,10 @@ behind. `passgate.tasks.graders.mutants.mutants` has the rules of the mutants, `
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
@@ -39,6 +39,8 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.run import DEFAULT_SECONDS, Bench, open_bench, run_trial
 
+T = TypeVar("T")
+
 _ORACLE: Final = AgentSpec(kind=AgentKind.ORACLE)
 
 
@@ -53,8 +55,15 @@ async def check_graders(
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
         async with open_bench(_ORACLE, folder, policy, prices=prices, purse=Purse()) as bench:
-            checks += await asyncio.gather(*(_check_task(task, bench, slots) for task in of_folder))
+            checks += await _together(_check_task(task, bench, slots) for task in of_folder)
     return checks
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """What comes of each of several works. When one fails or all are called off, none goes on behind this."""
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(work) for work in works]
+    return [one.result() for one in running]
 
 
 async def _check_task(task: EvalTask, bench: Bench, slots: asyncio.Semaphore) -> GraderCheck:
@@ -69,7 +78,7 @@ async def _proof(task: EvalTask, bench: Bench, slots: asyncio.Semaphore) -> Proo
         async with slots:
             return await _tried(what, agent, task, bench)
 
-    bad = await asyncio.gather(*(try_bad(what, agent) for what, agent in _bad_agents(task, bench.suites_folder)))
+    bad = await _together(try_bad(what, agent) for what, agent in _bad_agents(task, bench.suites_folder))
     proof = Proof(task, bad=tuple(bad))
     agent = _good_agent(task, bench.suites_folder)
     async with slots:

@@ -1,8 +1,12 @@
 """Forecast: a gate's plan and what is known of its agent in, how often the gate will be red out."""
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+import pandas as pd
+
+from passgate.tasks.base import base_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.advice import improve
 from passgate.tasks.forecasts.grounds import Grounds, Source, measured_rates, noises_of
@@ -11,20 +15,20 @@ from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
 from passgate.tasks.forecasts.trials_of import trials_of
+from passgate.tasks.formats.pins_file import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.merge_base import find_base
 from passgate.tasks.history.pinned_base import pinned_base
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS, Troubles, troubles_of
 from passgate.tasks.measure import measure
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.model.vetoes import guards_safety
 from passgate.tasks.prepare import plan_of
 from passgate.tasks.record import history_location
@@ -42,7 +46,7 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
     Raises `InputError` or `UsageError`.
     """
     plan = plan_of(gate, request)
-    base = find_base(Path.cwd(), plan.policy.baseline.branch, request.base)
+    base = base_of(Path.cwd(), request, plan.policy)
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 
@@ -56,11 +60,36 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
     baseline = baseline_of(plan, rows)
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
-        raise UsageError(
-            f"the history {location} has no runs of {plan.agent} on {plan.policy.baseline.branch} with the tasks of "
-            f"{plan.gate}: `passgate run {plan.gate}` makes the first; `--assume 0.99` forecasts without any"
-        )
+        raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
     return Grounds(baseline, rates, source, troubles_of(baseline, rows), noises_of(baseline))
+
+
+def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFrame) -> str:
+    """Why the rows of an agent say nothing of the plan's tasks, and what to do about it."""
+    has_runs = any(baseline.of(task.name).state is not BaselineState.NEW for task in plan.tasks)
+    where = "there" if plan.pins else f"on {plan.policy.baseline.branch}"
+    what = (
+        f"the history {location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the tasks of "
+        f"{plan.gate}{_but(plan, rows, has_runs)}{f' ({plan.base.note})' if plan.base.note else ''}"
+    )
+    if plan.pins is not None:
+        return f"{PINS_FILE} pins {_pinned(plan.pins)}, and {what}: `passgate baseline clear` takes the pin away"
+    run = f"passgate run {plan.gate} --agent {shlex.quote(str(plan.agent))}"
+    return f"{what}: `{run}` makes {'another' if has_runs else 'the first'}"
+
+
+def _but(plan: Plan, rows: pd.DataFrame, has_runs: bool) -> str:
+    """What there is in place of runs that say something."""
+    statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
+    if not has_runs:
+        is_elsewhere = len(statuses) and plan.pins is None
+        return ", only runs of other commits or of files that were not committed" if is_elsewhere else ""
+    measured = statuses.isin([str(status) for status in MEASURED]).any()
+    return ", but none measured them as they are now" if measured else ", but they measured nothing"
+
+
+def _pinned(pins: Pins) -> str:
+    return f"the commit {pins.commit[:12]}" if pins.commit is not None else f"the runs {', '.join(pins.runs)}"
 
 
 def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0) -> Forecast:

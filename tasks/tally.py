@@ -20,13 +20,17 @@ from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.pool_runs import alone, rows_of
+from passgate.tasks.reports import figures
 from passgate.tasks.stats.intervals import wilson_interval
 
 
 def tally(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> BurnIn | None:
-    """What the finished of so many runs say; `None` where none was judged."""
+    """What the finished of so many runs say; `None` where none was judged or nothing could be measured."""
     judged = finished.judged
     if not judged or finished.pool is None:
+        return None
+    grounds = _grounds(plan, finished, finished.pool)
+    if not grounds.rates:
         return None
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     low, high = wilson_interval(len(judged), red)
@@ -49,9 +53,26 @@ def tally(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> Bu
         spent=finished.spent,
         rules=_causes(judged, lambda cause: (cause[0], None, "")),
         causes=causes,
-        forecast=forecast(plan, _grounds(plan, finished, finished.pool)),
+        forecast=forecast(plan, grounds),
         why_ended=why_ended,
     )
+
+
+def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool) -> str:
+    """Why so many runs say nothing."""
+    because = f"; the first error: {finished.error}" if finished.error else ""
+    return _what_kept_them(plan, finished, asked, interrupted) + because
+
+
+def _what_kept_them(plan: Plan, finished: Finished, asked: int, interrupted: bool) -> str:
+    if finished.judged:
+        return f"nothing could be measured in {figures.count(len(finished.all), 'run')}"
+    if interrupted:
+        return f"interrupted before a run was judged: {finished.begun} of {asked} runs had begun"
+    money = f"--max-cost {plan.request.max_cost or 0:g} left no money"
+    if not finished.first:
+        return f"{money} for a single run"
+    return f"{money} for a run to judge: {len(finished.first)} of {asked} runs made the baseline"
 
 
 def _grounds(plan: Plan, finished: Finished, pool: Pool) -> Grounds:

@@ -42,7 +42,7 @@ def burn_in(
     from passgate.tasks.pool_runs import pool_of_history
     from passgate.tasks.prepare import refuse_unrunnable
     from passgate.tasks.reports.burn_in import burn_in_text
-    from passgate.tasks.tally import tally
+    from passgate.tasks.tally import tally, why_nothing
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
     plan = plan_of_forecast(gate, request)
@@ -51,7 +51,8 @@ def burn_in(
     interrupted = _interrupted(plan, runs, finished, pool_of_history(plan))
     result = tally(plan, finished, runs, _why_ended(plan, finished, runs, interrupted=interrupted))
     if result is None:
-        warn(f"no run was judged; the trials are in {folder_of(plan)}")
+        why = why_nothing(plan, finished, runs, interrupted=interrupted)
+        warn(f"{why}; the trials are in {folder_of(plan)}" if finished.begun else why)
         return ExitCode.INTERRUPTED if interrupted else ExitCode.INCONCLUSIVE
     say(result.model_dump_json(indent=2) if as_json else burn_in_text(result, width=width(), color=color()))
     return ExitCode.INTERRUPTED if interrupted else ExitCode.PASS

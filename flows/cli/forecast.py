@@ -50,6 +50,8 @@ def forecast(
 
     if assume is not None and rates is not None:
         raise UsageError("give --assume or --rates, not both")
+    if plot is not None and plot.suffix.lower() != ".svg":
+        raise UsageError(f"--plot {plot}: the picture is an SVG: give FILE.svg")
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     plan = plan_of_forecast(gate, request)
     found = foresee(plan, _grounds(plan, assume, rates), gates=runs, seed=seed)

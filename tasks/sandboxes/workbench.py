@@ -27,7 +27,7 @@ RESET_SECONDS = 60
 
 class Workbench:
     """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone. As an asynchronous
-    one it runs the `after_all` hooks of workspaces before that.
+    one it gives up the set-ups that still go on and runs the `after_all` hooks of workspaces before that.
 
     `bridge` is what agents can reach from a sandbox without network; graders' commands and set-ups cannot. Its socket
     lies in a folder of its own. Raises `MeasurementError` when it does not work.
@@ -65,9 +65,16 @@ class Workbench:
 
     async def __aexit__(self, *_: object) -> None:
         try:
+            await self._give_up_set_ups()
             await self._workspaces.after_all()
         finally:
             await asyncio.shield(asyncio.to_thread(remove, self._folder))
+
+    async def _give_up_set_ups(self) -> None:
+        for set_up in self._prepared.values():
+            set_up.cancel()
+        # Those that have failed were told to the trials that waited for them, if any did.
+        await asyncio.gather(*self._prepared.values(), return_exceptions=True)
 
     @property
     def troubles(self) -> Sequence[str]:
@@ -115,7 +122,13 @@ class Workbench:
         return sandbox
 
     async def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
-        return await asyncio.to_thread(new_sandbox, folder, template, self._around, network=network)
+        copying = asyncio.ensure_future(asyncio.to_thread(new_sandbox, folder, template, self._around, network=network))
+        try:
+            return await asyncio.shield(copying)
+        except asyncio.CancelledError:
+            # A thread cannot be called off, and would bring back the folder that is about to be removed.
+            await asyncio.gather(copying, return_exceptions=True)
+            raise
 
     async def _template(self, name: str) -> tuple[Path, SandboxFile]:
         """The prepared copy of a named sandbox; its set-up runs once, whoever asks first."""

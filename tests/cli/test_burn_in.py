@@ -109,7 +109,22 @@ def test_a_cost_cap_that_no_run_fits_into_is_3(metered: Project) -> None:
         "burn-in", "ci_merge", "--runs", "4", "--agent", "openai:m", "--jobs", "1", "--max-cost", "0.015"
     )
     assert (result.returncode, result.stdout) == (3, "")
-    assert "no run was judged" in result.stderr
+    assert "--max-cost 0.015 left no money for a single run; the trials are in " in result.stderr
+    assert len(journals(metered)) > 0
+
+
+def test_no_money_at_all_is_3_and_no_trials_are_spoken_of(metered: Project) -> None:
+    result = metered.passgate("burn-in", "ci_merge", "--runs", "4", "--agent", "nop", "--max-cost", "0")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert result.stderr == "passgate: --max-cost 0 left no money for a single run\n"
+
+
+def test_a_provider_that_cannot_be_had_is_3_with_its_error(metered: Project) -> None:
+    metered.environment["OPENAI_BASE_URL"] = "http://127.0.0.1:9/v1"
+    result = metered.passgate("burn-in", "ci_merge", "--runs", "2", "--agent", "openai:m")
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "nothing could be measured in 2 runs; the first error: the provider at http://127.0.0.1:9/" in result.stderr
+    assert "the trials are in " in result.stderr
 
 
 def test_an_unknown_price_is_found_before_anything_is_paid(metered: Project, upstream: ScriptedUpstream) -> None:
@@ -131,6 +146,15 @@ def test_what_was_measured_is_reported_when_it_is_interrupted(gate: Project, kin
     assert found["first"] == 20
     assert 1 <= found["judged"] < 20
     wait_until(lambda: marked_processes(mark) == [])
+
+
+def test_an_interrupt_before_a_run_was_judged_says_how_many_had_begun(gate: Project) -> None:
+    mark = str(time.time_ns())
+    gate.write("agent.sh", f"sleep 60{mark}")
+    command = gate.command("burn-in", "ci_merge", "--runs", "9", "--agent", f"cli:sh {gate.path}/agent.sh")
+    ended = interrupted(gate, [*command, "--jobs", "2"], signal.SIGTERM, lambda: len(marked_processes(mark)) > 0)
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert "interrupted before a run was judged: 2 of 9 runs had begun" in ended.stderr
 
 
 def journals(project: Project) -> list[Path]:

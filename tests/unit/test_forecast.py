@@ -1,5 +1,6 @@
 """From a plan and what is known of an agent to the forecast of its gate."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,10 @@ from passgate.tasks.forecast import forecast, grounds_of
 from passgate.tasks.forecasts.grounds import Grounds
 from passgate.tasks.history.troubles import Troubles
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.baseline import Baseline, BaselineState
+from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import Forecast
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.record import record
 
@@ -114,9 +115,14 @@ class TestHistory:
         plan = plan_with(*TWENTY[:2], **EVIDENCE)
         return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
 
-    def store(self, plan: Plan, *tasks: EvalTask) -> None:
-        run = plan.model_copy(update={"run_id": "20250101T000000Z-x", "revision": Revision(branch="main")})
-        record(run, [a_finished(task, trial) for task in tasks for trial in range(3)])
+    def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", **trial: Any) -> None:
+        run = plan.model_copy(update={"run_id": "20250101T000000Z-x", "revision": Revision(branch=branch)})
+        record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
+
+    def refusal(self, plan: Plan) -> str:
+        with pytest.raises(UsageError) as raised:
+            grounds_of(plan, {}, "history")
+        return str(raised.value).replace(str(plan.request.history), "HISTORY")
 
     def test_gives_rates_and_baseline(self, plan: Plan) -> None:
         self.store(plan, *plan.tasks)
@@ -127,10 +133,55 @@ class TestHistory:
         assert (found.rates, found.baseline_runs, found.tasks[0].passed, found.tasks[0].n) == ("history", 1, 3, 3)
 
     def test_that_is_empty_is_refused_with_the_remedy(self, plan: Plan) -> None:
-        with pytest.raises(
-            UsageError, match=r"no runs of cli:my-agent on main.*`passgate run ci_merge`.*--assume 0\.99"
-        ):
-            grounds_of(plan, {}, "history")
+        assert self.refusal(plan) == (
+            "the history HISTORY has no runs of cli:my-agent on main with the tasks of ci_merge: "
+            "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
+        )
+
+    def test_the_remedy_can_be_copied_into_a_shell(self, plan: Plan) -> None:
+        agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
+        said = self.refusal(plan.model_copy(update={"agent": agent}))
+        command = said.split("`")[1]
+        assert shlex.split(command) == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"]
+
+    def test_of_errors_alone_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, status="error")
+        assert self.refusal(plan).startswith(
+            "the history HISTORY has runs of cli:my-agent on main with the tasks of ci_merge, but they measured "
+            "nothing: `passgate run ci_merge --agent cli:my-agent` makes another; "
+        )
+
+    def test_of_tasks_as_they_were_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *(task.model_copy(update={"grader_digest": "other"}) for task in plan.tasks))
+        assert "with the tasks of ci_merge, but none measured them as they are now: " in self.refusal(plan)
+
+    def test_of_other_branches_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, branch="mine")
+        assert "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of " in self.refusal(plan)
+
+    @pytest.mark.parametrize(
+        ("pins", "what"),
+        [
+            (Pins(commit="0123456789abcdef", reason="r"), "the commit 0123456789ab"),
+            (Pins(runs=("2024", "2023"), reason="r"), "the runs 2024, 2023"),
+        ],
+    )
+    def test_that_lacks_what_is_pinned_names_the_pin(self, plan: Plan, pins: Pins, what: str) -> None:
+        self.store(plan, *plan.tasks)
+        assert self.refusal(plan.model_copy(update={"pins": pins})) == (
+            f"baseline.yaml pins {what}, and the history HISTORY has no runs of cli:my-agent there with the tasks of "
+            "ci_merge: `passgate baseline clear` takes the pin away; `--assume 0.99` forecasts without any"
+        )
+
+    def test_pinned_runs_that_measured_nothing_are_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, status="error")
+        said = self.refusal(plan.model_copy(update={"pins": Pins(runs=("20250101",), reason="r")}))
+        assert "baseline.yaml pins the runs 20250101, and the history HISTORY has runs of cli:my-agent there" in said
+        assert "but they measured nothing: `passgate baseline clear`" in said
+
+    def test_why_the_base_cannot_be_told_is_said_too(self, plan: Plan) -> None:
+        noted = plan.model_copy(update={"base": Base(note="the clone is shallow")})
+        assert "with the tasks of ci_merge (the clone is shallow): " in self.refusal(noted)
 
     def test_that_is_empty_is_enough_with_all_rates(self, plan: Plan) -> None:
         given = {"golden/t00": 0.9, "golden/t01": 0.8}

@@ -16,7 +16,7 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.pool_runs import pool_of_history, pool_of_runs
 from passgate.tasks.record import record
 from passgate.tasks.stats.shrinkage import shrunk_rates
-from passgate.tasks.tally import tally
+from passgate.tasks.tally import tally, why_nothing
 
 TASK, OTHER = a_task(), a_task(task_id="other")
 GATE: dict[str, Any] = {
@@ -101,6 +101,45 @@ def test_errors_are_part_of_the_forecast() -> None:
 def test_without_a_judged_run_there_is_nothing_to_say() -> None:
     assert tally(PLAN, Finished(first=[a_run("ppp").trials], pool=lambda _: GREEN), 5) is None
     assert tally(PLAN, Finished(), 5) is None
+
+
+def test_runs_in_which_nothing_was_measured_say_nothing() -> None:
+    unmeasured = a_run("eee", "eee")
+    assert tally(PLAN, Finished(first=[unmeasured.trials], judged=[unmeasured], pool=lambda _: GREEN), 2) is None
+    assert tallied(unmeasured, first=1).inconclusive == 1, "one run that was measured is enough"
+
+
+@pytest.mark.parametrize(
+    ("finished", "interrupted", "why"),
+    [
+        (
+            Finished(begun=3, judged=[a_run("eee", "eee")], error="no such host"),
+            False,
+            "nothing could be measured in 1 run; the first error: no such host",
+        ),
+        (
+            Finished(begun=3, judged=[a_run("eee", "eee")] * 2, error="no such host"),
+            True,
+            "nothing could be measured in 2 runs; the first error: no such host",
+        ),
+        (Finished(begun=3), True, "interrupted before a run was judged: 3 of 9 runs had begun"),
+        (
+            Finished(begun=1, first=[a_run("eee").trials], error="no such host"),
+            True,
+            "interrupted before a run was judged: 1 of 9 runs had begun; the first error: no such host",
+        ),
+        (Finished(), False, "--max-cost 0.5 left no money for a single run"),
+        (Finished(begun=3), False, "--max-cost 0.5 left no money for a single run"),
+        (
+            Finished(begun=3, first=[a_run("ppp").trials]),
+            False,
+            "--max-cost 0.5 left no money for a run to judge: 1 of 9 runs made the baseline",
+        ),
+    ],
+)
+def test_why_there_is_nothing_to_say(finished: Finished, interrupted: bool, why: str) -> None:
+    plan = PLAN.model_copy(update={"request": PLAN.request.model_copy(update={"max_cost": 0.5})})
+    assert why_nothing(plan, finished, 9, interrupted=interrupted) == why
 
 
 @pytest.mark.parametrize(("runs", "pooled", "first"), [(50, 20, 20), (30, 20, 15), (2, 20, 1), (50, 3, 3)])
