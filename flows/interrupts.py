@@ -1,4 +1,4 @@
-"""What ends a command early: ^C, which asyncio knows, and a SIGTERM, which it does not."""
+"""What ends a command early: ^C, which asyncio knows, and a SIGTERM, which it does not; and when both come too late."""
 
 import asyncio
 import signal
@@ -7,7 +7,15 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from passgate.tasks.errors import ExitCode, PassgateError
+
 T = TypeVar("T")
+
+
+class InterruptionError(PassgateError):
+    """^C or a SIGTERM has ended a command that can be carried on; the text says how."""
+
+    exit_code = ExitCode.INTERRUPTED
 
 
 @contextmanager
@@ -47,3 +55,12 @@ def until_ended(work: Coroutine[Any, Any, T]) -> T:
 async def _ended_by_sigterm_too(work: Coroutine[Any, Any, T]) -> T:
     with cancelled_by_sigterm():
         return await work
+
+
+def ignore_interrupts() -> None:
+    """From now on until the process has ended ^C and SIGTERM change nothing: what it answers is decided.
+
+    At its end Prefect waits for its server and for threads, and a signal there would end in a traceback.
+    """
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.SIG_IGN)

@@ -1,5 +1,6 @@
 """The command line: `main` is the one place where errors become messages and exit codes."""
 
+import errno
 import sys
 import tempfile
 import traceback
@@ -8,30 +9,60 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from passgate.flows.cli.app import app
-from passgate.flows.cli.terminal import LONGEST_MESSAGE, warn
+from passgate.flows.cli.app import VerdictCode, app
+from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_streams, warn
+from passgate.flows.interrupts import ignore_interrupts
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
 from passgate.tasks.reports.escape import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit code. What is wrong goes to standard error, without a traceback."""
+    """Run one command; gives its exit code. What is wrong goes to standard error, without a traceback.
+
+    Without arguments the command is that of this process, and the process is about to end: its standard streams are
+    made such that they cannot fail, and once its exit code is known no signal changes that.
+    """
+    if arguments is not None:
+        return _answer(_ended(arguments))
+    output = take_standard_streams()
+    ended = _ended(sys.argv[1:])
+    ignore_interrupts()
+    return _heard(ended, _answer(ended), output)
+
+
+def _ended(arguments: Sequence[str]) -> int | BaseException:
+    """Run one command; gives its exit code or what it raised."""
     try:
-        result = app(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
-    except TyperException as error:
+        result = app(args=list(arguments), standalone_mode=False)
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last door: no traceback
+        return error
+    # typer makes a code of its own of ^C.
+    if result == ExitCode.INTERRUPTED:
+        return KeyboardInterrupt()
+    return ExitCode.PASS if result is None else result
+
+
+def _heard(ended: int | BaseException, code: int, output: Output | None) -> int:
+    """The exit code of a command, given whether its output could be written. A reader that has gone, as that of
+    `| head`, has what it wanted.
+    """
+    failure = output.failure if output is not None else None
+    if failure is None or failure.errno == errno.EPIPE:
+        return code
+    warn(f"cannot write to standard output: {failure.strerror}")
+    return code if isinstance(ended, VerdictCode | BaseException) else ExitCode.INCONCLUSIVE
+
+
+def _answer(ended: int | BaseException) -> int:
+    """The exit code of a command, given its own or what it raised, which is told."""
+    if isinstance(ended, int):
+        return ExitCode(ended)
+    error = _first_known(ended) if isinstance(ended, BaseExceptionGroup) else ended
+    if isinstance(error, TyperException):
         warn(f"{error.format_message()} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
-    except BaseExceptionGroup as group:
-        return _answer(_first_known(group))
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last door: no traceback for users
-        return _answer(error)
-    # typer makes a code of its own of ^C.
-    return _answer(KeyboardInterrupt()) if result == ExitCode.INTERRUPTED else ExitCode(result or 0)
-
-
-def _answer(error: BaseException) -> int:
     if isinstance(error, typer.Abort | KeyboardInterrupt):
-        warn("interrupted; a run of a gate is carried on with `passgate run GATE --resume last`")
+        warn("interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
         for problem in error.problems:

@@ -1,6 +1,8 @@
 """The commands; each has a file of its own."""
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, ParamSpec
 
 import typer
 
@@ -20,6 +22,21 @@ from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
 from passgate.flows.cli.verify import verify
+
+P = ParamSpec("P")
+
+
+class VerdictCode(int):
+    """The exit code of a verdict that stands also where it could not be printed."""
+
+
+def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
+    @wraps(command)
+    def judging(*arguments: P.args, **options: P.kwargs) -> VerdictCode:
+        return VerdictCode(command(*arguments, **options))
+
+    return judging
+
 
 app = typer.Typer(
     name="passgate",
@@ -49,14 +66,14 @@ def passgate(
         typer.echo(context.get_help())
 
 
-app.command()(run)
+app.command()(_judging(run))
 app.command("try")(try_task)
 app.command()(validate)
 app.command()(show)
 app.command()(check_graders)
 app.command()(convert)
-app.command()(judge)
-app.command("sign-off")(sign_off)
+app.command()(_judging(judge))
+app.command("sign-off")(_judging(sign_off))
 app.command()(verify)
 app.command()(trend)
 app.command()(forecast)

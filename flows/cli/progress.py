@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -20,21 +21,43 @@ _LIVE_SECONDS = 0.2
 _PLAIN_SECONDS = 5.0
 
 
+@dataclass(frozen=True)
+class Counts:
+    """The trials of a suite so far: the planned ones by status, and how many came on top of them."""
+
+    planned: Counter[str]
+    confirming: int
+
+    @property
+    def done(self) -> int:
+        """Planned trials that have ended."""
+        return self.planned.total()
+
+    @property
+    def outcome(self) -> str:
+        """What there is to say of them beside their number."""
+        bad = (TrialStatus.FAILED, TrialStatus.ERROR)
+        parts = [f"{self.planned[status]} {status}" for status in bad if self.planned[status]]
+        return ", ".join([*parts, *([f"{self.confirming} confirming"] if self.confirming else [])])
+
+
 class JournalFollower:
-    """Counts the trials that a growing journal holds, by suite and status."""
+    """Counts the trials that a growing journal holds, by suite."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._offset = 0
-        self._statuses: dict[tuple[str, str, int], str] = {}
+        self._planned: dict[tuple[str, str, int], str] = {}
+        self._confirming: set[tuple[str, str, int]] = set()
 
-    def counts(self) -> dict[str, Counter[str]]:
+    def counts(self) -> dict[str, Counts]:
         """What has been written so far."""
         self._read()
-        counts: dict[str, Counter[str]] = {}
-        for (suite, _, _), status in self._statuses.items():
-            counts.setdefault(suite, Counter())[status] += 1
-        return counts
+        planned: dict[str, Counter[str]] = {}
+        for (suite, _, _), status in self._planned.items():
+            planned.setdefault(suite, Counter())[status] += 1
+        confirming = Counter(suite for suite, _, _ in self._confirming)
+        return {suite: Counts(statuses, confirming[suite]) for suite, statuses in planned.items()}
 
     def _read(self) -> None:
         if not self._file.exists():
@@ -45,7 +68,11 @@ class JournalFollower:
         self._offset += len(whole) + len(newline)
         for line in whole.splitlines():
             trial = json.loads(line)["trial"]
-            self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = trial["status"]
+            key = trial["suite"], trial["task_id"], trial["trial"]
+            if trial["trial"] < trial["k"]:
+                self._planned[key] = trial["status"]
+            else:
+                self._confirming.add(key)
 
 
 class Progress:
@@ -86,30 +113,30 @@ class Progress:
             last = False
             while not last:
                 last = self._stopped.wait(_LIVE_SECONDS)
-                for suite, statuses in self._follower.counts().items():
-                    bars.update(rows[suite], completed=statuses.total(), outcome=_outcome(statuses))
+                for suite, counts in self._follower.counts().items():
+                    bars.update(rows[suite], completed=counts.done, outcome=counts.outcome)
 
     def _lines(self) -> None:
         _line(self._headline)
-        shown: dict[str, Counter[str]] = {}
+        shown: dict[str, Counts] = {}
         next_line = time.monotonic()
         last = False
         while not last:
             last = self._stopped.wait(_LIVE_SECONDS)
-            counts = self._follower.counts()
             due = last or time.monotonic() >= next_line
-            for suite, statuses in counts.items():
-                finished = statuses.total() == self._totals[suite]
-                if statuses != shown.get(suite) and (due or finished):
-                    _line(f"{suite}: {statuses.total()}/{self._totals[suite]} trials{_outcome(statuses)}")
-                    shown[suite] = statuses
+            for suite, counts in self._follower.counts().items():
+                before = shown.get(suite)
+                if counts != before and (due or self._has_ended(suite, counts, before)):
+                    said = f", {counts.outcome}" if counts.outcome else ""
+                    _line(f"{suite}: {counts.done}/{self._totals[suite]} trials{said}")
+                    shown[suite] = counts
             if due:
                 next_line = time.monotonic() + _PLAIN_SECONDS
 
-
-def _outcome(statuses: Counter[str]) -> str:
-    parts = [f"{statuses[status]} {status}" for status in (TrialStatus.FAILED, TrialStatus.ERROR) if statuses[status]]
-    return f" {', '.join(parts)}" if parts else ""
+    def _has_ended(self, suite: str, counts: Counts, before: Counts | None) -> bool:
+        """Whether the last planned trial of a suite has ended since a line was shown."""
+        total = self._totals[suite]
+        return counts.done == total and (before is None or before.done < total)
 
 
 def _line(text: str) -> None:

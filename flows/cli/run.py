@@ -1,6 +1,7 @@
 """`passgate run`: a gate, from suites to exit code."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +10,9 @@ from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, His
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
+    from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.model.verdict import Verdict
 
 
 def run(
@@ -32,9 +35,9 @@ def run(
     ] = None,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
-    from passgate.flows.interrupts import until_ended
+    from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.history.run_folder import find_run
+    from passgate.tasks.history.run_folder import RunFolder, find_run
     from passgate.tasks.model.run import RunRequest
 
     request = RunRequest(
@@ -48,24 +51,33 @@ def run(
     )
     if resume is not None and request != RunRequest():
         raise UsageError("--resume carries a run on as it was begun: beside it only --jobs and --max-cost can be given")
-    begun = None if resume is None else find_run(resume)
-    request = request.model_copy(update={"jobs": jobs, "max_cost": max_cost, "run": begun})
-    return until_ended(_run(gate, request))
+    earlier = None if resume is None else find_run(resume)
+    request = request.model_copy(update={"jobs": jobs, "max_cost": max_cost, "run": earlier})
+    begun: list[RunFolder] = []
+    try:
+        verdict = until_ended(_run(gate, request, begun.append))
+    except KeyboardInterrupt as error:
+        if not begun:
+            raise
+        raise InterruptionError(f"interrupted; carry the run on with `passgate run {gate} --resume last`") from error
+    ignore_interrupts()
+    _print(verdict, begun[0])
+    return verdict.exit_code
 
 
-async def _run(gate: GateName, request: "RunRequest") -> int:
+async def _run(gate: GateName, request: "RunRequest", begin: "Callable[[RunFolder], None]") -> "Verdict":
+    """Run a gate; `begin` is told the run's folder as soon as there is one."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
-    from passgate.flows.cli.terminal import color, say, warn, width
+    from passgate.flows.cli.terminal import warn
     from passgate.tasks.errors import EngineError
     from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.prepare import prepare
-    from passgate.tasks.reports.annotations import github_annotations
-    from passgate.tasks.reports.terminal import terminal
 
     plan = prepare(gate, request)
     folder = RunFolder(plan.run_id)
     folder.begin()
+    begin(folder)
     with Progress(plan, folder.journal):
         failure = await run_gate(plan.gate, request.model_copy(update={"run": plan.run_id}))
     verdict = folder.read_verdict()
@@ -73,8 +85,15 @@ async def _run(gate: GateName, request: "RunRequest") -> int:
         raise failure or EngineError("Prefect ended the flow without a verdict")
     if isinstance(failure, EngineError):
         warn(f"the verdict stands, but {failure}")
+    return verdict
+
+
+def _print(verdict: "Verdict", folder: "RunFolder") -> None:
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.reports.annotations import github_annotations
+    from passgate.tasks.reports.terminal import terminal
+
     say(terminal(verdict, width=width(), color=color()))
     say(f"artifacts  {folder.shown}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         say(github_annotations(verdict))
-    return verdict.exit_code

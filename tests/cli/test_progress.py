@@ -1,0 +1,67 @@
+"""The progress of a run, in lines: what of the plan is done, and what came on top of it."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from passgate.flows.cli.progress import Progress
+from passgate.tasks.model.trial import Trial
+from tests.builders import a_finished, a_plan, a_task, trials_of
+
+LOOKS_AGAIN = 0.4
+"""Seconds in which a change of the journal is seen."""
+
+TASKS = (a_task(task_id="a", k=3), a_task(task_id="b", k=3))
+
+
+def write(journal: Path, trials: Sequence[Trial]) -> None:
+    lines = [a_finished(TASKS[0]).model_copy(update={"trial": trial}).model_dump_json() + "\n" for trial in trials]
+    with journal.open("a", encoding="utf-8") as file:
+        file.writelines(lines)
+
+
+def last_line(capsys: pytest.CaptureFixture[str]) -> str:
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], *groups: str) -> str:
+    journal = tmp_path / "journal.jsonl"
+    for task, statuses in zip(TASKS, groups, strict=True):
+        write(journal, trials_of(task, statuses))
+    with Progress(a_plan(*TASKS), journal):
+        pass
+    return last_line(capsys)
+
+
+@pytest.mark.parametrize(
+    ("groups", "line"),
+    [
+        (("ppp", "pp"), "golden: 5/6 trials"),
+        (("ppp", "pfe"), "golden: 6/6 trials, 1 failed, 1 error"),
+        (("ppp", "pfp" + "p" * 38 + "ff"), "golden: 6/6 trials, 1 failed, 40 confirming"),
+        (("pp-p", "ppp"), "golden: 5/6 trials, 1 confirming"),
+    ],
+)
+def test_confirming_trials_are_beside_the_planned_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], groups: tuple[str, str], line: str
+) -> None:
+    assert shown(tmp_path, capsys, *groups) == line
+
+
+def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / "journal.jsonl"
+    trials = trials_of(TASKS[0], "ppf" + "p" * 6)
+    with Progress(a_plan(TASKS[0]), journal):
+        write(journal, trials[:3])
+        time.sleep(LOOKS_AGAIN)
+        for trial in trials[3:]:
+            write(journal, [trial])
+            time.sleep(LOOKS_AGAIN)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1] == "golden: 3/3 trials, 1 failed"
+    assert lines[-1] == "golden: 3/3 trials, 1 failed, 6 confirming"
+    assert len(lines) < 6

@@ -1,0 +1,160 @@
+"""Standard streams that are closed, broken or full: a command ends as it would have, or says what it could not do."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_run import WRITES_OK, agent_file, gate_of
+from tests.conftest import Project
+
+NO_SPACE = "passgate: cannot write to standard output: No space left on device\n"
+AGENT = ("--agent", "python:agent:agent")
+COMMANDS = [
+    ("--version",),
+    ("--help",),
+    ("run", "--help"),
+    ("validate", "suites"),
+    ("show", "suites/golden/a.yaml"),
+    ("forecast", "ci_merge", "--assume", "0.99", "--runs", "100", "--json"),
+]
+
+
+@contextmanager
+def broken_pipe() -> Iterator[int]:
+    """A pipe that nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+
+
+def with_broken_output(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command whose reader has gone, as that of `| head`."""
+    with broken_pipe() as pipe:
+        return subprocess.run(
+            project.command(*arguments),
+            cwd=project.path,
+            env=project.full_environment(),
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+
+def redirected(project: Project, redirections: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """A command line under redirections of the shell."""
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirections}', "sh", *command],
+        cwd=project.path,
+        env=project.full_environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def suites(bare_project: Project) -> Project:
+    gate_of(bare_project, k=1)
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    return bare_project
+
+
+@pytest.fixture
+def runnable(project: Project) -> Project:
+    """A gate whose one task the agent passes, or fails where BAD is set."""
+    gate_of(project, k=1)
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    agent_file(
+        project,
+        """
+        import os
+        def agent(attempt):
+            (attempt.workspace / "result.txt").write_text("bad" if "BAD" in os.environ else "ok")
+            return "done"
+        """,
+    )
+    return project
+
+
+def decision(project: Project) -> str:
+    decided: str = json.loads((project.run_folders()[-1] / "verdict.json").read_text())["decision"]
+    return decided
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_a_reader_that_has_gone_changes_no_exit_code(suites: Project, arguments: tuple[str, ...]) -> None:
+    ended = with_broken_output(suites, *arguments)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_a_full_disk_is_said_and_is_no_bug(suites: Project, arguments: tuple[str, ...]) -> None:
+    ended = redirected(suites, ">/dev/full", *suites.command(*arguments))
+    assert (ended.returncode, ended.stderr) == (3, NO_SPACE)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_a_closed_standard_output_is_as_good_as_dev_null(suites: Project, arguments: tuple[str, ...]) -> None:
+    ended = redirected(suites, ">&-", *suites.command(*arguments))
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
+def test_an_error_that_cannot_be_said_keeps_its_exit_code(suites: Project, redirections: str) -> None:
+    suites.write("suites/golden/b.yaml", "task_id: 5\n")
+    assert redirected(suites, redirections, *suites.command("validate", "suites")).returncode == 2
+    assert redirected(suites, redirections, *suites.command("trend")).returncode == 2
+
+
+def test_an_error_beside_a_full_disk_keeps_its_exit_code(suites: Project) -> None:
+    ended = redirected(suites, ">/dev/full", *suites.command("trend"))
+    assert ended.returncode == 2
+    assert "no runs yet" in ended.stderr
+
+
+def test_a_verdict_stands_whatever_the_streams_are(runnable: Project) -> None:
+    ended = redirected(runnable, "<&- 2>&-", *runnable.command("run", "ci_merge", *AGENT))
+    assert ended.returncode == 0
+    assert "PASS" in ended.stdout
+    assert decision(runnable) == "PASS"
+    assert with_broken_output(runnable, "judge", "last").returncode == 0
+    full = redirected(runnable, ">/dev/full", *runnable.command("judge", "last"))
+    assert (full.returncode, full.stderr) == (0, NO_SPACE)
+
+
+def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(runnable: Project) -> None:
+    assert with_broken_output(runnable, "run", "ci_merge", *AGENT).returncode == 0
+    runnable.environment["BAD"] = "1"
+    full = redirected(runnable, ">/dev/full", *runnable.command("run", "ci_merge", *AGENT))
+    assert full.returncode == 1
+    assert full.stderr.endswith(NO_SPACE)
+    assert decision(runnable) == "FAIL"
+
+
+def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(suites: Project, tmp_path: Path) -> None:
+    code = f"""if True:
+        import json, os, sys
+        from passgate.flows.cli import main
+        sys.argv = ["passgate", "validate", "suites"]
+        code = main()
+        links = [os.readlink(f"/proc/self/fd/{{number}}") for number in range(3)]
+        inherited = [os.get_inheritable(number) for number in range(3)]
+        print("nobody hears this")
+        sys.stderr.write(sys.stdin.read())
+        with open({str(tmp_path / "seen.json")!r}, "w") as file:
+            json.dump([code, links, inherited], file)
+        """
+    redirected(suites, "<&- >&- 2>&-", sys.executable, "-c", code)
+    assert json.loads((tmp_path / "seen.json").read_text()) == [0, ["/dev/null"] * 3, [True] * 3]
