@@ -12,6 +12,7 @@ AUTHORS = {
 }
 
 
+@pytest.mark.slow
 def test_what_it_writes_is_valid_and_passes_and_can_fail(bare_project: Project) -> None:
     assert bare_project.passgate("init").returncode == 0
     assert bare_project.passgate("validate", "suites", "gates.yaml").returncode == 0

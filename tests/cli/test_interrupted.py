@@ -58,6 +58,7 @@ def ends_when_its_agent_runs(project: Project, *arguments: str) -> subprocess.Co
     return interrupted(project, command, signal.SIGINT, lambda: marked_processes(f"sleep\x004242.{mark}") != [])
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_how_to_carry_it_on(project: Project) -> None:
     gate_of(project)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

@@ -1,9 +1,12 @@
 """`passgate judge`: another policy on the same trials, without running anything."""
 
+import pytest
+
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_judged_under_another_policy(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

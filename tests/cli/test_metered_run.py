@@ -133,6 +133,7 @@ def test_a_dead_provider_is_inconclusive_within_seconds(metered: Project, upstre
     assert "the circuit breaker is open" in " ".join(result.stdout.split())
 
 
+@pytest.mark.slow
 def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Project) -> None:
     metered.write("prices.yaml", "version: 1\nmodels: {}\n")
     limits = "    limits: {cost_increase_pct: 10}\n"

@@ -140,6 +140,7 @@ def test_an_agent_that_prints_a_gigabyte_is_ended(project: Project) -> None:
     assert journal.stat().st_size < 20_000_000
 
 
+@pytest.mark.slow
 def test_an_agent_that_crashes_fails_and_says_how(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -150,6 +151,7 @@ def test_an_agent_that_crashes_fails_and_says_how(project: Project) -> None:
     assert "no model today" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_without_running_a_finished_trial_again(project: Project) -> None:
     gate_of(project, k=20)
     for number in range(5):
@@ -251,6 +253,7 @@ def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(pro
     assert (confirmation["baseline_passed"], confirmation["baseline_n"], confirmation["passed"]) == (2, 2, 0)
 
 
+@pytest.mark.slow
 def test_what_could_not_be_measured_is_inconclusive(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/_shared/sandboxes/broken/sandbox.yaml", "setup: ['exit 3']\n")

@@ -71,6 +71,7 @@ def test_a_release_is_run_approved_signed_and_verified(project: Project, tmp_pat
     assert "differs  verdict.json" in verified.stdout
 
 
+@pytest.mark.slow
 def test_a_release_is_rejected_once_and_for_all(released: Project) -> None:
     rejected = released.passgate("sign-off", "last", *REJECT)
     assert rejected.returncode == 1, rejected.stderr

@@ -69,6 +69,7 @@ def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(shipped: Pro
     assert (state["type"], state["name"]) == ("FAILED", "GateFailed")
 
 
+@pytest.mark.slow
 def test_prefect_shows_the_suites_and_the_table(shipped: Project) -> None:
     shipped.passgate("run", "ci_merge", "--task", "*retries*")
     flow_run = newest_flow_run(shipped, "ci_merge")
@@ -100,6 +101,7 @@ def test_with_nothing_started_the_embedded_engine_does(bare_project: Project, tm
     assert "golden: 3/3 trials" in result.stderr
 
 
+@pytest.mark.slow
 def test_an_engine_that_cannot_be_reached_is_no_verdict(bare_project: Project) -> None:
     bare_project.passgate("init")
     result = bare_project.passgate("run", "ci_merge", PREFECT_API_URL="http://127.0.0.1:9/api")
