@@ -1,5 +1,7 @@
 """prefect.yaml as shipped: it deploys, and a worker's gate that fails fails the command that waits for it."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +49,8 @@ def test_the_gates_deploy_and_a_failed_gate_fails_who_watches_it(
     try:
         watched = prefect(prefect_server, "deployment", "run", "ci_merge/ci-merge", "--param", request, "--watch")
     finally:
-        worker.terminate()
-        worker.wait(timeout=60)
+        # How Prefect's worker ends, and how long that takes, is not what is shown here.
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
     assert "GateFailed" in watched.stdout, watched.stdout + watched.stderr
     assert watched.returncode == 1
