@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,11 +48,18 @@ class Project:
         return {**clean_environment(), "COLUMNS": "120", **self.environment, **extra}
 
     def passgate(self, *arguments: str, timeout: float = 120, **extra: str) -> subprocess.CompletedProcess[str]:
+        return self.run(self.command(*arguments), timeout=timeout, **extra)
+
+    def run(
+        self, command: Sequence[str], *, timeout: float = 120, stdout: int = subprocess.PIPE, **extra: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Any command in the folder, with more of the environment."""
         return subprocess.run(
-            self.command(*arguments),
+            command,
             cwd=self.path,
             env=self.full_environment(**extra),
-            capture_output=True,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
             text=True,
             timeout=timeout,
             check=False,

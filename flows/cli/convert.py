@@ -10,6 +10,7 @@ from passgate.flows.cli.options import GatesOption
 
 if TYPE_CHECKING:
     from passgate.tasks.convert import Converted
+    from passgate.tasks.model.policy import Policy
 
 DIALECTS = ("four-suite", "eval", "jsonl")
 
@@ -43,7 +44,6 @@ def convert(
     """Write the tasks of files in another dialect; what is written is read again, and must say the same."""
     import os
 
-    from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.convert import (
         Dialect,
@@ -54,19 +54,14 @@ def convert(
         refuse_losses,
     )
     from passgate.tasks.convert import convert as write
-    from passgate.tasks.errors import InputError, UsageError
-    from passgate.tasks.load import load_paths, policy_or_default
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.reports.figures import count
 
     if to not in DIALECTS:
         raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"no file or folder {path}")
     policy = policy_or_default(Path(gates))
-    loaded = load_paths(paths, policy)
-    remark(loaded)
-    if loaded.problems:
-        raise InputError(loaded.problems)
+    _refuse_problems(paths, policy)
     converted = write(
         paths,
         Target(Dialect(to), out, policy, os.environ),
@@ -74,8 +69,23 @@ def convert(
         existing=accept_existing if force else refuse_existing,
     )
     _tell(converted)
-    say(f"{_counted(converted.tasks, 'task')} written to {_counted(len(converted.files), 'file')}: {out}")
+    say(f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}")
     return 0
+
+
+def _refuse_problems(paths: list[Path], policy: "Policy") -> None:
+    """Raise `InputError` for files with problems, `UsageError` for those that are not there."""
+    from passgate.flows.cli.remarks import remark
+    from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.load import load_paths
+
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"no file or folder {path}")
+    loaded = load_paths(paths, policy)
+    remark(loaded)
+    if loaded.problems:
+        raise InputError(loaded.problems)
 
 
 def _tell(converted: "Converted") -> None:
@@ -85,7 +95,3 @@ def _tell(converted: "Converted") -> None:
     lines = [*converted.renamed, *(f"left out: {loss}" for loss in converted.left_out)]
     for line in lines:
         sys.stderr.write(printable(line, LONGEST_MESSAGE) + "\n")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -98,12 +98,10 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
 
 def _summary(loaded: "Loaded", settings: int) -> str:
     """As in `12 files, 40 tasks checked, no problems; 3 cannot be run`."""
-    counted = [_counted(loaded.files + settings, "file")]
+    from passgate.tasks.reports.figures import count
+
+    counted = [count(loaded.files + settings, "file")]
     if loaded.tasks:
-        counted.append(_counted(len(loaded.tasks), "task"))
+        counted.append(count(len(loaded.tasks), "task"))
     stuck = sum(bool(task.cannot_run) for task in loaded.tasks)
     return f"{', '.join(counted)} checked, no problems" + (f"; {stuck} cannot be run" if stuck else "")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

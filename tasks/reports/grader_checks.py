@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from passgate.tasks.model.grader_check import GraderCheck, GraderFinding, Tally
+from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
@@ -77,12 +78,8 @@ def _line(mark: str, text: str, style: str, *, indent: int = 2) -> Marked:
 def _summary(checks: Sequence[GraderCheck]) -> Text:
     faults = sum(len(check.findings) for check in checks)
     unmeasured = sum(len(check.unmeasured) for check in checks)
-    counted = [_counted(len(checks), "task"), _counted(faults, "fault")]
+    counted = [figures.count(len(checks), "task"), figures.count(faults, "fault")]
     if unmeasured:
         counted.append(f"{unmeasured} not measured")
     style = "bold red" if faults else "bold yellow" if unmeasured else "bold green"
     return heading(", ".join(counted), style)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -39,15 +39,7 @@ sys.exit(main())
 
 
 def python(project: Project, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        cwd=project.path,
-        env=project.full_environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return project.run([sys.executable, "-c", code, *arguments])
 
 
 def ends_when_its_agent_runs(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:

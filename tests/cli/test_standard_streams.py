@@ -39,29 +39,12 @@ def broken_pipe() -> Iterator[int]:
 def with_broken_output(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A command whose reader has gone, as that of `| head`."""
     with broken_pipe() as pipe:
-        return subprocess.run(
-            project.command(*arguments),
-            cwd=project.path,
-            env=project.full_environment(),
-            stdout=pipe,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return project.run(project.command(*arguments), stdout=pipe)
 
 
 def redirected(project: Project, redirections: str, *command: str) -> subprocess.CompletedProcess[str]:
     """A command line under redirections of the shell."""
-    return subprocess.run(
-        ["sh", "-c", f'exec "$@" {redirections}', "sh", *command],
-        cwd=project.path,
-        env=project.full_environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return project.run(["sh", "-c", f'exec "$@" {redirections}', "sh", *command])
 
 
 @pytest.fixture

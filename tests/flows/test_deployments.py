@@ -1,5 +1,6 @@
 """prefect.yaml as shipped: it deploys, and a worker's gate that fails fails the command that waits for it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -45,7 +46,8 @@ def test_the_gates_deploy_and_a_failed_gate_fails_who_watches_it(
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    request = f'request={{"agent": "nop", "suites": "{REPOSITORY}/suites", "task": "*retries*"}}'
+    folders = {"suites": f"{REPOSITORY}/suites", "history": f"{tmp_path}/history"}
+    request = f"request={json.dumps({'agent': 'nop', 'task': '*retries*', **folders})}"
     try:
         watched = prefect(prefect_server, "deployment", "run", "ci_merge/ci-merge", "--param", request, "--watch")
     finally:

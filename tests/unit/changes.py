@@ -28,15 +28,9 @@ def gates(suites: str = "golden", more: str = "", rest: str = "") -> str:
     return GATES.format(suites=suites, more=more) + rest
 
 
-def clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take out what says where a run is, which keys it has and what git it asks."""
-    for name in list(os.environ):
-        if name.startswith(("PASSGATE_", "OPENAI_", "GITHUB_", "CI_", "BUILDKITE", "GIT_")) or name == "CHANGE_TARGET":
-            monkeypatch.delenv(name)
-
-
 def gate_on_main(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
     """A gate with one task on main; the branch `change` is checked out, and the repository is the working folder."""
+    _clear_environment(monkeypatch)
     made = GitRepository(folder)
     monkeypatch.chdir(made.path)
     made.write("gates.yaml", gates())
@@ -44,6 +38,13 @@ def gate_on_main(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository
     made.commit("The gate")
     made.branch("change")
     return made
+
+
+def _clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take out what says where a run is, which keys it has and what git it asks."""
+    for name in list(os.environ):
+        if name.startswith(("PASSGATE_", "OPENAI_", "GITHUB_", "CI_", "BUILDKITE", "GIT_")) or name == "CHANGE_TARGET":
+            monkeypatch.delenv(name)
 
 
 def loosen(repository: GitRepository) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.repositories import GitRepository
-from tests.unit.changes import clear_environment, gate_on_main, gates
+from tests.unit.changes import gate_on_main, gates
 
 from passgate.tasks.base import base_of
 from passgate.tasks.load import policy_of_run
@@ -14,7 +14,6 @@ from passgate.tasks.model.run import Base, RunRequest
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
     """A gate on main that names the branch `develop`; `feature`, which is checked out, comes from there."""
-    clear_environment(monkeypatch)
     made = gate_on_main(tmp_path / "repository", monkeypatch)
     made.write("gates.yaml", gates(rest="baseline: {branch: develop}\n"))
     made.commit()

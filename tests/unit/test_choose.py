@@ -5,17 +5,12 @@ from pathlib import Path
 import pytest
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import clear_environment, gate_on_main, gates, is_judged_by_itself, loosen, of_change, planned
+from tests.unit.changes import gate_on_main, gates, is_judged_by_itself, loosen, of_change, planned
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.prepare import prepare
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    clear_environment(monkeypatch)
 
 
 @pytest.fixture

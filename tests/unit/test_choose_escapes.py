@@ -7,7 +7,6 @@ from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
-    clear_environment,
     gate_on_main,
     gates,
     is_judged_by_itself,
@@ -19,11 +18,6 @@ from tests.unit.changes import (
 from passgate.tasks.errors import InputError
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    clear_environment(monkeypatch)
 
 
 @pytest.fixture

@@ -6,18 +6,13 @@ from pathlib import Path
 import pytest
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import LOOSE, clear_environment, gate_on_main, gates, is_judged_by_itself, loosen, planned
+from tests.unit.changes import LOOSE, gate_on_main, gates, is_judged_by_itself, loosen, planned
 
 from passgate.tasks.model.run import Plan
 
 TEST = {"id": "q", "criteria": "It says yes.", "input": "Say yes."}
 STRICT_ANSWER = {"type": "contains", "value": "yes"}
 LOOSE_ANSWER = {"type": "contains", "value": "e"}
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    clear_environment(monkeypatch)
 
 
 @pytest.fixture
