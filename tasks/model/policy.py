@@ -60,7 +60,11 @@ class Regression(Frozen):
     """
 
     mode: Literal["strict", "evidence"] = "evidence"
-    suites: Annotated[tuple[Suite, ...], Field(min_length=1)] = (Suite.GOLDEN, Suite.FAILURE_REPLAYS)
+    suites: Annotated[tuple[Suite, ...], Field(min_length=1)] = (
+        Suite.GOLDEN,
+        Suite.ADVERSARIAL,
+        Suite.FAILURE_REPLAYS,
+    )
     """Whose tasks get confirming trials. Vetoes never do."""
     alpha: Risk = 0.02
     """How often a gate may block an unchanged agent for a regression, over all its tasks together."""

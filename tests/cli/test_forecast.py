@@ -143,3 +143,14 @@ def test_of_stored_runs(project: Project) -> None:
     (task,) = found["tasks"]
     assert (task["passed"], task["n"], task["state"]) == (6, 6, "green")
     assert task["pass_rate"] == pytest.approx(6.5 / 7)
+
+
+@pytest.mark.parametrize("shipped", [True, False], ids=["the shipped suites", "the suites that init writes"])
+def test_the_shipped_policy_leaves_a_steady_agent_green(bare_project: Project, shipped: bool) -> None:
+    """At 99 % per trial a gate may be red for no more than 2 % of the changes that change nothing."""
+    assert bare_project.passgate("init").returncode == 0
+    suites = str(REPOSITORY / "suites") if shipped else "suites"
+    told = bare_project.passgate("forecast", "ci_merge", "--assume", "0.99", "--suites", suites, "--json")
+    assert told.returncode == 0, told.stderr
+    forecast = json.loads(told.stdout)
+    assert forecast["red"] <= forecast["target"] == 0.02

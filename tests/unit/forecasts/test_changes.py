@@ -48,11 +48,11 @@ def test_a_gate_that_asks_for_evidence_may_ask_for_more() -> None:
 
 
 def test_a_suite_that_is_red_may_be_weighed() -> None:
-    one = setting([a_task(suite=Suite.ADVERSARIAL)], 0.9, **EVIDENCE)
+    one = setting([a_task(suite=Suite.OPEN_ENDED)], 0.9, **EVIDENCE)
     candidate = only(one, "regression.suites")
-    assert candidate.change.lines[-1] == "    regression:"[:0] + "      suites: [golden, failure_replays, adversarial]"
-    assert Suite.ADVERSARIAL in candidate.setting.plan.gate_policy.regression.suites
-    by_scores = setting([a_task(suite=Suite.ADVERSARIAL, metric=Metric.MEAN)], 0.9, **EVIDENCE)
+    assert candidate.change.lines[-1] == "      suites: [golden, adversarial, failure_replays, open_ended]"
+    assert Suite.OPEN_ENDED in candidate.setting.plan.gate_policy.regression.suites
+    by_scores = setting([a_task(suite=Suite.OPEN_ENDED, metric=Metric.MEAN)], 0.9, **EVIDENCE)
     assert not any(what.startswith("regression.suites") for what in whats(by_scores))
 
 

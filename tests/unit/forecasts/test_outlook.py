@@ -79,7 +79,7 @@ def test_a_rule_that_does_not_block_is_no_red_and_gets_no_confirming_trials() ->
 
 
 def test_suites_that_are_not_weighed_are_strict() -> None:
-    task = a_task(suite=Suite.ADVERSARIAL)
+    task = a_task(suite=Suite.OPEN_ENDED)
     assert outlook(setting([task], 0.9, known=GREEN, **EVIDENCE)).blocks == pytest.approx(RED_CHANCE)
 
 

@@ -116,12 +116,13 @@ class TestEvidence:
         assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
 
     def test_suites_that_the_policy_does_not_name_are_strict(self) -> None:
-        task = a_task(suite=Suite.ADVERSARIAL)
+        task = a_task(suite=Suite.OPEN_ENDED)
         ruling = evidence("ppf" + "p" * 20, task)
         assert (ruling.decision, only(ruling).rule) == (Decision.FAIL, Rule.TASK_FAILED)
 
-    def test_other_suites_that_it_names_are_weighed(self) -> None:
-        task = a_task(suite=Suite.FAILURE_REPLAYS)
+    @pytest.mark.parametrize("suite", [Suite.FAILURE_REPLAYS, Suite.ADVERSARIAL])
+    def test_other_suites_that_it_names_are_weighed(self, suite: Suite) -> None:
+        task = a_task(suite=suite)
         assert evidence("ppf" + "p" * 20, task).decision is Decision.PASS
         fallen = evidence("fff", task)
         assert (fallen.decision, only(fallen).rule) == (Decision.FAIL, Rule.TASK_FAILED)
