@@ -228,6 +228,7 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
             transcript = await converse(
                 bench.agent, task, blank.trial, sandbox.for_the_agent, access, bench.judge, seconds=seconds
             )
+        await asyncio.to_thread(sandbox.restore)
         metrics = trial_metrics(transcript)
         evidence = Evidence(
             task=task,

@@ -51,7 +51,7 @@ def check_sqlite(check: SqliteCheck, workspace: Path, scratch: Path) -> Check:
 @contextmanager
 def _copy(workspace: Path, relative: str, scratch: Path) -> Iterator[Path]:
     # SQLite opens files beside the database by their names; there the agent may have left a FIFO or a link.
-    with TemporaryDirectory(dir=scratch) as folder:
+    with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
         database = Path(folder) / "copy.db"
         database.write_bytes(read_bytes(workspace, relative))
         if is_present(workspace, f"{relative}-wal"):

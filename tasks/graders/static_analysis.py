@@ -5,10 +5,10 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.python_tools import PYTHON_TOOLS, PythonTool
@@ -38,8 +38,8 @@ async def _run_tool(tool: str, options: StaticAnalysis, evidence: Evidence) -> C
         await asyncio.to_thread(_require_sources, evidence.sandbox.workspace, options.paths)
     except UnusableFileError as error:
         return Check(passed=False, message=f"{tool} cannot analyse the work: {error}")
-    with TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True) as folder:
-        configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, Path(folder))
+    async with new_folder(evidence.sandbox.scratch) as folder:
+        configuration = await asyncio.to_thread(_copy_configuration, tool, options, evidence, folder)
         return await _run_python_tool(tool, PYTHON_TOOLS[tool], configuration, options, evidence)
 
 

@@ -4,11 +4,12 @@ import asyncio
 import secrets
 import shlex
 import shutil
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.junit import Case, Outcome, read_report
@@ -37,18 +38,17 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
     The score is the share of passed tests. A crash or a time-out of the tests is a fail: the code under test
     caused it. Raises `MeasurementError` when the tests are not there, hold no test, or cannot be run here.
     """
-    with _fresh_folder(evidence.sandbox) as name:
-        folder = await asyncio.to_thread(prepare, Path(name), evidence.sandbox.workspace)
+    async with _fresh_folder(evidence.sandbox) as place:
+        folder = await asyncio.to_thread(prepare, place, evidence.sandbox.workspace)
         await asyncio.to_thread(_copy_tests, options, evidence.suites_folder, folder.tests)
         if options.command is not None:
             return await _grade_command(options, options.command, evidence.sandbox, folder.tests)
         return await _grade_pytest(options, evidence.sandbox, folder)
 
 
-def _fresh_folder(sandbox: Sandbox) -> TemporaryDirectory[str]:
+def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
     # The name cannot be guessed: no process that the agent left behind waits there for the tests.
-    prefix = f"{secrets.token_hex(16)}-"
-    return TemporaryDirectory(prefix=prefix, dir=sandbox.scratch, ignore_cleanup_errors=True)
+    return new_folder(sandbox.scratch, f"{secrets.token_hex(16)}-")
 
 
 def _copy_tests(options: DeterministicTests, suites_folder: Path, target: Path) -> None:
@@ -90,8 +90,8 @@ async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: P
 
 
 async def _probe(sandbox: Sandbox) -> None:
-    with _fresh_folder(sandbox) as name:
-        folder = await asyncio.to_thread(prepare, Path(name), sandbox.workspace)
+    async with _fresh_folder(sandbox) as place:
+        folder = await asyncio.to_thread(prepare, place, sandbox.workspace)
         await require_working_pytest(sandbox, folder)
 
 

@@ -1,8 +1,10 @@
 """One trial's own place, and the commands that are run in it."""
 
+import asyncio
 import os
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
@@ -46,6 +48,13 @@ class TrialSandbox:
     @property
     def isolation(self) -> str:
         return self._around.isolation.name
+
+    def restore(self) -> None:
+        """Make the trial's folders usable again, whatever the agent has made of them: what it has done to its work is
+        for the graders to find, and no reason to measure nothing.
+        """
+        for name in TRIAL_FOLDERS:
+            _restore(self._folder / name)
 
     @property
     def for_the_agent(self) -> Self:
@@ -94,7 +103,7 @@ class TrialSandbox:
     ) -> ProcessResult:
         ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
         async with self._around.processes:
-            return await run_process(
+            result = await run_process(
                 wrapped,
                 working_folder=folder,
                 environment={**minimal_environment(self._folder), **given},
@@ -102,6 +111,19 @@ class TrialSandbox:
                 seconds=seconds,
                 stdin=stdin,
             )
+        if self._is_agents:
+            await asyncio.to_thread(self.restore)
+        return result
+
+
+def _restore(folder: Path) -> None:
+    """Make a folder of one that is gone or forbidden, or of what lies in its place. What cannot be mended stays."""
+    with suppress(OSError):
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            folder.unlink()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(folder.stat().st_mode | stat.S_IRWXU)
 
 
 def _existing(folder: Path, command: Sequence[str]) -> Path:
@@ -150,14 +172,3 @@ def minimal_environment(folder: Path) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-
-
-def remove(folder: Path) -> None:
-    """Remove a folder with all that is in it, folders without write permission too."""
-    for parent, names, _ in os.walk(folder):
-        for name in names:
-            inner = Path(parent, name)
-            if not inner.is_symlink():
-                with suppress(OSError):
-                    inner.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -12,12 +12,13 @@ from typing import Self
 import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.workspace import Workspace
 from passgate.tasks.sandboxes.inputs import bring_inputs
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
-from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, remove, run_all
+from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Workspaces
 
 SANDBOXES = "_shared/sandboxes"
@@ -43,7 +44,7 @@ class Workbench:
         try:
             isolation = best_isolation(secret, run_folder=self._folder, bridge=bridge)
         except MeasurementError:
-            remove(self._folder)
+            remove_tree(self._folder)
             raise
         self._around = Surroundings(
             isolation=isolation,
@@ -52,13 +53,14 @@ class Workbench:
             bridge=bridge,
         )
         self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
+        self._remains: list[str] = []
         self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        remove(self._folder)
+        self._remove_folder()
 
     async def __aenter__(self) -> Self:
         return self
@@ -68,7 +70,12 @@ class Workbench:
             await self._give_up_set_ups()
             await self._workspaces.after_all()
         finally:
-            await asyncio.shield(asyncio.to_thread(remove, self._folder))
+            await asyncio.shield(asyncio.to_thread(self._remove_folder))
+
+    def _remove_folder(self) -> None:
+        remains = remove_tree(self._folder)
+        if remains is not None:
+            self._remains.append(str(remains))
 
     async def _give_up_set_ups(self) -> None:
         for set_up in self._prepared.values():
@@ -78,8 +85,10 @@ class Workbench:
 
     @property
     def troubles(self) -> Sequence[str]:
-        """What went wrong after trials, in hooks that tidy up: it changes no verdict, and somebody should know."""
-        return tuple(self._workspaces.troubles)
+        """What went wrong after trials, in hooks that tidy up and in the removal of folders: it changes no verdict, and
+        somebody should know.
+        """
+        return (*self._workspaces.troubles, *self._remains)
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:
@@ -94,7 +103,8 @@ class Workbench:
                 async with self._between_hooks(task, task.workspace, sandbox):
                     yield sandbox
         finally:
-            await asyncio.shield(asyncio.to_thread(remove, folder))
+            # What is left is tried again, and told, when the workbench closes.
+            await asyncio.shield(asyncio.to_thread(remove_tree, folder))
 
     @asynccontextmanager
     async def _between_hooks(self, task: EvalTask, workspace: Workspace, sandbox: TrialSandbox) -> AsyncIterator[None]:

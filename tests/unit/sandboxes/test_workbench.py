@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import os
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -174,6 +176,61 @@ async def test_a_trial_that_fails_leaves_nothing(workbench_of, temporary: Path) 
             async with workbench.sandbox(a_task()) as sandbox:
                 1 / 0  # noqa: B018 - any error of whoever uses the sandbox
         assert not sandbox.workspace.exists()
+
+
+LEAVES_A_DEEP_TREE = """
+import os
+for _ in range(1200):
+    os.mkdir("deep")
+    os.chdir("deep")
+"""
+
+
+async def test_a_tree_deeper_than_a_path_can_say_is_gone_with_its_trial(
+    isolation: str, workbench_of, temporary: Path
+) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            left = await sandbox.run([sys.executable, "-c", LEAVES_A_DEEP_TREE], seconds=60)
+            assert left.exit_code == 0, left.stderr
+        assert not sandbox.workspace.parent.exists()
+    assert workbench.troubles == ()
+    assert list(temporary.iterdir()) == []
+
+
+async def test_what_a_trial_has_left_for_good_is_told_once_and_changes_nothing(
+    workbench_of, temporary: Path, tmp_path: Path
+) -> None:
+    async with workbench_of() as workbench, workbench.sandbox(a_task()) as sandbox:
+        left = sandbox.workspace / "left"
+        left.mkdir()
+        if subprocess.run(["mount", "--bind", tmp_path, left], capture_output=True, check=False).returncode != 0:
+            pytest.skip("this user cannot mount")
+    try:
+        (told,) = workbench.troubles
+        assert told.startswith(f"cannot remove {temporary}/")
+    finally:
+        subprocess.run(["umount", left], check=True)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "chmod 000 . ../scratch ../home ../tmp",
+        "rm -rf ../workspace ../scratch ../home ../tmp",
+        "rm -rf ../scratch; ln -s / ../scratch; rmdir ../workspace; touch ../workspace",
+    ],
+)
+async def test_the_folders_of_a_trial_can_be_used_whatever_its_agent_did_to_them(
+    isolation: str, workbench_of, harm: str
+) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            await sandbox.for_the_agent.run(["sh", "-c", harm], seconds=20)
+            await sh(sandbox, "touch new $HOME/new $TMPDIR/new")
+            assert sandbox.scratch.is_dir()
+            assert not sandbox.scratch.is_symlink()
+            (sandbox.scratch / "new").touch()
 
 
 @pytest.mark.parametrize(

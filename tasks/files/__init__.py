@@ -1,0 +1,1 @@
+"""The disk: what has to hold for files whoever writes or leaves them."""
