@@ -79,7 +79,7 @@ def load_agents(file: Path) -> dict[str, AgentSpec]:
 
 
 def _agents(file: Path) -> dict[str, AgentSpec] | list[Problem]:
-    return read_agents(file, shown_path(file, Path.cwd()), parse_agent) if file.is_file() else {}
+    return read_agents(file, shown_path(file, Path.cwd()), parse_agent) if file.exists() else {}
 
 
 def targets_files(suites: Path) -> tuple[Path, ...]:

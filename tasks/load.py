@@ -31,7 +31,7 @@ Read = TypeVar("Read")
 
 def load_policy(file: Path) -> Policy:
     """Read a gates file. Raises `UsageError` when there is none, `InputError` with all its problems."""
-    if not file.is_file():
+    if not file.exists():
         raise UsageError(f"no gates file {file}: name one with --gates, or make one with `passgate init`")
     return _right(read_policy(file, shown_path(file, Path.cwd())))
 
@@ -44,11 +44,9 @@ def _right(read: Read | list[Problem]) -> Read:
 
 
 def policy_or_default(file: Path) -> Policy:
-    """The policy of a gates file, or the one that passgate ships when there is no such file."""
-    if file.is_file():
-        return load_policy(file)
-    with as_file(files("passgate").joinpath("gates.yaml")) as shipped:
-        return load_policy(shipped)
+    """The policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as `load_policy`."""
+    policy, _ = policy_of_run(file)
+    return policy
 
 
 def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]:
@@ -57,7 +55,10 @@ def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]
     `load_policy`.
     """
     is_shipped = (named or gates) == Path(RunRequest().gates) and not gates.exists()
-    return (policy_or_default(gates) if is_shipped else load_policy(gates)), is_shipped
+    if not is_shipped:
+        return load_policy(gates), False
+    with as_file(files("passgate").joinpath("gates.yaml")) as shipped:
+        return load_policy(shipped), True
 
 
 def load_prices(gates: Path) -> PriceTable:
@@ -68,7 +69,7 @@ def load_prices(gates: Path) -> PriceTable:
     with as_file(files("passgate").joinpath("tasks", "budgets", PRICES_FILE)) as shipped:
         prices = load_price_table(shipped)
     own = gates.parent / PRICES_FILE
-    return load_price_table(own).over(prices) if own.is_file() else prices
+    return load_price_table(own).over(prices) if own.exists() else prices
 
 
 def load_price_table(file: Path) -> PriceTable:

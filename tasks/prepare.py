@@ -1,7 +1,9 @@
 """Prepare: what the user asked for in, the plan of a run in its folder out."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from passgate import __version__
 from passgate.tasks.agents import make_agent
@@ -59,6 +61,25 @@ def _refuse_signed_off(folder: RunFolder) -> None:
         return
     if verdict is not None and verdict.sign_off is not None:
         raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
+
+
+def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
+    """Raise `UsageError` with every option beside `--resume` that is not the run's own. `given` has those of the
+    command line, by their fields of a request.
+    """
+    begun_with = RunFolder(run).read_plan().request
+    others = [
+        f"--{name} {value}: the run has {_option(name, getattr(begun_with, name))}"
+        for name, value in given.items()
+        if value != getattr(begun_with, name)
+    ]
+    if others:
+        remedy = "leave out what differs, or start a new run"
+        raise UsageError(f"--resume carries {run} on as it was begun; {'; '.join(others)}; {remedy}")
+
+
+def _option(name: str, value: Any) -> str:
+    return f"no --{name}" if value is None else f"--{name} {value}"
 
 
 def plan_of(gate: GateName, request: RunRequest) -> Plan:

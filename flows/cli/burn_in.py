@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
-from passgate.tasks.model.task import GateName
+from passgate.flows.cli.options import AgentOption, GateArgument, GatesOption, HistoryOption, SuitesOption
 
 if TYPE_CHECKING:
     from passgate.tasks.burn_in import Finished
@@ -18,7 +17,7 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 def burn_in(
-    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    gate: GateArgument,
     runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=10_000, help="Runs of the whole gate.")] = 50,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",

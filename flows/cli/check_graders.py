@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, SuitesOption
+from passgate.flows.cli.options import GatesOption, SuitesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
@@ -21,6 +21,7 @@ def check_graders(
         typer.Argument(
             metavar="[PATH]...",
             help="Task files, eval files, folders of them; the folder of the suites by default.",
+            parser=named_path,
             show_default=False,
         ),
     ] = None,

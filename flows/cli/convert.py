@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption
+from passgate.flows.cli.options import GatesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.convert import Converted
@@ -18,7 +18,12 @@ DIALECTS = ("four-suite", "eval", "jsonl")
 def convert(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Task files, eval files, folders of them.", show_default=False),
+        typer.Argument(
+            metavar="FILE...",
+            help="Task files, eval files, folders of them.",
+            parser=named_path,
+            show_default=False,
+        ),
     ],
     to: Annotated[
         str,

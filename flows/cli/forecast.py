@@ -5,8 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, SuitesOption
-from passgate.tasks.model.task import GateName
+from passgate.flows.cli.options import (
+    AgentOption,
+    BaseOption,
+    GateArgument,
+    GatesOption,
+    HistoryOption,
+    SuitesOption,
+)
 
 if TYPE_CHECKING:
     from passgate.tasks.forecasts.grounds import Grounds
@@ -14,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def forecast(
-    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    gate: GateArgument,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",

@@ -2,11 +2,18 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, SuitesOption
+from passgate.flows.cli.options import (
+    AgentOption,
+    BaseOption,
+    GateArgument,
+    GatesOption,
+    HistoryOption,
+    SuitesOption,
+)
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
@@ -15,8 +22,13 @@ if TYPE_CHECKING:
     from passgate.tasks.model.verdict import Verdict
 
 
+_ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})
+"""What may be another thing in a run that is carried on."""
+
+
 def run(
-    gate: Annotated[GateName, typer.Argument(help="The gate.", show_default=False)],
+    context: typer.Context,
+    gate: GateArgument,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
@@ -36,9 +48,9 @@ def run(
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
     from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
-    from passgate.tasks.errors import UsageError
     from passgate.tasks.history.run_folder import RunFolder, find_run
     from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.prepare import refuse_other_options
 
     request = RunRequest(
         agent=agent,
@@ -48,11 +60,13 @@ def run(
         k=k,
         task=task,
         base=base,
+        jobs=jobs,
+        max_cost=max_cost,
     )
-    if resume is not None and request != RunRequest():
-        raise UsageError("--resume carries a run on as it was begun: beside it only --jobs and --max-cost can be given")
-    earlier = None if resume is None else find_run(resume)
-    request = request.model_copy(update={"jobs": jobs, "max_cost": max_cost, "run": earlier})
+    if resume is not None:
+        earlier = find_run(resume)
+        refuse_other_options(earlier, request.model_dump(include=_given(context) - _ALSO_OF_RESUMED))
+        request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
     begun: list[RunFolder] = []
     try:
         verdict = until_ended(_run(gate, request, begun.append))
@@ -63,6 +77,12 @@ def run(
     ignore_interrupts()
     _print(verdict, begun[0])
     return verdict.exit_code
+
+
+def _given(context: typer.Context) -> set[str]:
+    """The parameters that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
 async def _run(gate: GateName, request: "RunRequest", begin: "Callable[[RunFolder], None]") -> "Verdict":

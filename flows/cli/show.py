@@ -5,13 +5,18 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption
+from passgate.flows.cli.options import GatesOption, named_path
 
 
 def show(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Task files, eval files, folders of them.", show_default=False),
+        typer.Argument(
+            metavar="FILE...",
+            help="Task files, eval files, folders of them.",
+            parser=named_path,
+            show_default=False,
+        ),
     ],
     gates: GatesOption = "gates.yaml",
     as_json: Annotated[

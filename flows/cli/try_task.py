@@ -5,54 +5,89 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, GatesOption
+from passgate.flows.cli.options import AgentOption, GatesOption, SuitesOption, named_path
 
 if TYPE_CHECKING:
+    from passgate.tasks.model.policy import Policy
     from passgate.tasks.model.task import EvalTask
     from passgate.tasks.model.trial import FinishedTrial
 
 
 def try_task(
-    file: Annotated[Path, typer.Argument(metavar="TASK", help="The task's file.", show_default=False)],
+    named: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TASK",
+            help="The task's file; or its name as reports print it, as in golden/action-items_1.",
+            parser=named_path,
+            show_default=False,
+        ),
+    ],
     task: Annotated[
         str | None,
         typer.Option("--task", metavar="ID", help="Which of a file's tasks; needed where it has several."),
     ] = None,
     agent: AgentOption = "oracle",
+    suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
 ) -> int:
     """Run one trial of one task and print its transcript and grades. Nothing is recorded."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.interrupts import until_ended
-    from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.discover import suites_folder_of
+    from passgate.tasks.load import policy_or_default
     from passgate.tasks.reports.trial import trial_report
 
-    if not file.is_file():
-        raise UsageError(f"no task file {file}")
-    finished = until_ended(_try(file, task, agent, gates))
+    policy = policy_or_default(Path(gates))
+    if named.is_file():
+        folder, chosen = suites_folder_of(named), _task_of_file(named, task, policy)
+    else:
+        folder, chosen = Path(suites), _task_of_suites(str(named), Path(suites), policy)
+    finished = until_ended(_try(chosen, folder, agent, Path(gates), policy))
     say(trial_report(finished, width=width(), color=color()))
     return _exit_code(finished)
 
 
-async def _try(file: Path, task_id: str | None, agent_text: str, gates: str) -> "FinishedTrial":
+async def _try(task: "EvalTask", suites: Path, agent_text: str, gates: Path, policy: "Policy") -> "FinishedTrial":
     from passgate.tasks.budgets.purse import Purse
-    from passgate.tasks.errors import InputError
     from passgate.tasks.find import find_agent
-    from passgate.tasks.formats.discover import suites_folder_of
-    from passgate.tasks.load import load_paths, load_prices, policy_or_default, refuse_what_cannot_run
+    from passgate.tasks.load import load_prices
     from passgate.tasks.run import open_bench, run_trial
 
-    policy = policy_or_default(Path(gates))
-    prices = load_prices(Path(gates))
+    prices = load_prices(gates)
+    agent = find_agent(agent_text, gates, suites)
+    async with open_bench(agent, suites, policy, prices=prices, purse=Purse(), error_retries=0) as bench:
+        return await run_trial(task, 0, bench)
+
+
+def _task_of_file(file: Path, task_id: str | None, policy: "Policy") -> "EvalTask":
+    """The task of a file. Raises `InputError` for a file with problems, `UsageError` where none is chosen."""
+    from passgate.tasks.errors import InputError
+    from passgate.tasks.load import load_paths, refuse_what_cannot_run
+
     loaded = load_paths([file], policy)
     if loaded.problems:
         raise InputError(loaded.problems)
     task = _chosen(loaded.tasks, task_id, file)
     refuse_what_cannot_run([task], loaded)
-    suites = suites_folder_of(file)
-    agent = find_agent(agent_text, Path(gates), suites)
-    async with open_bench(agent, suites, policy, prices=prices, purse=Purse(), error_retries=0) as bench:
-        return await run_trial(task, 0, bench)
+    return task
+
+
+def _task_of_suites(name: str, suites: Path, policy: "Policy") -> "EvalTask":
+    """The task of a name as reports print it; problems of other tasks do not count. Raises `UsageError`."""
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.schema_check import nearest
+    from passgate.tasks.load import load_paths, refuse_what_cannot_run
+
+    if not suites.is_dir():
+        raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")
+    loaded = load_paths([suites], policy)
+    found = [task for task in loaded.tasks if name in {task.name, task.task_id}]
+    if not found:
+        names = [task.name for task in loaded.tasks]
+        raise UsageError(f"no task file {name}, and no task {name!r} in {suites}{nearest(name, names)}")
+    refuse_what_cannot_run(found, loaded)
+    return found[0]
 
 
 def _chosen(tasks: "tuple[EvalTask, ...]", task_id: str | None, file: Path) -> "EvalTask":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption
+from passgate.flows.cli.options import GatesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
@@ -20,6 +20,7 @@ def validate(
         typer.Argument(
             help="Task files, eval files, folders of them, "
             "gates.yaml, agents.yaml, prices.yaml, quarantine.yaml, baseline.yaml.",
+            parser=named_path,
             show_default=False,
         ),
     ],
@@ -28,7 +29,7 @@ def validate(
     """Check files and run nothing: every problem in every file, as file:line:column."""
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.errors import ExitCode, InputError, UsageError
     from passgate.tasks.find import load_agents
     from passgate.tasks.formats.agents_file import AGENTS_FILE
     from passgate.tasks.formats.pins_file import PINS_FILE
@@ -64,7 +65,7 @@ def validate(
     if task_paths and not loaded.tasks:
         raise UsageError(f"no task files in {', '.join(map(str, task_paths))}: neither tasks nor evals")
     say(_summary(loaded, len(settings) + len(quarantines)))
-    return 0
+    return ExitCode.BAD_INPUT if loaded.cannot_run else ExitCode.PASS
 
 
 def _problems(read: Callable[[Path], object], file: Path) -> "tuple[Problem, ...]":
@@ -97,11 +98,11 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
 
 
 def _summary(loaded: "Loaded", settings: int) -> str:
-    """As in `12 files, 40 tasks checked, no problems; 3 cannot be run`."""
+    """As in `12 files, 40 tasks checked, no problems`, or `12 files, 40 tasks checked; 3 cannot be run`."""
     from passgate.tasks.reports.figures import count
 
     counted = [count(loaded.files + settings, "file")]
     if loaded.tasks:
         counted.append(count(len(loaded.tasks), "task"))
     stuck = sum(bool(task.cannot_run) for task in loaded.tasks)
-    return f"{', '.join(counted)} checked, no problems" + (f"; {stuck} cannot be run" if stuck else "")
+    return f"{', '.join(counted)} checked" + (f"; {stuck} cannot be run" if stuck else ", no problems")

@@ -118,9 +118,18 @@ def _compose(text: str) -> yaml.Node | None:
         place = _place_after(text[: unprintable.start()]) if unprintable else Place(1, 1)
         raise UnreadableError(f"not valid YAML: {error.reason}", place) from error
     except yaml.MarkedYAMLError as error:
+        place = _place(error.problem_mark or error.context_mark)
         what = ", ".join(filter(None, [error.context, error.problem]))
-        raise UnreadableError(f"not valid YAML: {what}", _place(error.problem_mark or error.context_mark)) from error
+        if _character(text, place) == "\t":
+            what = "a tab; indent with spaces"
+        raise UnreadableError(f"not valid YAML: {what}", place) from error
     return node
+
+
+def _character(text: str, place: Place) -> str:
+    """The character at a place; empty behind the end."""
+    line = "".join(text.splitlines()[place.line - 1 : place.line])
+    return line[place.column - 1 : place.column]
 
 
 def _refuse_depth(text: str) -> None:

@@ -72,3 +72,18 @@ def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
     assert result.returncode == 2
     assert result.stderr.strip()
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "forecast", "burn-in"])
+def test_a_gate_with_a_hyphen_is_told_its_name(bare_project: Project, command: str) -> None:
+    result = bare_project.passgate(command, "ci-merge")
+    assert result.returncode == 2
+    assert "'ci-merge' is no gate; did you mean 'ci_merge'?" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "show", "check-graders", "try"])
+def test_an_empty_path_is_not_the_current_folder(bare_project: Project, command: str) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
+    result = bare_project.passgate(command, "")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "a path is empty: name a file or a folder" in result.stderr

@@ -234,6 +234,26 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     assert project.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 
 
+def test_the_command_that_began_a_run_carries_it_on(project: Project) -> None:
+    gate_of(project, k=1)
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    command = ("run", "ci_merge", "--agent", "nop", "--k", "2", "--gates", "gates.yaml", "--suites", "suites")
+    assert project.passgate(*command).returncode == 1
+    (folder,) = project.run_folders()
+    (folder / "verdict.json").unlink()
+    again = project.passgate(*command, "--jobs", "1", "--resume", "last")
+    assert again.returncode == 1, again.stderr
+    assert (project.run_folders(), (folder / "verdict.json").is_file()) == ([folder], True)
+    other = project.passgate(
+        "run", "ci_merge", "--agent", "oracle", "--k", "3", "--task", "golden/*", "--resume", "last"
+    )
+    assert other.returncode == 2
+    assert (
+        "--agent oracle: the run has --agent nop; --k 3: the run has --k 2; --task golden/*: the run has no --task"
+        in other.stderr
+    )
+
+
 def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

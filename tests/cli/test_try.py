@@ -59,3 +59,26 @@ def test_of_a_file_with_several_tests_one_is_chosen(bare_project: Project) -> No
     result = tried("--task", "deny")
     assert result.returncode == 2
     assert "suites/golden/chat.eval.yaml:4:99: tests[1].assert[1].script" in result.stderr
+
+
+def test_a_task_is_tried_by_the_name_that_reports_print(bare_project: Project) -> None:
+    bare_project.write("suites/golden/chat.eval.yaml", TWO_TESTS)
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    bare_project.write("suites/golden/broken.yaml", "task_id: [")
+    agent_file(bare_project, "def agent(attempt):\n    return attempt.prompt.lower()\n")
+
+    def tried(*arguments: str):
+        return bare_project.passgate("try", *arguments, "--agent", "python:agent:agent")
+
+    result = tried("golden/chat/agree")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "golden/chat/agree" in result.stdout
+    assert tried("golden/a").returncode == 1
+    (bare_project.path / "suites").rename(bare_project.path / "evals")
+    assert tried("golden/a", "--suites", "evals").returncode == 1
+    result = tried("golden/b", "--suites", "evals")
+    assert result.returncode == 2
+    assert "no task 'golden/b' in evals; did you mean 'golden/a'?" in result.stderr
+    result = tried("golden/a")
+    assert result.returncode == 2
+    assert "no task file golden/a, and no suites folder suites with a task of this name" in result.stderr

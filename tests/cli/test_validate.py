@@ -121,7 +121,7 @@ def test_eval_files_are_checked_and_counted_with_the_tasks(bare_project: Project
     assert (result.returncode, result.stdout, result.stderr) == (0, "2 files, 3 tasks checked, no problems\n", "")
 
 
-def test_warnings_and_what_cannot_be_run_are_told_beside_a_good_end(bare_project: Project) -> None:
+def test_what_cannot_be_run_is_told_beside_warnings_and_is_exit_2(bare_project: Project) -> None:
     bare_project.write(
         "evals/chat.eval.yaml",
         "experiment: {budget_usd: 2}\n"
@@ -129,7 +129,7 @@ def test_warnings_and_what_cannot_be_run_are_told_beside_a_good_end(bare_project
     )
     bare_project.write("evals/results.yaml", "runs: []\n")
     result = bare_project.passgate("validate", "evals")
-    assert (result.returncode, result.stdout) == (0, "1 file, 2 tasks checked, no problems; 1 cannot be run\n")
+    assert (result.returncode, result.stdout) == (2, "1 file, 2 tasks checked; 1 cannot be run\n")
     budget, missing, other, suite = result.stderr.splitlines()
     assert budget.startswith("warning: evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
     assert missing == "cannot be run: evals/chat.eval.yaml:4:56: tests[1].workspace.template: no file './gone'"

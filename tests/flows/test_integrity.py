@@ -157,8 +157,9 @@ def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project)
     refused = gated.passgate("run", "ci_merge", "--base", "gone")
     assert refused.returncode == 2
     assert "--base gone: there is no such commit" in refused.stderr
-    resumed = gated.passgate("run", "ci_merge", "--base", "HEAD", "--resume", "last")
+    resumed = gated.passgate("run", "ci_merge", "--base", "HEAD~1", "--resume", "last")
     assert resumed.returncode == 2
+    assert "--base HEAD~1: the run has --base HEAD" in resumed.stderr
 
 
 @pytest.mark.slow

@@ -75,8 +75,10 @@ def test_the_problems_of_a_gates_file_have_its_name() -> None:
     assert {problem.file for problem in caught.value.problems} == {"gates.yaml"}
 
 
-def test_the_shipped_policy_stands_in_for_a_missing_one() -> None:
-    assert policy_or_default(Path("gone.yaml")) == SHIPPED
+def test_the_shipped_policy_stands_in_where_no_gates_file_is_named() -> None:
+    assert policy_or_default(Path("gates.yaml")) == SHIPPED
+    with pytest.raises(UsageError, match=r"no gates file gone\.yaml"):
+        policy_or_default(Path("gone.yaml"))
     Path("own.yaml").write_text(
         "suites: {golden: {k: 1, metric: pass^k, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n"
     )

@@ -354,3 +354,10 @@ def test_what_never_ends_is_not_read(tmp_path: Path, make: Callable[[Path], None
     make(tmp_path / "file.yaml")
     (problem,) = read_document(tmp_path / "file.yaml", "file.yaml").problems
     assert problem.message == "cannot be read: it is no regular file"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"), [(b"a: 1\n\tb: 2\n", "2:1"), (b"a:\n\t- 1\n", "2:1"), (b"\ta: 1\n", "1:1")]
+)
+def test_a_tab_is_called_a_tab(read, content: bytes, place: str) -> None:
+    assert problem_of(read(content)) == f"{place}: not valid YAML: a tab; indent with spaces"
