@@ -9,6 +9,7 @@ from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from passgate.flows.cli.terminal import warn
+from passgate.tasks.agents.starts import that_count
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots
 from passgate.tasks.budgets.standing import Standing
@@ -36,13 +37,18 @@ async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
     journal_file = RunFolder(plan.run_id).journal
     with Journal(journal_file, masker_of(plan)) as journal:
         journal.drop_torn_line()
-        before = [finished.trial for finished in read_journal(journal_file)[0]]
+        counted = that_count(read_journal(journal_file)[0])
+        before = [finished.trial for finished in counted]
         standing = Standing(before, partial(needless, plan))
         order = [key for key in run_order(plan.tasks, pool(before)) if not standing.has(key)]
         slots = Slots(plan.request.jobs or plan.policy.concurrency.trials, order)
         purse = Purse(plan.request.max_cost, spent=sum(trial.cost for trial in before if not trial.reused_from))
         async with _open_benches(plan, purse) as benches:
+            for bench in benches.values():
+                bench.starts.carry_on(counted)
             await _run_planned(plan, benches, journal, slots, standing)
+            for bench in benches.values():
+                bench.starts.refuse_wrong_command()
             while await _run_wanted(plan, pool, benches, journal, slots, standing):
                 pass
         for trouble in dict.fromkeys(trouble for bench in benches.values() for trouble in bench.workbench.troubles):

@@ -19,6 +19,7 @@ from passgate.tasks.stats.scores import weighted_mean
 
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
+    EndReason.NOT_STARTED: "the agent could not be started",
     EndReason.OUTPUT_LIMIT: "the agent was ended because it printed too much",
     EndReason.FORBIDDEN_CALL: "the agent was stopped",
     EndReason.REPLAY_MISMATCH: "the tool calls are not those of the recording",

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.judge import judge_model, make_judge
+from passgate.tasks.agents.starts import Starts
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.budgets.charged_judge import ChargedJudge
 from passgate.tasks.budgets.meter import Meter, open_meter
@@ -57,6 +58,7 @@ class Bench:
     suites_folder: Path
     masker: Masker
     error_retries: int
+    starts: Starts = field(default_factory=Starts)
 
 
 @asynccontextmanager
@@ -132,6 +134,7 @@ async def run_batch(batch: Batch, bench: Bench, journal: Journal, slots: Slots, 
     """Run every trial of a batch that was not measured yet, each when a slot is free for it; how many were run.
 
     Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as `not_run`.
+    Raises `UsageError` once the trials show that the agent's command cannot be started.
     """
     wanted = [(task, trial) for task in batch.tasks for trial in range(task.k)]
     return await _run_wanted(wanted, bench, journal, slots, standing)
@@ -153,6 +156,7 @@ async def _run_wanted(
             if needless is None:
                 finished = await run_trial(task, trial, bench)
                 await journal.append(finished)
+                bench.starts.add(finished)
                 standing.add(finished.trial)
                 return True
         await journal.append(left_out(task, trial, needless, bench))

@@ -1,11 +1,17 @@
 """`passgate doctor`: what would keep a run from working, before it is run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from passgate.flows.cli.options import GatesOption, SuitesOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from passgate.tasks.model.checkup import Symptom
+    from passgate.tasks.model.trial import FinishedTrial
 
 
 def doctor(
@@ -19,16 +25,43 @@ def doctor(
     ] = None,
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
+    tries: Annotated[
+        bool, typer.Option("--try", help="Run one trial of each AGENT too and show it; nothing is recorded.")
+    ] = False,
 ) -> int:
-    """Check the machine, the files, the judge and the agents: commands, endpoints, keys, prices. Nothing is run."""
+    """Check the machine, the files, the judge and the agents: commands, endpoints, keys, prices."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.interrupts import until_ended
-    from passgate.tasks.doctor import examine
-    from passgate.tasks.errors import ExitCode
+    from passgate.tasks.errors import ExitCode, UsageError
     from passgate.tasks.model.checkup import State
     from passgate.tasks.reports.doctor import doctor_report
+    from passgate.tasks.reports.trial import trial_report
 
-    symptoms = until_ended(examine(names or [], Path(gates), Path(suites)))
+    if tries and not names:
+        raise UsageError("--try needs the agents to be tried: passgate doctor AGENT --try")
+    symptoms, trials = until_ended(_examined(names or [], Path(gates), Path(suites), tries=tries))
     say(doctor_report(symptoms, width=width(), color=color()))
+    for trial in trials:
+        say("\n" + trial_report(trial, width=width(), color=color()))
     failed = any(symptom.state is State.FAILED for symptom in symptoms)
     return ExitCode.BAD_INPUT if failed else ExitCode.PASS
+
+
+async def _examined(
+    names: "Sequence[str]", gates: Path, suites: Path, *, tries: bool
+) -> "tuple[list[Symptom], list[FinishedTrial]]":
+    """What is well and what is not, and the trials of the agents that are to be tried and can be."""
+    from passgate.tasks.doctor import examine
+    from passgate.tasks.model.checkup import State
+
+    symptoms = list(await examine(names, gates, suites))
+    trials: list[FinishedTrial] = []
+    unfit = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
+    for name in names if tries else ():
+        if f"agent {name}" not in unfit:
+            from passgate.tasks.try_agent import try_agent
+
+            symptom, trial = await try_agent(name, gates, suites)
+            symptoms.append(symptom)
+            trials += [trial] if trial else []
+    return symptoms, trials

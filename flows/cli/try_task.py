@@ -111,6 +111,8 @@ def _exit_code(finished: "FinishedTrial") -> int:
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.model.trial import TrialStatus
 
+    if finished.has_not_started:
+        return ExitCode.BAD_INPUT
     match finished.trial.status:
         case TrialStatus.PASSED:
             return ExitCode.PASS

@@ -45,7 +45,9 @@ def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
         case AgentKind.NOP:
             return NopAgent()
         case AgentKind.CLI:
-            return CliAgent.from_command(spec.target, files_format=spec.files_format)
+            return CliAgent.from_command(
+                spec.target, files_format=spec.files_format, cwd=spec.cwd, suites_folder=suites_folder
+            )
         case AgentKind.PYTHON:
             return PythonAgent.from_target(spec.target)
         case AgentKind.HTTP:

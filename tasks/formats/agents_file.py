@@ -26,6 +26,7 @@ _USED_BY = {
     "timeout_seconds": _CALLERS,
     "http": {AgentKind.HTTP},
     "completion": {AgentKind.OPENAI},
+    "cwd": {AgentKind.CLI},
     "files_format": {AgentKind.CLI},
 }
 """Which kinds of agents a setting means anything to."""

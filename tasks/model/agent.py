@@ -81,6 +81,8 @@ class AgentSettings(Frozen):
     """How long a provider, or an `http` agent, may be silent."""
     http: HttpOptions = HttpOptions()
     completion: CompletionOptions = CompletionOptions()
+    cwd: Text | None = None
+    """The folder that a command starts in, relative to the repository; the trial's workspace when not given."""
     files_format: str = "{path}"
     """How each file of a task is named in the placeholder `{FILES}` of a command."""
 

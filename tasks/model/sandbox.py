@@ -61,8 +61,10 @@ class Sandbox(Protocol):
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         network: bool = False,
+        folder: Path | None = None,
     ) -> ProcessResult:
-        """Run a command in the workspace; when it ends or its time is up, no process of it is left.
+        """Run a command in the workspace, or in another folder; when it ends or its time is up, no process of it is
+        left.
 
         `environment` is all that it gets beside a minimal set (PATH, HOME, LANG, TMPDIR).
         Raises `MeasurementError` when the command cannot be started.

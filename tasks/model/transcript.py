@@ -68,6 +68,8 @@ class EndReason(StrEnum):
 
     COMPLETED = "completed"
     CRASHED = "crashed"
+    NOT_STARTED = "not_started"
+    """Its command, or the script that the command names, is not there or cannot be run."""
     TIMED_OUT = "timed_out"
     OUTPUT_LIMIT = "output_limit"
     OVER_BUDGET = "over_budget"

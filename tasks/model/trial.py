@@ -9,7 +9,7 @@ from passgate.tasks.model.grade import Grade, Violation
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
-from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.transcript import EndReason, Transcript
 
 _BETWEEN_MODELS = ", "
 
@@ -95,3 +95,8 @@ class FinishedTrial(Frozen):
 
     trial: Trial
     transcript: Transcript
+
+    @property
+    def has_not_started(self) -> bool:
+        """Whether the agent's command could not be started."""
+        return self.transcript.end is EndReason.NOT_STARTED

@@ -69,18 +69,20 @@ class TrialSandbox:
         stdin: bytes = b"",
         environment: Mapping[str, str] | None = None,
         network: bool = False,
+        folder: Path | None = None,
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
         around = self._around
+        place = self.workspace if folder is None else _existing(folder, command)
         wrapped = around.isolation.wrap(
             command,
             trial_folder=self._folder,
-            working_folder=self.workspace,
+            working_folder=place,
             network=network,
             bridge=around.bridge if self._is_agents else None,
         )
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
-        return await self._run(wrapped, self.workspace, given, seconds=seconds, stdin=stdin)
+        return await self._run(wrapped, place, given, seconds=seconds, stdin=stdin)
 
     async def run_for_authors(
         self,

@@ -101,6 +101,9 @@ def check_gates(document: dict[str, Any], folder: Path) -> None:
     assert isinstance(read_policy(folder / "gates.yaml", "gates.yaml"), Policy)
 
 
+MISSING_HERE = ("is not on this machine", "environment variable", "`cwd` is no folder")
+
+
 def check_agents(document: dict[str, Any], folder: Path) -> None:
     """Every agent must be one, as far as the machine has what it needs."""
     (folder / "agents.yaml").write_text(yaml.safe_dump(document))
@@ -108,7 +111,7 @@ def check_agents(document: dict[str, Any], folder: Path) -> None:
     assert isinstance(agents, dict), agents
     for agent in agents.values():
         trouble = _trouble(agent, folder)
-        assert not trouble or "is not on this machine" in trouble or "environment variable" in trouble
+        assert not trouble or any(part in trouble for part in MISSING_HERE), trouble
 
 
 def _trouble(agent: AgentSpec, folder: Path) -> str:

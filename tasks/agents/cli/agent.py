@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from passgate.tasks.agents.cli.commands import Command, Given, read_command
+from passgate.tasks.agents.cli.places import Places
 from passgate.tasks.agents.interface import AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
 from passgate.tasks.agents.variables import leading_to_models
@@ -32,39 +34,60 @@ _ANNOUNCED: Final = {
 }
 """Environment variables, each with the placeholder that says the same."""
 _SAID: Final = {"role", "content", "tool_calls"}
-_TAIL: Final = 2000
+_EXCERPT: Final = 2000
+_CANNOT_START: Final = frozenset({126, 127})
+"""The exit codes of shells for a program that cannot be run, and for one that is not there."""
+_MISSING_SCRIPT: Final = re.compile(
+    r"^\S*python\S*: (?:can't open file .*\[Errno \d+\]|No module named \S+$|can't find '__main__' module in)"
+    r"|^Error: Cannot find module (?s:.*)requireStack: \[\]"
+    r"|^\S*sh: (?:\d+: )?cannot open \S+: No such file"
+    r"|^Can't open perl script "
+    r"|^\S*ruby: No such file or directory -- "
+    r"|^error: Failed to spawn: ",
+    re.MULTILINE,
+)
+"""How interpreters say that the script is not there which they were to run."""
 
 
 @dataclass(frozen=True)
 class CliAgent:
     """A command whose words may hold placeholders, as in `cli:my-agent --task {prompt_file}`.
 
-    It is started in the workspace, once for every turn, with the environment of passgate. It may write its transcript
-    to `{transcript_file}`, which is also in PASSGATE_TRANSCRIPT; else what it prints is its answer.
+    It is started in the workspace, or where `places` say, once for every turn, with the environment of passgate. It
+    may write its transcript to `{transcript_file}`, which is also in PASSGATE_TRANSCRIPT; else what it prints is its
+    answer.
     """
 
     command: Command
+    places: Places
 
     @classmethod
-    def from_command(cls, text: str, *, files_format: str = "{path}") -> Self:
-        """Read and check a command; `files_format` is how AgentV's `{FILES}` names each file of a task.
+    def from_command(
+        cls, text: str, *, files_format: str = "{path}", cwd: str | None = None, suites_folder: Path | None = None
+    ) -> Self:
+        """Read and check a command.
 
-        Raises `UsageError` for one that cannot be started.
+        `files_format` is how AgentV's `{FILES}` names each file of a task, `cwd` the folder that it starts in in place
+        of the workspace, relative to the repository. Raises `UsageError` for one that cannot be started.
         """
-        return cls(read_command(text, files_format))
+        places = Places.of(cwd, suites_folder)
+        return cls(read_command(text, files_format, places), places)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """See `Agent.run`."""
-        given = _given(attempt, sandbox)
+        given = _given(attempt, sandbox, self.places.project)
         result = await sandbox.run(
             self.command.filled(given),
+            folder=self.places.start,
             seconds=seconds,
             environment=_environment(given, access, sandbox.variables),
             network=sandbox.network,
         )
         end, detail = _end(result)
+        if end is EndReason.NOT_STARTED:
+            return Transcript(complete=False, end=end, detail=detail)
         try:
             transcript = self._reported(result.stdout, given)
         except MeasurementError:
@@ -84,7 +107,7 @@ class CliAgent:
         return left.model_copy(update={"end": EndReason.COMPLETED, "detail": ""})
 
 
-def _given(attempt: Attempt, sandbox: AgentSandbox) -> Given:
+def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
     """Write down what the agent is told, in a folder that no turn before had."""
     folder = Path(tempfile.mkdtemp(prefix="turn-", dir=sandbox.scratch))
     files = {
@@ -102,6 +125,7 @@ def _given(attempt: Attempt, sandbox: AgentSandbox) -> Given:
         **{name: str(file) for name, file in files.items()},
         "prompt": attempt.prompt,
         "workspace": str(sandbox.workspace),
+        "project": str(project),
         "task_id": attempt.task_id,
         "test_id": attempt.test_id or attempt.task_id,
         "trial": str(attempt.trial),
@@ -136,11 +160,19 @@ def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -
 
 
 def _end(result: ProcessResult) -> tuple[EndReason, str]:
-    tail = (result.stderr.strip() or result.stdout.strip())[-_TAIL:]
+    tail = (result.stderr.strip() or result.stdout.strip())[-_EXCERPT:]
     if result.timed_out:
         return EndReason.TIMED_OUT, tail
     if result.output_limit_hit:
         return EndReason.OUTPUT_LIMIT, ""
     if result.exit_code != 0:
-        return EndReason.CRASHED, f"exit code {result.exit_code}: {tail}"
+        end = EndReason.NOT_STARTED if _could_not_start(result) else EndReason.CRASHED
+        return end, f"exit code {result.exit_code}: {tail}"
     return EndReason.COMPLETED, ""
+
+
+def _could_not_start(result: ProcessResult) -> bool:
+    """Whether a command that has failed did so because it, or the script that it names, cannot be started."""
+    if result.stdout.strip():
+        return False
+    return result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None

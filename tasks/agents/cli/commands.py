@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from passgate.tasks.agents.cli.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.cli.places import Places
 from passgate.tasks.agents.transcripts import read_left_file, transcript_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.transcript import EndReason, Transcript
 
 PLACEHOLDERS: Final = (
     *("prompt", "prompt_file", "inputs_file", "history_file", "transcript_file"),
-    *("workspace", "task_id", "test_id", "trial", "turn", "session"),
+    *("workspace", "project", "task_id", "test_id", "trial", "turn", "session"),
 )
 AGENTV_PLACEHOLDERS: Final = {
     "PROMPT": "prompt",
@@ -91,7 +92,7 @@ class AgentVLine:
         return transcript_of_agentv(content.decode("utf-8", "replace"))
 
 
-def read_command(text: str, files_format: str) -> Command:
+def read_command(text: str, files_format: str, places: Places) -> Command:
     """A command as it is written. Raises `UsageError` for one that cannot be started."""
     names = {match[1] for match in _PLACEHOLDER.finditer(text)}
     is_agentv = any(name.isupper() for name in names)
@@ -103,7 +104,8 @@ def read_command(text: str, files_format: str) -> Command:
         words = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"the agent command {text!r} cannot be split into words: {error}") from error
-    _refuse_missing(words[0])
+    places.refuse_misplaced(text, words)
+    _refuse_missing(words[0], places)
     return Words(tuple(words))
 
 
@@ -120,11 +122,19 @@ def _refuse_unknown_of_files(files_format: str) -> None:
             raise UsageError(f"unknown placeholder {{{name}}} in files_format; known: {{path}}, {{basename}}")
 
 
-def _refuse_missing(program: str) -> None:
-    """A program of the machine must be there; a relative path may come with the sandbox."""
-    relative = "/" in program and not program.startswith("/")
-    if not relative and "{" not in program and shutil.which(program) is None:
-        raise UsageError(f"the agent command {program!r} is not on this machine: check --agent and PATH")
+def _refuse_missing(program: str, places: Places) -> None:
+    """A program of the machine or of the repository must be there; a relative path may come with the sandbox."""
+    place = program.replace("{project}", str(places.project))
+    if "{" in place:
+        return
+    if "/" in place and not place.startswith("/"):
+        if places.start is None:
+            return
+        place = str(places.start / place)
+    if shutil.which(place) is None:
+        is_there = "/" in place and Path(place).is_file()
+        remedy = f"cannot be run: `chmod +x {place}`" if is_there else "is not on this machine: check --agent and PATH"
+        raise UsageError(f"the agent command {program!r} {remedy}")
 
 
 def _formatted(file: Path, files_format: str) -> str:

@@ -48,7 +48,10 @@ async def converse(
     finally:
         over.cancel()
     transcript = await access.transcript(merged(turns))
-    return transcript.model_copy(update={"wall_time_seconds": spent})
+    update: dict[str, Any] = {"wall_time_seconds": spent}
+    if transcript.end is EndReason.NOT_STARTED and transcript.steps:
+        update["end"] = EndReason.CRASHED
+    return transcript.model_copy(update=update)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,39 @@ def test_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
     assert CliAgent.from_command(command).command == Words((command,))
 
 
-async def test_a_program_that_the_sandbox_lacks_is_a_crash(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("./agent.sh"))
-    assert transcript.end is EndReason.CRASHED
-    assert "./agent.sh" in transcript.detail
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./agent.sh",
+        "{workspace}/agent.sh",
+        "sh agent.sh",
+        "python3 agent.sh",
+        "python3 {project}/no-such-folder/agent.sh",
+        "python3 -m no_such_module_here",
+        "sh -c 'cd /; exec python3 agent.sh'",
+        "sh -c 'cd / && ./agent.sh {prompt}'",
+    ],
+)
+async def test_a_command_that_is_not_there_has_not_started(attempt, command: str) -> None:
+    transcript = await attempt(CliAgent.from_command(command))
+    assert transcript.end is EndReason.NOT_STARTED
+    assert transcript.messages == ()
+    assert transcript.detail.startswith("exit code ")
+
+
+@pytest.mark.parametrize("content", ["#!/no/such/interpreter\n", "#!/bin/sh\n"])
+async def test_a_program_that_cannot_be_run_has_not_started(sandbox_of, content: str) -> None:
+    """The first has no interpreter, the second must not be executed."""
+    async with sandbox_of() as sandbox:
+        (sandbox.workspace / "agent").write_text(content)
+        if "no" in content:
+            (sandbox.workspace / "agent").chmod(0o755)
+        transcript = await one_turn(CliAgent.from_command("./agent"), a_task(), sandbox)
+    assert transcript.end is EndReason.NOT_STARTED
+
+
+@pytest.mark.parametrize(
+    "program", ["import missing_module_of_the_agent", "open('missing.txt')", "print('begun'); exit(127)", "exit(1)"]
+)
+async def test_a_program_that_starts_and_fails_has_crashed(attempt, program: str) -> None:
+    assert (await attempt(python(program))).end is EndReason.CRASHED

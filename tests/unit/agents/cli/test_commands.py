@@ -129,7 +129,6 @@ async def test_a_transcript_of_ours_goes_before_the_output(attempt) -> None:
         ("mkfifo {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
         ("ln -s /etc/passwd {OUTPUT_FILE}", "it left nothing at {OUTPUT_FILE}"),
         ("""echo '{"text": "", "error": "no key"}' > {OUTPUT_FILE}""", "no key"),
-        ("no-such-program {PROMPT}", "exit code 127: "),
         ("if {PROMPT}", "exit code 2: "),
     ],
 )
@@ -137,6 +136,12 @@ async def test_an_agent_that_failed_has_crashed(attempt, command: str, detail: s
     transcript = await attempt(CliAgent.from_command(command))
     assert transcript.end is EndReason.CRASHED
     assert transcript.detail.startswith(detail)
+
+
+async def test_a_line_whose_program_is_missing_has_not_started(attempt) -> None:
+    transcript = await attempt(CliAgent.from_command("no-such-program {PROMPT}"))
+    assert transcript.end is EndReason.NOT_STARTED
+    assert transcript.detail.startswith("exit code 127: ")
 
 
 async def test_what_a_failing_agent_wrote_is_kept(attempt) -> None:

@@ -1,0 +1,54 @@
+"""Whether the agent's command can be started at all, as the trials of a run show."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.model.trial import MEASURED, FinishedTrial
+
+ENOUGH: Final = 3
+"""So many trials show that a command is wrong: one may have broken its own PATH, and all others are spared."""
+START_REMEDY: Final = (
+    "check the command; it starts in the trial's workspace, and {project}/FILE is a file of the repository. "
+    "`passgate doctor AGENT --try` shows one trial"
+)
+
+
+class Starts:
+    """Counts the trials of a run that could not be started, until one of them has started.
+
+    From then on a trial that cannot be started is the agent's own doing and has failed.
+    """
+
+    def __init__(self) -> None:
+        self._started = False
+        self._failures: list[str] = []
+
+    def carry_on(self, before: Iterable[FinishedTrial]) -> None:
+        """The run has these trials already; those of other runs say nothing of this machine."""
+        self._started = _one_has_started(one for one in before if not one.trial.reused_from)
+
+    def add(self, finished: FinishedTrial) -> None:
+        """A trial has finished. Raises `UsageError` when enough of them show that the command cannot be started."""
+        if finished.has_not_started:
+            self._failures.append(finished.transcript.detail)
+        elif finished.trial.status in MEASURED:
+            self._started = True
+        if len(self._failures) >= ENOUGH:
+            self.refuse_wrong_command()
+
+    def refuse_wrong_command(self) -> None:
+        """Raise `UsageError` when no trial could be started; nothing where there was none."""
+        if self._failures and not self._started:
+            count = len(self._failures)
+            trials = f"any of {count} trials" if count > 1 else "the one trial"
+            raise UsageError(f"the agent could not be started in {trials}: {self._failures[0]}; {START_REMEDY}")
+
+
+def that_count(finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
+    """Of a run's trials those that say something of the agent: where its command was wrong, it was never started."""
+    return list(finished) if _one_has_started(finished) else [one for one in finished if not one.has_not_started]
+
+
+def _one_has_started(finished: Iterable[FinishedTrial]) -> bool:
+    return any(one.trial.status in MEASURED and not one.has_not_started for one in finished)
