@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_LLM := $(VENV)/.installed-llm
 
-.PHONY: gate gate-llm test test-slow check schema constraints install install-llm clean
+.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -26,6 +26,9 @@ check: install
 	$(BIN)/ruff check .
 	$(BIN)/mypy -p passgate
 	$(BIN)/lint-imports --no-logo
+
+engine-schema: install
+	$(BIN)/python -m passgate.flows.embedded.schema
 
 schema: install
 	$(BIN)/python -m passgate.tasks.formats.schemas schema

@@ -5,7 +5,7 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from passgate.flows.evaluate import evaluate
+from passgate.flows.prefect_engine import evaluate_in_flow
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 
@@ -17,4 +17,4 @@ async def ci_merge(request: RunRequest = _REQUEST) -> State[Any]:
     """The gate of a merge: golden, adversarial and failure_replays.
 
     Its state is GatePassed, GateFailed, AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
-    return await evaluate(GateName.CI_MERGE, request)
+    return await evaluate_in_flow(GateName.CI_MERGE, request)

@@ -20,7 +20,7 @@ class InterruptionError(PassgateError):
 
 @contextmanager
 def cancelled_by_sigterm() -> Iterator[None]:
-    """While the context lasts, a SIGTERM cancels the current asyncio task.
+    """While the context lasts, the first SIGTERM cancels the current asyncio task; clean-up is not to be cancelled.
 
     A signal handler that raises does so wherever the main thread happens to be. In the midst of starting a process it
     loses the notice of its end, and the cleanup waits for that forever. Prefect's handler raises; this one takes its
@@ -31,7 +31,14 @@ def cancelled_by_sigterm() -> Iterator[None]:
     if current is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    loop.add_signal_handler(signal.SIGTERM, current.cancel)
+    called_off = False
+
+    def call_off() -> None:
+        nonlocal called_off
+        if not called_off:
+            called_off = current.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, call_off)
     try:
         yield
     finally:

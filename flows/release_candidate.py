@@ -6,7 +6,7 @@ from typing import Any
 from prefect import flow
 from prefect.client.schemas.objects import State
 
-from passgate.flows.evaluate import evaluate
+from passgate.flows.prefect_engine import evaluate_in_flow
 from passgate.flows.sign_off import wait_for_sign_off
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -21,4 +21,4 @@ async def release_candidate(request: RunRequest = _REQUEST) -> State[Any]:
     With `wait_for_sign_off` it pauses until somebody approves or rejects. Its state is GatePassed, GateFailed,
     AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
     settle = partial(wait_for_sign_off, seconds=request.wait_for_sign_off or 0)
-    return await evaluate(GateName.RELEASE_CANDIDATE, request, settle)
+    return await evaluate_in_flow(GateName.RELEASE_CANDIDATE, request, settle)

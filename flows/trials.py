@@ -1,14 +1,12 @@
 """The trials of a run: the planned ones, then those that confirm what has failed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from passgate.flows.cli.terminal import warn
+from passgate.flows.engine import Engine
 from passgate.tasks.agents.starts import that_count
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots
@@ -18,19 +16,17 @@ from passgate.tasks.gates.curtail import needless
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import Pool
+from passgate.tasks.measure import measure
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.task import Suite
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.order import run_order
 from passgate.tasks.record import masker_of
 from passgate.tasks.run import Bench, batches, hidden_from_agents, open_bench, run_batch, run_numbered
 
-# The journal resumes runs, so Prefect stores and caches nothing.
-_run_batch = task(name="run", cache_policy=NO_CACHE)(run_batch)
-_run_confirming = task(name="confirm", cache_policy=NO_CACHE)(run_numbered)
 
-
-async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+async def run_trials(engine: Engine, plan: Plan, pool: Pool) -> list[FinishedTrial]:
     """Run every trial of a plan that its journal does not hold yet and that can still matter, confirming ones included;
     gives all of them.
     """
@@ -46,10 +42,10 @@ async def run_trials(plan: Plan, pool: Pool) -> list[FinishedTrial]:
         async with _open_benches(plan, purse) as benches:
             for bench in benches.values():
                 bench.starts.carry_on(counted)
-            await _run_planned(plan, benches, journal, slots, standing)
+            await _run_planned(engine, plan, benches, journal, slots, standing)
             for bench in benches.values():
                 bench.starts.refuse_wrong_command()
-            while await _run_wanted(plan, pool, benches, journal, slots, standing):
+            while await _run_wanted(engine, plan, pool, benches, journal, slots, standing):
                 pass
         for trouble in dict.fromkeys(trouble for bench in benches.values() for trouble in bench.workbench.troubles):
             warn(f"{trouble}. The verdict does not depend on it")
@@ -79,24 +75,40 @@ async def _open_benches(plan: Plan, purse: Purse) -> AsyncIterator[Mapping[Suite
 
 
 async def _run_planned(
-    plan: Plan, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
+    engine: Engine, plan: Plan, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
 ) -> None:
     async with asyncio.TaskGroup() as group:
         for batch in batches(plan.tasks):
-            step = _run_batch.with_options(task_run_name=_as_run_name(batch.name), tags=[batch.suite])
-            group.create_task(step(batch, benches[Suite(batch.suite)], journal, slots, standing))
+            work = partial(run_batch, batch, benches[Suite(batch.suite)], journal, slots, standing)
+            fault = partial(_fault_of, batch.tasks, standing)
+            group.create_task(engine.step("run", work, batch.name, fault))
+
+
+def _fault_of(tasks: Sequence[EvalTask], standing: Standing, _trials_run: int) -> str:
+    """Which of these tasks have not passed by the trials so far, each with its first failure or error."""
+    measured = measure(tasks, standing.finished).tasks
+    return "; ".join(
+        f"{task.suite}/{task.task_id}: {task.failure or task.error}"
+        for task in measured
+        if task.state is not TaskState.PASSED
+    )
 
 
 async def _run_wanted(
-    plan: Plan, pool: Pool, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
+    engine: Engine,
+    plan: Plan,
+    pool: Pool,
+    benches: Mapping[Suite, Bench],
+    journal: Journal,
+    slots: Slots,
+    standing: Standing,
 ) -> bool:
     """One round of confirming trials; whether there was anything to confirm."""
     wanted = confirming_trials(plan, standing.finished, pool(standing.finished))
     async with asyncio.TaskGroup() as group:
         for eval_task, numbers in wanted:
-            name = _as_run_name(f"confirm {eval_task.name}")
-            step = _run_confirming.with_options(task_run_name=name, tags=[str(eval_task.suite)])
-            group.create_task(step(eval_task, numbers, benches[eval_task.suite], journal, slots, standing))
+            work = partial(run_numbered, eval_task, numbers, benches[eval_task.suite], journal, slots, standing)
+            group.create_task(engine.step("confirm", work, f"confirm {eval_task.name}"))
     return bool(wanted)
 
 
@@ -108,8 +120,3 @@ async def take_over(folder: RunFolder, plan: Plan, trials: Iterable[FinishedTria
         for one in trials:
             if (one.trial.task_id, one.trial.trial) not in known:
                 await journal.append(one)
-
-
-def _as_run_name(name: str) -> str:
-    """A name that Prefect does not take for a template."""
-    return name.replace("{", "(").replace("}", ")")

@@ -6,16 +6,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import pytest
 
+from passgate.flows.embedded.schema import lay_down
 from tests.upstream import ScriptedUpstream
 
 REPOSITORY = Path(__file__).parent.parent
 START_SECONDS = 120
+PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240"}
+"""A busy machine takes longer to start Prefect than a run waits by default."""
 _CLEAN = ("GITHUB_", "CI_", "BUILDKITE", "PASSGATE_", "PREFECT_")
 
 
@@ -76,21 +80,34 @@ class Project:
         return sorted((self.path / ".passgate" / "runs").iterdir())
 
 
-@pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a real Prefect server on the loopback."""
+@dataclass(frozen=True)
+class PrefectServer:
+    """A real Prefect server on the loopback."""
+
+    environment: dict[str, str]
+    """What makes it the server of a command."""
+    process_id: int
+    """Of its process and of its process group."""
+
+
+@contextmanager
+def started_server(home: Path) -> Iterator[PrefectServer]:
+    """A real Prefect server with a database of its own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {
-        "PREFECT_HOME": str(tmp_path_factory.mktemp("prefect")),
+        "PREFECT_HOME": str(home),
         "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
         "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
         "PREFECT_LOGGING_TO_API_ENABLED": "false",
         "DO_NOT_TRACK": "1",
+        **PATIENT,
     }
+    # Prefect's own migrations take long on a busy machine.
+    lay_down(home / "prefect.db")
     server = subprocess.Popen(
         [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
         env={**clean_environment(), **environment},
@@ -100,10 +117,17 @@ def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[st
     )
     try:
         _wait_until(lambda: httpx.get(f"{environment['PREFECT_API_URL']}/health").status_code == 200)
-        yield environment
+        yield PrefectServer(environment, server.pid)
     finally:
         server.terminate()
         server.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment of a real Prefect server on the loopback."""
+    with started_server(tmp_path_factory.mktemp("prefect")) as server:
+        yield server.environment
 
 
 def _wait_until(ready: Callable[[], bool]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from passgate.flows.cli.engine_name import EngineName
 from passgate.flows.cli.options import (
     AgentOption,
     BaseOption,
@@ -45,6 +46,14 @@ def run(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Carry on a run: its id, or `last`.")
     ] = None,
+    engine: Annotated[
+        EngineName,
+        typer.Option(
+            "--engine",
+            envvar="PASSGATE_ENGINE",
+            help="What the run is shown in; without Prefect it starts sooner. [env: PASSGATE_ENGINE]",
+        ),
+    ] = EngineName.PREFECT,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
     from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
@@ -69,7 +78,7 @@ def run(
         request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
     begun: list[RunFolder] = []
     try:
-        verdict = until_ended(_run(gate, request, begun.append))
+        verdict = until_ended(_run(gate, request, engine, begun.append))
     except KeyboardInterrupt as error:
         if not begun:
             raise
@@ -85,12 +94,14 @@ def _given(context: typer.Context) -> set[str]:
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
-async def _run(gate: GateName, request: "RunRequest", begin: "Callable[[RunFolder], None]") -> "Verdict":
+async def _run(
+    gate: GateName, request: "RunRequest", engine: EngineName, begin: "Callable[[RunFolder], None]"
+) -> "Verdict":
     """Run a gate; `begin` is told the run's folder as soon as there is one."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.flows.cli.terminal import warn
-    from passgate.tasks.errors import EngineError
+    from passgate.tasks.errors import EngineError, first_known
     from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.prepare import prepare
 
@@ -98,13 +109,17 @@ async def _run(gate: GateName, request: "RunRequest", begin: "Callable[[RunFolde
     folder = RunFolder(plan.run_id)
     folder.begin()
     begin(folder)
+    failure: Exception | None = None
     with Progress(plan, folder.journal):
-        failure = await run_gate(plan.gate, request.model_copy(update={"run": plan.run_id}))
+        try:
+            await run_gate(folder, plan.gate, request.model_copy(update={"run": plan.run_id}), engine)
+        except Exception as error:  # noqa: BLE001 - what comes after the verdict does not change it
+            failure = error
     verdict = folder.read_verdict()
     if verdict is None:
-        raise failure or EngineError("Prefect ended the flow without a verdict")
-    if isinstance(failure, EngineError):
-        warn(f"the verdict stands, but {failure}")
+        raise failure or EngineError("the run has ended without a verdict")
+    if failure is not None:
+        warn(f"the verdict stands, but {first_known(failure) or failure}")
     return verdict
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY, Project
+from tests.conftest import PATIENT, REPOSITORY, Project
 
 
 @pytest.fixture
@@ -76,7 +76,8 @@ def test_prefect_shows_the_suites_and_the_table(shipped: Project) -> None:
     assert (flow_run["state"]["type"], flow_run["state"]["name"]) == ("FAILED", "GateInconclusive")
     in_run = {"flow_runs": {"id": {"any_": [flow_run["id"]]}}}
     names = {run["name"]: run["tags"] for run in asked(shipped, "task_runs", in_run)}
-    assert names["failure_replays/incident-2026-01-xx_looping-retries_1"] == ["failure_replays"]
+    # With a tag each task run would ask for a slot of concurrency before it begins.
+    assert names["failure_replays/incident-2026-01-xx_looping-retries_1"] == []
     artifact = asked(shipped, "artifacts", {**in_run, "sort": "CREATED_DESC"})[0]
     assert artifact["key"] == "gate-ci-merge"
     assert json.loads(artifact["data"])[0]["trials"] == "5/5"
@@ -92,19 +93,10 @@ def test_bad_input_is_exit_2_at_once_and_starts_no_flow(shipped: Project) -> Non
 
 @pytest.mark.slow
 def test_with_nothing_started_the_embedded_engine_does(bare_project: Project, tmp_path_factory: Any) -> None:
-    bare_project.environment["PREFECT_HOME"] = str(tmp_path_factory.mktemp("embedded"))
+    bare_project.environment |= {"PREFECT_HOME": str(tmp_path_factory.mktemp("embedded")), **PATIENT}
     assert bare_project.passgate("init").returncode == 0
     result = bare_project.passgate("run", "ci_merge", timeout=240)
     assert result.returncode == 0, result.stdout + result.stderr
-    for noise in ("prefect", "Traceback", "uvicorn", "WARNING"):
+    for noise in ("passgate:", "Traceback", "uvicorn", "WARNING"):
         assert noise not in result.stderr, "the engine's noise drowns the progress"
     assert "golden: 3/3 trials" in result.stderr
-
-
-@pytest.mark.slow
-def test_an_engine_that_cannot_be_reached_is_no_verdict(bare_project: Project) -> None:
-    bare_project.passgate("init")
-    result = bare_project.passgate("run", "ci_merge", PREFECT_API_URL="http://127.0.0.1:9/api")
-    assert result.returncode == 3
-    assert "PREFECT_API_URL" in result.stderr
-    assert "Traceback" not in result.stderr

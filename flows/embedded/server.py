@@ -1,0 +1,83 @@
+"""Prefect's API in a thread of this process."""
+
+import asyncio
+import socket
+import sqlite3
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from passgate.flows.embedded.schema import lay_down
+
+_SQLITE = "sqlite+aiosqlite:///"
+_POLL_SECONDS = 0.02
+_SECONDS_TO_STOP = 5.0
+
+
+class EmbeddedServer:
+    """Serves Prefect's API on a free port of the loopback from `start` until `stop`."""
+
+    def __init__(self) -> None:
+        self._url: Future[str] = Future()
+        self._server: Any = None
+        self._thread = threading.Thread(target=self._serve, name="prefect-server", daemon=True)
+
+    def start(self) -> "Future[str]":
+        """Begin to serve; gives the URL of the API as soon as it answers, or what has kept it from doing so."""
+        self._thread.start()
+        return self._url
+
+    def stop(self) -> None:
+        """End, for at most a few seconds: what the server holds in memory is stored."""
+        if self._server is not None:
+            self._server.should_exit = True
+            self._thread.join(_SECONDS_TO_STOP)
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._serve_until_stopped())
+        except BaseException as error:  # noqa: BLE001 - uvicorn raises SystemExit too, and it ends nothing but this
+            if not self._url.done():
+                self._url.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
+
+    async def _serve_until_stopped(self) -> None:
+        import uvicorn
+        from prefect.server.api.server import create_app
+        from prefect.settings import temporary_settings
+
+        with temporary_settings(_settings()), socket.create_server(("127.0.0.1", 0)) as listener:
+            app = create_app(ephemeral=True)
+            config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=2)
+            server = uvicorn.Server(config)
+            serving = asyncio.create_task(server.serve(sockets=[listener]))
+            while not server.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
+                await asyncio.sleep(_POLL_SECONDS)
+            if server.started:
+                self._server = server
+                self._url.set_result(f"http://127.0.0.1:{listener.getsockname()[1]}/api")
+            await serving
+        if not self._url.done():
+            raise RuntimeError("its API does not start")
+
+
+def _settings() -> dict[Any, Any]:
+    """Without Prefect's migrations where there is nothing to migrate; blocks are for a server that stays."""
+    from prefect.settings import (
+        PREFECT_API_BLOCKS_REGISTER_ON_START,
+        PREFECT_API_DATABASE_CONNECTION_URL,
+        PREFECT_API_DATABASE_MIGRATE_ON_START,
+    )
+
+    laid_down = _is_laid_down(str(PREFECT_API_DATABASE_CONNECTION_URL.value()))
+    return {PREFECT_API_BLOCKS_REGISTER_ON_START: False, PREFECT_API_DATABASE_MIGRATE_ON_START: not laid_down}
+
+
+def _is_laid_down(url: str) -> bool:
+    """Whether the database at a URL is as the installed Prefect wants it, without Prefect's migrations."""
+    if not url.startswith(_SQLITE) or ":memory:" in url or "?" in url:
+        return False
+    try:
+        return lay_down(Path(url.removeprefix(_SQLITE)))
+    except (OSError, sqlite3.Error):
+        return False

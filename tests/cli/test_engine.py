@@ -1,0 +1,229 @@
+"""The engine of a run: embedded, none, or one that fails; the verdict is the same."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.cli.test_command_line import imported_by
+from tests.cli.test_run import WRITES_OK, gate_of
+from tests.conftest import PATIENT, Project, started_server
+from tests.processes import wait_until
+
+GOES_ON = "the run goes on without it"
+
+
+@pytest.fixture
+def gate(bare_project: Project, tmp_path: Path) -> Project:
+    """A gate of two tasks, of which the agent passes one, with an empty home of Prefect."""
+    gate_of(bare_project, k=2, seconds=600)
+    for name in ("good", "bad"):
+        bare_project.write(f"suites/golden/{name}.yaml", WRITES_OK.format(name=name).replace("result.txt", name))
+    bare_project.write("agent.sh", "printf ok > good")
+    bare_project.environment["PREFECT_HOME"] = str(tmp_path / "prefect")
+    return bare_project
+
+
+def run_of(project: Project) -> tuple[str, ...]:
+    return ("run", "ci_merge", "--agent", f"cli:sh {project.path}/agent.sh")
+
+
+def decision(project: Project) -> str:
+    return str(json.loads((project.run_folders()[-1] / "verdict.json").read_text())["decision"])
+
+
+def stored(project: Project, query: str) -> list[tuple[str, ...]]:
+    """Rows of the embedded engine's database."""
+    with closing(sqlite3.connect(Path(project.environment["PREFECT_HOME"]) / "prefect.db")) as database:
+        return database.execute(query).fetchall()
+
+
+@pytest.mark.parametrize("option", [{}, {"PASSGATE_ENGINE": "none"}], ids=["option", "variable"])
+def test_without_an_engine_prefect_is_not_imported(gate: Project, option: dict[str, str]) -> None:
+    gate.environment |= option
+    modules = imported_by(gate, *run_of(gate), *([] if option else ["--engine", "none"]))
+    assert decision(gate) == "FAIL"
+    assert not {name for name in modules if name.partition(".")[0] in {"prefect", "sqlalchemy"}}
+    assert not Path(gate.environment["PREFECT_HOME"]).exists()
+
+
+def test_the_embedded_engine_shows_the_steps_the_failed_task_and_the_reasons(gate: Project) -> None:
+    ended = gate.passgate(*run_of(gate), timeout=280, **PATIENT)
+    assert ended.returncode == 1, ended.stderr
+    for noise in ("Traceback", "uvicorn", "WARNING"):
+        assert noise not in ended.stderr
+    states = dict(stored(gate, "SELECT name, state_type FROM task_run"))
+    steps = {"load", "baseline", "golden/good", "golden/bad", "record", "judge", "report"}
+    assert states == {step: "FAILED" if step == "golden/bad" else "COMPLETED" for step in steps}
+    ((name, message),) = stored(
+        gate, "SELECT state_name, message FROM flow_run f JOIN flow_run_state s ON s.id = f.state_id"
+    )
+    assert name == "GateFailed"
+    assert f"run {gate.run_folders()[0].name}" in message
+    assert "bad" in message.splitlines()[-1], "the reason names its task"
+    assert stored(gate, "SELECT key FROM artifact") == [("gate-ci-merge",)]
+    assert stored(gate, "SELECT resource_id FROM event_resources WHERE resource_id LIKE 'passgate.%'")
+    assert any(message.encode().split(b"\n")[0].decode() in row[0] for row in stored(gate, "SELECT message FROM log"))
+
+
+def test_two_runs_at_once_share_a_home_of_prefect(gate: Project) -> None:
+    runs = [
+        subprocess.Popen(
+            gate.command(*run_of(gate)),
+            cwd=gate.path,
+            env=gate.full_environment(**PATIENT),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    for run in runs:
+        _, stderr = run.communicate(timeout=280)
+        assert run.returncode == 1, stderr
+        assert "passgate:" not in stderr, "neither has been without the engine"
+    assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)] * 2
+
+
+def test_an_engine_that_cannot_be_reached_costs_no_verdict(gate: Project) -> None:
+    ended = gate.passgate(*run_of(gate), PREFECT_API_URL="http://127.0.0.1:9/api")
+    assert (ended.returncode, decision(gate)) == (1, "FAIL")
+    (told,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
+    assert "PREFECT_API_URL" in told
+    assert GOES_ON in told
+
+
+def test_an_engine_that_never_answers_costs_no_verdict(gate: Project) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
+        ended = gate.passgate(*run_of(gate), PREFECT_API_URL=url, timeout=100)
+    assert (ended.returncode, decision(gate)) == (1, "FAIL")
+    assert GOES_ON in ended.stderr
+
+
+def test_a_prefect_that_cannot_be_imported_costs_no_verdict(gate: Project) -> None:
+    gate.write("site/prefect/__init__.py", "raise RuntimeError('not installed as it should be')")
+    ended = gate.passgate(*run_of(gate), PYTHONPATH=str(gate.path / "site"))
+    assert (ended.returncode, decision(gate)) == (1, "FAIL")
+    assert f"Prefect does not start: not installed as it should be; {GOES_ON}" in ended.stderr
+
+
+class _Breakable(BaseHTTPRequestHandler):
+    """Hands requests on to a server, and answers 503 once something is there. Prefect's client goes on without its
+    WebSockets, which this does not speak."""
+
+    server_url: str
+    broken: Path
+
+    def _handle(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        status, answer = (503, b"{}") if self.broken.exists() else self._answered(body)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _handle  # noqa: N815
+
+    def _answered(self, body: bytes) -> tuple[int, bytes]:
+        with closing(HTTPConnection(urlsplit(self.server_url).netloc, timeout=60)) as connection:
+            connection.request(self.command, self.path, body, {"Content-Type": "application/json"})
+            response = connection.getresponse()
+            return response.status, response.read()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@contextmanager
+def breakable(server_url: str, broken: Path) -> Iterator[str]:
+    """The URL of an API that works until a file is there, and answers 503 from then on."""
+    handler = type("Handler", (_Breakable,), {"server_url": server_url, "broken": broken})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as proxy:
+        thread = threading.Thread(target=proxy.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{proxy.server_address[1]}/api"
+        finally:
+            proxy.shutdown()
+            thread.join()
+
+
+def test_a_server_that_answers_503_from_the_first_trial_on_costs_no_verdict(
+    gate: Project, prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    gate.write("agent.sh", "sleep 3; printf ok > good")
+    with breakable(prefect_server["PREFECT_API_URL"], broken) as url:
+        gate.environment |= {**prefect_server, "PREFECT_API_URL": url}
+        threading.Thread(target=_break_at_the_first_trial, args=(gate, broken), daemon=True).start()
+        ended = gate.passgate(*run_of(gate), timeout=200)
+    assert broken.exists()
+    assert (ended.returncode, decision(gate)) == (1, "FAIL"), ended.stderr
+    assert "bug" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def _break_at_the_first_trial(project: Project, broken: Path) -> None:
+    wait_until(lambda: any(project.path.glob(".passgate/runs/*/journal.jsonl")))
+    broken.touch()
+
+
+def test_a_server_that_is_killed_in_mid_run_costs_no_verdict(
+    gate: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    gate.write("agent.sh", "sleep 3; printf ok > good")
+    with started_server(tmp_path_factory.mktemp("own")) as server:
+        gate.environment |= server.environment
+        run = subprocess.Popen(
+            gate.command(*run_of(gate)), cwd=gate.path, env=gate.full_environment(), stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: any(gate.path.glob(".passgate/runs/*/journal.jsonl")))
+        os.killpg(server.process_id, signal.SIGKILL)
+        _, stderr = run.communicate(timeout=200)
+    assert (run.returncode, decision(gate)) == (1, "FAIL"), stderr
+    assert "the verdict stands" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_a_signal_while_the_engine_starts_ends_the_run_with_the_way_to_carry_it_on(gate: Project) -> None:
+    gate.write("site/prefect/__init__.py", "import time; time.sleep(4242)")
+    run = subprocess.Popen(
+        gate.command(*run_of(gate)),
+        cwd=gate.path,
+        env=gate.full_environment(PYTHONPATH=str(gate.path / "site")),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with run:
+        wait_until(lambda: any(gate.path.glob(".passgate/runs/*/plan.json")))
+        run.send_signal(signal.SIGTERM)
+        _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert "interrupted" in stderr
+    assert "Traceback" not in stderr
+
+
+def test_an_engine_that_takes_too_long_is_done_without(gate: Project) -> None:
+    gate.write("site/prefect/__init__.py", "import time; time.sleep(4242)")
+    ended = gate.passgate(*run_of(gate), PYTHONPATH=str(gate.path / "site"))
+    assert (ended.returncode, decision(gate)) == (1, "FAIL")
+    assert "starting Prefect\n" in ended.stderr
+    assert f"Prefect has not started within 20 s; {GOES_ON}" in ended.stderr
+
+
+def test_an_engine_of_another_name_is_bad_usage(gate: Project) -> None:
+    ended = gate.passgate(*run_of(gate), "--engine", "dagster")
+    assert ended.returncode == 2
+    assert "--engine" in ended.stderr
