@@ -15,7 +15,7 @@ def interrupted(
 ) -> subprocess.CompletedProcess[str]:
     """Start a command, send it a signal as soon as something holds, and wait until it has ended of itself."""
     process = subprocess.Popen(
-        _hearing_interrupts(command),
+        hearing_interrupts(command),
         cwd=project.path,
         env=project.full_environment(),
         stdout=subprocess.PIPE,
@@ -32,7 +32,7 @@ def interrupted(
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
-def _hearing_interrupts(command: list[str]) -> list[str]:
+def hearing_interrupts(command: list[str]) -> list[str]:
     """The command with interrupts as they are by default: a shell's background jobs, as these tests may be, ignore them
     and hand that on.
     """
@@ -60,3 +60,28 @@ def marked_processes(mark: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def worker_of(supervisor: int) -> int:
+    """The process that does the work of a command, as soon as there is one."""
+    found: list[int] = []
+
+    def is_there() -> bool:
+        found.extend(child for child in process_ids() if parent_of(child) == supervisor)
+        return bool(found)
+
+    wait_until(is_there)
+    return found[0]
+
+
+def process_ids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def parent_of(process_id: int) -> int | None:
+    """`None` where the process is gone, or only its exit status is left."""
+    try:
+        state, parent = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[:2]
+    except OSError:
+        return None
+    return None if state == "Z" else int(parent)

@@ -1,6 +1,6 @@
 """`python -m passgate` is the `passgate` command."""
 
-from passgate.flows.cli import main
+from passgate.flows.supervisor import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

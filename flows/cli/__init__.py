@@ -12,28 +12,32 @@ from typer.exceptions import TyperException
 from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_streams, warn
 from passgate.flows.interrupts import ignore_interrupts
+from passgate.flows.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
 from passgate.tasks.reports.escape import printable
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit code. What is wrong goes to standard error, without a traceback.
+def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
+    """Run one command; gives its exit code, and reports it. What is wrong goes to standard error, without a traceback.
 
     Without arguments the command is that of this process, and the process is about to end: its standard streams are
     made such that they cannot fail, and once its exit code is known no signal changes that.
     """
+    report = report or WorkerReport()
     if arguments is not None:
-        return _answer(_ended(arguments))
+        return _answer(_ended(arguments, report))
     output = take_standard_streams()
-    ended = _ended(sys.argv[1:])
+    ended = _ended(sys.argv[1:], report)
     ignore_interrupts()
-    return _heard(ended, _answer(ended), output)
+    code = _heard(ended, _answer(ended), output)
+    report.ended(code)
+    return code
 
 
-def _ended(arguments: Sequence[str]) -> int | BaseException:
+def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
     """Run one command; gives its exit code or what it raised."""
     try:
-        result = app(args=list(arguments), standalone_mode=False)
+        result = app(args=list(arguments), standalone_mode=False, obj=report)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last door: no traceback
         return error
     # typer makes a code of its own of ^C.

@@ -15,6 +15,7 @@ from passgate.flows.cli.options import (
     HistoryOption,
     SuitesOption,
 )
+from passgate.flows.worker_report import BegunRun, WorkerReport
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def run(
     ] = EngineName.PREFECT,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
-    from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
-    from passgate.tasks.history.run_folder import RunFolder, find_run
+    from passgate.tasks.history.run_folder import find_run
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.prepare import refuse_other_options
 
@@ -76,13 +76,29 @@ def run(
         earlier = find_run(resume)
         refuse_other_options(earlier, request.model_dump(include=_given(context) - _ALSO_OF_RESUMED))
         request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
+    return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())
+
+
+def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: WorkerReport) -> int:
+    """Run a gate and print its verdict; gives the verdict's exit code. The run is reported as soon as it has begun."""
+    from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
+
     begun: list[RunFolder] = []
+
+    def begin(folder: "RunFolder") -> None:
+        begun.append(folder)
+        report.run_begun(BegunRun(run_id=folder.path.name, gate=str(gate), verdict_file=str(folder.verdict)))
+
     try:
-        verdict = until_ended(_run(gate, request, engine, begun.append))
+        verdict = until_ended(_run(gate, request, engine, begin))
     except KeyboardInterrupt as error:
         if not begun:
             raise
-        raise InterruptionError(f"interrupted; carry the run on with `passgate run {gate} --resume last`") from error
+        stands = begun[0].read_verdict()
+        if stands is None:
+            message = f"interrupted; carry the run on with `passgate run {gate} --resume last`"
+            raise InterruptionError(message) from error
+        verdict = stands
     ignore_interrupts()
     _print(verdict, begun[0])
     return verdict.exit_code

@@ -1,0 +1,205 @@
+"""The exit code of a command whatever becomes of the process that does its work, and what such a process leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_run import WRITES_OK, gate_of
+from tests.conftest import Project
+from tests.processes import hearing_interrupts, marked_processes, parent_of, wait_until, worker_of
+
+RESUME = "carry the run on with `passgate run ci_merge --resume last`"
+
+
+@pytest.fixture
+def mark() -> str:
+    return str(time.time_ns())
+
+
+@pytest.fixture
+def gate(bare_project: Project, mark: str) -> Project:
+    """A gate with an agent that takes long, and one that is quick."""
+    gate_of(bare_project, k=1, seconds=600)
+    bare_project.environment["PASSGATE_ENGINE"] = "none"
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    bare_project.write("slow.sh", f"setsid sleep 4242.{mark} & sleep 4242.{mark}")
+    bare_project.write("good.sh", "printf ok > result.txt")
+    return bare_project
+
+
+def run_with(project: Project, agent: str) -> list[str]:
+    return project.command("run", "ci_merge", "--agent", f"cli:sh {project.path}/{agent}")
+
+
+def in_the_worker(project: Project, code: str) -> None:
+    """Have the process that does the work run some code as soon as it is there."""
+    project.write(
+        "site/sitecustomize.py",
+        f"import os\ndef begin():\n{textwrap.indent(textwrap.dedent(code), '    ')}\n"
+        "os.register_at_fork(after_in_child=begin) if os.environ.pop('ONCE', '') else None\n",
+    )
+    project.environment |= {"PYTHONPATH": str(project.path / "site"), "ONCE": "1"}
+
+
+@contextmanager
+def started(project: Project, command: list[str]) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        hearing_interrupts(command),
+        cwd=project.path,
+        env=project.full_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def begun(mark: str) -> Callable[[], bool]:
+    return lambda: len(marked_processes(f"sleep\x004242.{mark}")) == 2
+
+
+def gone(process_id: int) -> Callable[[], bool]:
+    return lambda: parent_of(process_id) is None
+
+
+def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
+    in_the_worker(
+        gate,
+        """
+        import glob, threading, time
+        def exit_early():
+            while not glob.glob(".passgate/runs/*/plan.json"):
+                time.sleep(0.01)
+            os._exit(0)
+        threading.Thread(target=exit_early, daemon=True).start()
+        """,
+    )
+    ended = gate.run(run_with(gate, "slow.sh"))
+    assert ended.returncode == 3
+    said = f"passgate: the process that did the work exited 0 before there was a verdict; {RESUME}"
+    assert ended.stderr.splitlines()[-1] == said
+    assert not list(gate.path.glob(".passgate/runs/*/verdict.json"))
+
+
+def test_a_worker_that_is_killed_leaves_no_process_and_its_run_can_be_carried_on(gate: Project, mark: str) -> None:
+    with started(gate, run_with(gate, "slow.sh")) as process:
+        wait_until(begun(mark))
+        os.kill(worker_of(process.pid), signal.SIGSEGV)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "was killed (Segmentation fault) before there was a verdict" in stderr
+    assert RESUME in stderr
+    assert marked_processes(mark) == []
+    gate.write("slow.sh", "printf ok > result.txt")
+    assert gate.passgate("run", "ci_merge", "--resume", "last").returncode == 0
+
+
+def test_a_process_that_does_not_end_does_not_keep_the_verdict(gate: Project) -> None:
+    in_the_worker(gate, "import atexit, signal, time\natexit.register(time.sleep, 4242)")
+    ended = gate.run(run_with(gate, "good.sh"), timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    assert "ci_merge PASS" in ended.stdout
+
+
+def test_the_verdict_decides_when_the_worker_dies_after_it(gate: Project) -> None:
+    in_the_worker(
+        gate,
+        """
+        import glob, threading, time
+        def exit_early():
+            while not glob.glob(".passgate/runs/*/verdict.json"):
+                time.sleep(0.001)
+            os._exit(0)
+        threading.Thread(target=exit_early, daemon=True).start()
+        """,
+    )
+    gate.write("bad.sh", "printf bad > result.txt")
+    assert gate.run(run_with(gate, "bad.sh")).returncode == 1
+
+
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_while_the_command_starts_ends_it(gate: Project, kind: signal.Signals) -> None:
+    with started(gate, run_with(gate, "slow.sh")) as process:
+        worker_of(process.pid)
+        process.send_signal(kind)
+        _, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (130, "passgate: interrupted\n")
+
+
+def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) -> None:
+    with started(gate, run_with(gate, "slow.sh")) as process:
+        wait_until(begun(mark))
+        os.kill(worker_of(process.pid), signal.SIGSTOP)
+        process.send_signal(signal.SIGTERM)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stderr.splitlines()[-1] == f"passgate: interrupted; {RESUME}"
+    assert marked_processes(mark) == []
+
+
+def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Project, mark: str) -> None:
+    command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *run_with(gate, "slow.sh")]
+    with started(gate, command) as process:
+        wait_until(begun(mark))
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGHUP)
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 130
+
+
+def test_no_worker_outlives_its_supervisor(gate: Project, mark: str) -> None:
+    with started(gate, run_with(gate, "slow.sh")) as process:
+        wait_until(begun(mark))
+        worker = worker_of(process.pid)
+        process.kill()
+        wait_until(gone(worker))
+    for left in marked_processes(mark):  # where nothing isolates them
+        with suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)
+
+
+def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
+    code = """
+        import os, sys
+        before = set(sys.modules)
+        def fork():
+            print(*sorted(set(sys.modules) - before))
+            raise SystemExit
+        os.fork = fork
+        from passgate.flows.supervisor import main
+        main()
+        """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    imported = set(ended.stdout.split())
+    assert "passgate.flows.supervisor" in imported
+    assert imported.isdisjoint({"typer", "json", "re", "asyncio", "threading", "prefect", "pydantic"})
+
+
+def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
+    from passgate.flows.exit_code import decision_of
+    from passgate.flows.worker_report import BegunRun
+
+    file = tmp_path / "verdict.json"
+    run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))
+    assert decision_of(run) is None
+    whole = json.dumps({"run_id": "r", "decision": "PASS"})
+    for text in ("", "[]", whole[:-1], json.dumps({"run_id": "s", "decision": "PASS"}), '{"run_id": "r"}'):
+        file.write_text(text)
+        assert decision_of(run) is None, text
+    file.write_text(whole)
+    assert decision_of(run) == "PASS"
