@@ -17,6 +17,7 @@ from passgate.tasks.model.checkup import State, Symptom
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.providers.endpoints import Target, anthropic_target, openai_target
 from passgate.tasks.providers.probe import Provider, probe
+from passgate.tasks.reach import own_endpoints
 
 SECONDS = 5.0
 """For each question over the network."""
@@ -38,7 +39,7 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     symptoms = [_itself(subject, agent)]
     if not agent.calls_models:
         return symptoms
-    endpoints = list(_endpoints(agent))
+    endpoints = list(own_endpoints(agent))
     answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in endpoints]
     if agent.kind is AgentKind.HTTP:
         answers.append(_host(subject, agent.target))
@@ -74,14 +75,6 @@ def _place_of(program: str) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return "built into the shell" if place == program else place
-
-
-def _endpoints(agent: AgentSpec) -> Iterator[tuple[Provider, Endpoint]]:
-    """The endpoints that the agent's settings name; passgate's own loop always has the first."""
-    if agent.kind is AgentKind.OPENAI or agent.upstreams.openai != Endpoint():
-        yield "openai", agent.upstreams.openai
-    if agent.kind is not AgentKind.OPENAI and agent.upstreams.anthropic != Endpoint():
-        yield "anthropic", agent.upstreams.anthropic
 
 
 async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Symptom:

@@ -19,6 +19,7 @@ from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.plan import agent_digest_of, make_plan
 from passgate.tasks.providers.endpoints import targets_of
+from passgate.tasks.reach import refuse_unreachable
 from passgate.tasks.record import history_location, masker_of
 
 
@@ -26,12 +27,13 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
 
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
-    written beside it. Raises `InputError` or `UsageError`.
+    written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
     """
     if request.run is not None:
         return _begun(request.run, gate, request)
     own = plan_of(gate, request)
     refuse_unrunnable(own)
+    refuse_unreachable(own.agent)
     chosen = choose(own)
     try:
         if chosen.change is not None:

@@ -26,7 +26,7 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import STATE_FOLDER
-from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.judge import Judge
@@ -58,6 +58,7 @@ class Bench:
     suites_folder: Path
     masker: Masker
     error_retries: int
+    agent_kind: AgentKind | None = None
     starts: Starts = field(default_factory=Starts)
 
 
@@ -95,6 +96,7 @@ async def open_bench(
             judge = ChargedJudge(judge, prices.price_of(model), purse)
         yield Bench(
             agent=make_agent(spec, suites_folder),
+            agent_kind=spec.kind,
             workbench=await stack.enter_async_context(workbench),
             meter=meter,
             purse=purse,
@@ -241,6 +243,7 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
             sandbox=sandbox,
             suites_folder=bench.suites_folder,
             judge=bench.judge,
+            agent_kind=bench.agent_kind,
         )
         grades = await grade_trial(evidence)
     outcome = outcome_of(task, transcript, metrics, grades)

@@ -40,12 +40,14 @@ def burn_in(
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.pool_runs import pool_of_history
     from passgate.tasks.prepare import refuse_unrunnable
+    from passgate.tasks.reach import refuse_unreachable
     from passgate.tasks.reports.burn_in import burn_in_text
     from passgate.tasks.tally import tally, why_nothing
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
     plan = plan_of_forecast(gate, request)
     refuse_unrunnable(plan)
+    refuse_unreachable(plan.agent)
     finished = Finished()
     interrupted = _interrupted(plan, runs, finished, pool_of_history(plan))
     result = tally(plan, finished, runs, _why_ended(plan, finished, runs, interrupted=interrupted))

@@ -64,6 +64,7 @@ from passgate.tasks.graders.trajectories.trajectory_steps import (
 )
 from passgate.tasks.graders.trajectory_metrics import grade_trajectory
 from passgate.tasks.graders.unavailable import grade_unavailable
+from passgate.tasks.graders.unreported import UnreportedError, remedy_for
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
@@ -79,6 +80,8 @@ async def grade(options: Grader, evidence: Evidence) -> Grade:
     graders = AGENTV_GRADERS if evidence.task.scoring.compat == "agentv" else GRADERS
     try:
         bare = await graders[options.type](options, evidence)
+    except UnreportedError as error:
+        return unmeasured(options, f"{error}: {remedy_for(evidence.agent_kind)}", transient=False)
     except MeasurementError as error:
         return unmeasured(options, str(error), transient=error.transient)
     except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sandbox import Sandbox
@@ -21,3 +22,5 @@ class Evidence:
     suites_folder: Path
     judge: Judge | None
     """`None` when no judge is configured."""
+    agent_kind: AgentKind | None = None
+    """Of the agent that had the trial; `None` where that is not known."""

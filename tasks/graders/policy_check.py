@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.credentials import credentials_in, mask
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.patterns import argument, leaves, value_matches
 from passgate.tasks.graders.texts import found
-from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, UNKNOWN_CALLS, shown
+from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, shown
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, PolicyCheck
 from passgate.tasks.model.json_values import MISSING
@@ -42,7 +42,7 @@ async def grade_policy(options: PolicyCheck, evidence: Evidence) -> Grade:
     hits = [hit for rule in rules for hit in rule.hits]
     needs_calls = bool(options.deny_tools or options.arguments or options.canaries)
     if needs_calls and not transcript.complete and not hits:
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     checks = [_check(rule) for rule in rules]
     return graded(options, checks, [_violation(hit) for hit in dict.fromkeys(hits)][:MOST_VIOLATIONS])
 

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.patterns import call_matches, pattern_text
 from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
 from passgate.tasks.model.transcript import ToolCall
 
-UNKNOWN_CALLS: Final = (
-    "the agent does not report its tool calls: let it write its transcript to the file named by "
-    "PASSGATE_TRANSCRIPT, or return one from its Python function"
-)
 MOST_VIOLATIONS: Final = 20
 LONGEST_ARGUMENTS: Final = 100_000
 LONGEST_SHOWN: Final = 500
@@ -31,7 +27,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     calls = evidence.transcript.tool_calls
     violations = _violations(options, calls)
     if not evidence.transcript.complete and not violations:
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     required = [_as_required(entry) for entry in options.required]
     made = [call for call in calls if not call.refused]
     checks = [

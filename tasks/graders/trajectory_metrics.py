@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.unreported import UnreportedError
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import TrajectoryMetrics
 from passgate.tasks.model.metrics import TrialMetrics
@@ -45,10 +45,7 @@ async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Gr
     broken = any(not check.passed for check, limit in zip(checks, limits, strict=True) if limit.metric not in missing)
     if missing and not broken:
         names = ", ".join(dict.fromkeys(missing))
-        raise MeasurementError(
-            f"not measured: {names}. Send the agent's model calls through passgate, or let it write its "
-            "transcript, with usage and times, to the file named by PASSGATE_TRANSCRIPT"
-        )
+        raise UnreportedError(f"not measured: {names}")
     return graded(options, checks)
 
 

@@ -10,7 +10,8 @@ from passgate.tasks.providers.patience import Patience
 Provider = Literal["openai", "anthropic"]
 _REFUSALS: Final = frozenset({401, 403})
 _NOT_FOUND: Final = 404
-_LISTS: Final = {"openai": "models", "anthropic": "v1/models"}
+LISTS: Final = {"openai": "models", "anthropic": "v1/models"}
+"""Where an endpoint lists its models, below the base URL."""
 _HEADERS: Final[dict[Provider, dict[str, str]]] = {"openai": {}, "anthropic": {"anthropic-version": "2023-06-01"}}
 
 
@@ -38,7 +39,7 @@ class Probe:
 
 async def probe(provider: Provider, target: Target, *, seconds: float) -> Probe:
     """Ask an endpoint for its list of models, once and for at most `seconds`."""
-    path = _LISTS[provider]
+    path = LISTS[provider]
     asked = f"{target.base_url}/{path}"
     try:
         async with Upstream(target, timeout_seconds=seconds, patience=Patience(attempts=1)) as upstream:

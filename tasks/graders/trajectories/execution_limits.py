@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored, settle
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -18,10 +18,6 @@ EXPLORING_TOOLS: Final = frozenset(
     {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
 )
 """The tools that only look, by the names that AgentV has for them."""
-UNMEASURED: Final = (
-    "Send the agent's model calls through passgate, or let it write its transcript, with usage and times, to the file "
-    "named by PASSGATE_TRANSCRIPT"
-)
 
 
 class Limit(NamedTuple):
@@ -113,7 +109,7 @@ def made_calls(evidence: Evidence) -> list[ToolCall]:
 
 async def _kept(limit: Limit) -> Check:
     if limit.found is None or math.isnan(limit.found):
-        raise MeasurementError(f"not measured: {limit.what}. {UNMEASURED}")
+        raise UnreportedError(f"not measured: {limit.what}")
     return limit_check(limit, limit.found)
 
 
@@ -124,7 +120,7 @@ def _exploration(options: ExecutionMetrics, evidence: Evidence) -> Iterator[Awai
 
 async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> Check:
     if not evidence.transcript.complete:
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     return exploration_check(options, target, made_calls(evidence))
 
 

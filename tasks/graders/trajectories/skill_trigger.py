@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS, shown
+from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.graders.trajectories.execution_limits import made_calls
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.assertions import SkillTrigger
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import ToolCall
@@ -23,7 +23,7 @@ async def grade_skill_trigger(options: SkillTrigger, evidence: Evidence) -> Grad
     use = first_use(calls if options.any_call else calls[:1], options)
     is_settled = options.any_call and use is not None
     if not evidence.transcript.complete and not is_settled:
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     return skill_grade(options, use, where="any call" if options.any_call else "the first call")
 
 

@@ -6,17 +6,15 @@ from typing import Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS, shown
+from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.graders.trajectories.expected_calls import expected_text, in_time, same_call
 from passgate.tasks.graders.trajectories.pairings import Fits, most_in_order, most_paired
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import ToolCall
 
-UNKNOWN_DURATIONS: Final = (
-    "it is not known how long the tool calls took, and `max_duration_ms` limits them: let the agent write its "
-    "transcript, with duration_ms, to the file named by PASSGATE_TRANSCRIPT"
-)
+UNKNOWN_DURATIONS: Final = "it is not known how long the tool calls took, and `max_duration_ms` limits them"
 MOST_SHOWN: Final = 20
 """Calls that are named one by one."""
 
@@ -49,9 +47,9 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
     calls = evidence.transcript.tool_calls
     worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
     if not evidence.transcript.complete and not _one_too_many(options, calls, best):
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     if worst.score != best.score and (options.negate or scored(options, best.score).passed):
-        raise MeasurementError(UNKNOWN_DURATIONS)
+        raise UnreportedError(UNKNOWN_DURATIONS)
     return scored(options, worst.score, worst.checks)
 
 

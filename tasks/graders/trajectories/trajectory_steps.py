@@ -12,7 +12,7 @@ from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten
-from passgate.tasks.graders.tool_calls import UNKNOWN_CALLS
+from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.assertions import StepCount, ToolArguments, ToolSequence, ToolUsed
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -98,7 +98,7 @@ def decided(options: AssertionOptions, transcript: Transcript, holds: bool, mess
     Raises `MeasurementError` where the transcript is not complete, unless the fail is `certain`.
     """
     if not transcript.complete and not certain:
-        raise MeasurementError(UNKNOWN_CALLS)
+        raise UnreportedError(UNKNOWN_CALLS)
     return scored(options, float(holds), [Check(passed=holds is not options.negate, message=message)])
 
 
