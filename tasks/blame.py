@@ -15,7 +15,11 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.grader_places import grader_problem
 from passgate.tasks.grade import outcome_of
-from passgate.tasks.graders.can_fail import gives_points_for_nothing, graders_that_cannot_fail
+from passgate.tasks.graders.can_fail import (
+    gives_points_for_nothing,
+    graders_that_ask_too_little,
+    graders_that_cannot_fail,
+)
 from passgate.tasks.graders.composites.recombined import recombined
 from passgate.tasks.graders.mutants.mutants import Mutant
 from passgate.tasks.graders.mutants.parts import parts_of
@@ -73,7 +77,14 @@ def blamed(proof: Proof) -> GraderCheck:
     """What the graders of a task are worth by a proof."""
     task, good = proof.task, proof.good
     idle = list(_by_options(task))
-    found = [*idle, *_of_the_good(proof), *_of_the_bad(proof), *_of_the_mutants(proof), *_of_the_refusals(proof)]
+    found = [
+        *idle,
+        *([] if idle else _by_prompt(task)),
+        *_of_the_good(proof),
+        *_of_the_bad(proof),
+        *_of_the_mutants(proof),
+        *_of_the_refusals(proof),
+    ]
     shown, graders = _shown(proof)
     never = list(_never_failed(proof, shown))
     ships = task.reference is not None and bool(task.reference.counterexamples)
@@ -113,6 +124,12 @@ def _by_options(task: EvalTask) -> Iterator[GraderFinding]:
     for idle in (*graders_that_cannot_fail(task), *gives_points_for_nothing(task)):
         places = range(len(task.graders)) if idle.place is None else [idle.place]
         yield _finding(task, Fault.CANNOT_FAIL, places, f"cannot fail: {idle.why}", idle.remedy)
+
+
+def _by_prompt(task: EvalTask) -> Iterator[GraderFinding]:
+    for weak in graders_that_ask_too_little(task):
+        places = range(len(task.graders)) if weak.place is None else [weak.place]
+        yield _finding(task, Fault.ASKS_TOO_LITTLE, places, f"asks too little: {weak.why}", weak.remedy)
 
 
 def _of_the_good(proof: Proof) -> Iterator[GraderFinding]:

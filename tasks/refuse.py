@@ -35,6 +35,17 @@ def problems_of(tasks: Sequence[EvalTask], policy: GatePolicy) -> list[Problem]:
     ]
 
 
+def warnings_of(tasks: Sequence[EvalTask]) -> list[Problem]:
+    """What an agent that does not do the work would pass: worth knowing, and no reason to refuse a task."""
+    from passgate.tasks.graders.can_fail import graders_that_ask_too_little
+
+    return [
+        grader_problem(task, found.place, f"{_subject(task, found.place)} asks too little: {found.why}; {found.remedy}")
+        for task in tasks
+        for found in graders_that_ask_too_little(task)
+    ]
+
+
 def problems_at_gates(tasks: Sequence[EvalTask], policy: Policy) -> list[Problem]:
     """The same for the tasks of every gate of a policy, each problem once."""
     found = (problems_of(policy.tasks_of(gate, tasks), gate_policy) for gate, gate_policy in policy.gates.items())

@@ -1,6 +1,7 @@
 """`passgate validate`: every problem of every file, and nothing run."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +37,7 @@ def validate(
     from passgate.tasks.formats.prices_file import PRICES_FILE
     from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
     from passgate.tasks.load import Loaded, load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
-    from passgate.tasks.refuse import problems_at_gates
+    from passgate.tasks.refuse import problems_at_gates, warnings_of
 
     for path in paths:
         if not path.exists():
@@ -54,7 +55,7 @@ def validate(
     policy_is_broken = any(path.name == Path(gates).name for path in settings) and problems
     policy = None if policy_is_broken else policy_or_default(Path(gates))
     loaded = Loaded() if policy is None else load_paths(task_paths, policy)
-    remark(loaded)
+    remark(replace(loaded, warnings=(*loaded.warnings, *warnings_of(loaded.tasks))))
     problems += problems_at_gates(loaded.tasks, policy) if policy else []
     is_whole = not policy_is_broken and not loaded.problems and any(map(_is_suites_folder, task_paths))
     problems += [

@@ -26,10 +26,11 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:
     `equals` disregards blanks around both texts: programs end their output with a line end. Raises
     `MeasurementError` when the JSON Schema of the options cannot be used.
     """
-    return graded(options, list(_checks(options, evidence.transcript.output)))
+    return graded(options, list(output_checks(options, evidence.transcript.output)))
 
 
-def _checks(options: OutputCheck, answer: str) -> Iterator[Check]:
+def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
+    """A check for everything that the options expect of an answer."""
     text = _folded(options, answer)
     if options.equals is not None:
         message = f"the answer is {shorten(answer, 500)!r}, expected {shorten(options.equals, 500)!r}"

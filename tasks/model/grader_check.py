@@ -11,6 +11,8 @@ class Fault(StrEnum):
 
     CANNOT_FAIL = "cannot_fail"
     """By its options a grader passes whatever the agent does."""
+    ASKS_TOO_LITTLE = "asks_too_little"
+    """By its options an agent that does not do the work passes."""
     NO_KNOWN_GOOD = "no_known_good"
     """The task has nothing that must pass, and its graders do not tell enough to derive it."""
     KNOWN_GOOD_FAILS = "known_good_fails"

@@ -15,6 +15,7 @@ from tests.conftest import Project
 from tests.grader_project import a_transcript
 
 REFERENCE = {"reference": {"solution": {"transcript": "_shared/good.json"}}}
+QUESTION = {"inputs": {"prompt": "Do you agree?"}}
 ASKS = {"type": "output_check", "name": "answer", "contains": ["yes"]}
 
 
@@ -31,7 +32,7 @@ def add(name: str = "golden/say-yes", **changes: Any) -> Path:
     (Path("suites/_shared")).mkdir(parents=True, exist_ok=True)
     Path("suites/_shared/good.json").write_text(a_transcript([("look", {})], "Well, yes."), encoding="utf-8")
     suite, _, task_id = name.partition("/")
-    return write_task(Path(f"suites/{name}.yaml"), suite=suite, task_id=task_id, **(REFERENCE | changes))
+    return write_task(Path(f"suites/{name}.yaml"), suite=suite, task_id=task_id, **(REFERENCE | QUESTION | changes))
 
 
 def checked(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, list[dict[str, Any]]]:
@@ -105,15 +106,36 @@ def test_where_the_known_good_comes_from(
 ) -> None:
     Path("suites/_shared").mkdir(parents=True)
     Path("suites/_shared/broken.json").write_text("{", encoding="utf-8")
-    write_task(Path("suites/golden/say-yes.yaml"), **({"graders": [ASKS]} | changes))
+    write_task(Path("suites/golden/say-yes.yaml"), **({"graders": [ASKS]} | QUESTION | changes))
     found, (check,) = checked(capsys)
     assert (check["known_good"], found) == (known_good, code)
+
+
+TOO_LITTLE = [
+    ({"type": "output_check", "json_schema": {}}, "every JSON document is as its json_schema wants it"),
+    ({"type": "state_check", "expect": [{"file": "report.md"}]}, "an agent passes that leaves an empty report.md"),
+    ({"type": "output_check", "contains": ["order"]}, "an agent passes that repeats the prompt"),
+]
+
+
+@pytest.mark.parametrize(("grader", "why"), TOO_LITTLE)
+def test_graders_that_ask_too_little_are_a_fault_here_and_a_warning_in_validate(
+    grader: dict[str, Any], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = add(graders=[grader], inputs={"prompt": "Write the order as JSON into report.md."})
+    code, (check,) = checked(capsys)
+    assert code == ExitCode.FAIL
+    assert f"asks too little: {why}" in [finding["message"] for finding in check["findings"]]
+    assert main(["validate", str(file)]) == ExitCode.PASS
+    warning = next(line for line in capsys.readouterr().err.splitlines() if "asks too little" in line)
+    assert warning.startswith(f"warning: {file}:")
+    assert why in warning
 
 
 def test_a_recording_is_good_where_there_is_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     file = add()
     tool = {"name": "look", "description": "Looks.", "command": "true"}
-    write_task(file, environment={"tools": [tool], "replay": {"transcript": "_shared/good.json"}})
+    write_task(file, environment={"tools": [tool], "replay": {"transcript": "_shared/good.json"}}, **QUESTION)
     code, (check,) = checked(capsys)
     assert (code, check["known_good"]) == (ExitCode.PASS, "passed")
 

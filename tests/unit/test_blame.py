@@ -26,6 +26,11 @@ EXAMPLES = Reference.model_validate(
 CONTAINS = {"type": "contains", "value": "yes"}
 
 
+def a_question(**changes: Any) -> EvalTask:
+    """A task whose prompt does not say the answer."""
+    return a_task(**({"inputs": {"prompt": "Do you agree?"}} | changes))
+
+
 def tried(status: TrialStatus = PASSED, *passed: bool, what: str = "doing nothing", reason: str = "it did") -> Tried:
     return Tried(what, status, reason, tuple(a_grade(passed=one) for one in passed or (status is PASSED,)))
 
@@ -60,26 +65,26 @@ def good(task: EvalTask, **changes: Any) -> Proof:
 
 
 def test_correct_graders_have_no_fault() -> None:
-    check = blamed(good(a_task()))
+    check = blamed(good(a_question()))
     assert (check.findings, check.unmeasured, check.notes) == ((), (), ())
     assert (check.known_good, check.known_bad, check.graders) == ("passed", Tally(right=1, of=1), Tally(right=1, of=1))
     assert check.mutants == Tally()
 
 
 def test_a_task_needs_something_that_passes() -> None:
-    finding = only(good(a_task(), good=None))
+    finding = only(good(a_question(), good=None))
     assert finding.fault is Fault.NO_KNOWN_GOOD
     assert finding.graders == ()
     assert "reference.solution" in finding.remedy
-    assert blamed(good(a_task(), good=None)).known_good == "none"
+    assert blamed(good(a_question(), good=None)).known_good == "none"
 
 
 def test_what_is_derived_is_called_so() -> None:
-    assert blamed(good(a_task(), derived=True)).known_good == "derived"
+    assert blamed(good(a_question(), derived=True)).known_good == "derived"
 
 
 def test_each_grader_that_fails_the_known_good_is_told() -> None:
-    task = a_task(graders=[SAYS_YES, NO])
+    task = a_question(graders=[SAYS_YES, NO])
     proof = good(task, good=tried(FAILED, True, False), bad=(tried(FAILED, False, False),))
     finding = only(proof)
     assert (finding.fault, finding.graders, finding.path) == (Fault.KNOWN_GOOD_FAILS, ("no",), "graders[1]")
@@ -88,20 +93,20 @@ def test_each_grader_that_fails_the_known_good_is_told() -> None:
 
 
 def test_a_known_good_that_no_grader_fails_is_told_with_its_reason() -> None:
-    finding = only(good(a_task(), good=tried(FAILED, True, reason="the budget of 3 steps")))
+    finding = only(good(a_question(), good=tried(FAILED, True, reason="the budget of 3 steps")))
     assert finding.graders == ()
     assert "the budget of 3 steps" in finding.message
 
 
 def test_of_an_average_all_low_graders_are_told_together() -> None:
-    task = a_task(graders=[CONTAINS, CONTAINS], scoring={"rule": "weighted_average"})
+    task = a_question(graders=[CONTAINS, CONTAINS], scoring={"rule": "weighted_average"})
     finding = only(good(task, good=tried(FAILED, False, False, reason="score 0"), bad=(tried(FAILED, False, False),)))
     assert (finding.graders, finding.path) == (("contains", "contains"), "graders")
 
 
 @pytest.mark.parametrize("what", ["doing nothing", "the counterexample 'bad'"])
 def test_something_bad_that_passes_is_told(what: str) -> None:
-    task = a_task(graders=[SAYS_YES, NO])
+    task = a_question(graders=[SAYS_YES, NO])
     proof = good(task, bad=(tried(FAILED, False, False), tried(PASSED, True, True, what=what)))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.KNOWN_BAD_PASSES, ("output_check", "no"))
@@ -112,22 +117,22 @@ def test_something_bad_that_passes_is_told(what: str) -> None:
 @pytest.mark.parametrize("status", [ERROR, TrialStatus.NOT_RUN])
 def test_what_was_not_measured_is_no_fault_and_no_pass(status: TrialStatus) -> None:
     broken = Tried("doing nothing", status, "no judge")
-    check = blamed(good(a_task(), bad=(broken, tried(FAILED, False))))
+    check = blamed(good(a_question(), bad=(broken, tried(FAILED, False))))
     assert check.findings == ()
     assert check.unmeasured == ("doing nothing was not measured: no judge",)
     assert check.known_bad == Tally(right=1, of=1, unmeasured=1)
-    check = blamed(good(a_task(), good=Tried("the known-good", status, "no judge")))
+    check = blamed(good(a_question(), good=Tried("the known-good", status, "no judge")))
     assert (check.findings, check.known_good, len(check.unmeasured)) == ((), "not measured", 1)
 
 
 def test_a_task_that_cannot_be_run_is_not_measured() -> None:
-    check = blamed(Proof(a_task(cannot_run=("a.yaml:1:1: no file 'x'",))))
+    check = blamed(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",))))
     assert (check.findings, check.known_good) == ((), "not measured")
     assert check.unmeasured == ("a.yaml:1:1: no file 'x'",)
 
 
 def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
-    task = a_task(graders=[SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}])
+    task = a_question(graders=[SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}])
     alive = Mutated(a_mutant(), tried(PASSED, True, True), counts=True)
     proof = good(task, mutated=(alive, Mutated(a_mutant(), tried(FAILED, False, True), counts=True)))
     finding = only(proof)
@@ -138,14 +143,14 @@ def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
 
 def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
     alive = [Mutated(a_mutant(what=f"the call {number}"), tried(PASSED), counts=True) for number in range(5)]
-    finding = only(good(a_task(), mutated=tuple(alive)))
+    finding = only(good(a_question(), mutated=tuple(alive)))
     assert "the call 0 (and 4 more like it)" in finding.message
 
 
 def test_milder_mutants_that_pass_and_unmeasured_ones_are_notes() -> None:
     milder = Mutated(a_mutant(what="the call 1 is gone"), tried(PASSED), counts=False)
     unknown = Mutated(a_mutant(), Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)), counts=True)
-    check = blamed(good(a_task(), mutated=(milder, unknown)))
+    check = blamed(good(a_question(), mutated=(milder, unknown)))
     assert (check.findings, check.unmeasured) == ((), ())
     assert check.mutants == Tally(unmeasured=1)
     assert check.notes == ("it passes when the call 1 is gone", "the mutant 'empty answer' was not measured: no judge")
@@ -169,7 +174,7 @@ def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
     ],
 )
 def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged: bool) -> None:
-    proof = good(a_task(), **refusal([naming], [plain]))
+    proof = good(a_question(), **refusal([naming], [plain]))
     assert found(proof) == ([Fault.REFUSAL_FAILS] if flagged else [])
     assert blamed(proof).mutants == Tally(right=not flagged, of=1)
     if flagged:
@@ -178,7 +183,7 @@ def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged
 
 
 def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
-    task = a_task(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
     proof = good(task, bad=(tried(FAILED, False, True), tried(FAILED, False, True)))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.NEVER_FAILED, ("no",))
@@ -187,7 +192,7 @@ def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
 
 @pytest.mark.parametrize("kind", ["mutant", "refusal", "counterexample"])
 def test_whatever_is_bad_shows_that_a_grader_can_fail(kind: str) -> None:
-    task = a_task(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
     bad, shows = tried(FAILED, False, True), (a_grade(), a_grade(passed=False))
     more: dict[str, dict[str, Any]] = {
         "mutant": {"mutated": (Mutated(a_mutant(), Tried("x", FAILED, "", shows), counts=False),)},
@@ -215,7 +220,7 @@ def checks(*passed: bool) -> Grade:
 def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_once(
     bad: list[tuple[bool, ...]], path: str, told: str
 ) -> None:
-    task = a_task(graders=[FORBIDS], reference=EXAMPLES)
+    task = a_question(graders=[FORBIDS], reference=EXAMPLES)
     trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
     findings = blamed(
         good(task, good=Tried("good", PASSED, "", (checks(True, True, True, True),)), bad=trials)
@@ -227,19 +232,19 @@ def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_o
 
 
 def test_without_counterexamples_a_grader_that_never_failed_is_a_note() -> None:
-    check = blamed(good(a_task(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
+    check = blamed(good(a_question(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
     assert check.findings == ()
     assert check.notes == ("no: never failed: it passes everything bad that was tried",)
 
 
 def test_a_grader_that_could_not_be_measured_may_have_failed() -> None:
-    task = a_task(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
     unsure = Tried("x", FAILED, "", (a_grade(passed=False), a_grade(error="no judge")))
     assert found(good(task, bad=(unsure,))) == []
 
 
 def test_graders_that_only_inform_need_not_fail() -> None:
-    task = a_task(
+    task = a_question(
         graders=[CONTAINS, {**CONTAINS, "weight": 0}], scoring={"rule": "weighted_average"}, reference=EXAMPLES
     )
     check = blamed(good(task, bad=(tried(FAILED, False, True),)))
@@ -247,19 +252,19 @@ def test_graders_that_only_inform_need_not_fail() -> None:
 
 
 def test_a_grader_that_cannot_fail_is_told_once() -> None:
-    task = a_task(graders=[SAYS_YES, {"type": "output_check", "matches": "|"}], reference=EXAMPLES)
+    task = a_question(graders=[SAYS_YES, {"type": "output_check", "matches": "|"}], reference=EXAMPLES)
     assert found(good(task, bad=(tried(FAILED, False, True),))) == [Fault.CANNOT_FAIL]
 
 
 def test_points_for_nothing_are_a_fault() -> None:
-    task = a_task(graders=[CONTAINS, {"type": "regex", "value": ".*"}], scoring={"rule": "weighted_average"})
+    task = a_question(graders=[CONTAINS, {"type": "regex", "value": ".*"}], scoring={"rule": "weighted_average"})
     finding = only(good(task, bad=(tried(FAILED, False, True),)))
     assert (finding.fault, finding.graders) == (Fault.CANNOT_FAIL, ("regex",))
     assert "weight 0" in finding.remedy
 
 
 def killed(graders: list[dict[str, Any]], members: Sequence[Grade] = (), **changes: Any) -> bool:
-    task = a_task(graders=graders, **changes)
+    task = a_question(graders=graders, **changes)
     known = [a_grade(members=tuple(members) or tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders]
     return must_be_killed(task, a_mutant(), Tried("good", PASSED, "", tuple(known)))
 
@@ -287,3 +292,10 @@ def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(
     graders: list[dict[str, Any]], scoring: dict[str, Any], must: bool
 ) -> None:
     assert killed(graders, scoring=scoring) is must
+
+
+def test_a_task_that_can_be_passed_without_the_work_asks_too_little() -> None:
+    finding = only(good(a_task()))
+    assert (finding.fault, finding.path) == (Fault.ASKS_TOO_LITTLE, "graders[0]")
+    assert finding.message == "asks too little: an agent passes that repeats the prompt"
+    assert "a text that the prompt lacks" in finding.remedy

@@ -14,11 +14,12 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
 
     Raises `MeasurementError` when that schema cannot be used.
     """
-    check = _check(options, evidence.transcript.output)
+    check = json_check(options, evidence.transcript.output)
     return scored(options, float(check.passed), [check])
 
 
-def _check(options: IsJson, answer: str) -> Check:
+def json_check(options: IsJson, answer: str) -> Check:
+    """Whether an answer is the JSON that the options expect."""
     try:
         document = parse_json(answer)
     except ValueError as error:

@@ -28,14 +28,18 @@ _HOLDS: Final[dict[str, Callable[[str, str], bool]]] = {
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:
     """1 when the final answer is as the text or the texts want it, else 0."""
+    checks = text_checks(options, evidence.transcript.output)
+    return scored(options, float(all(check.passed for check in checks)), checks)
+
+
+def text_checks(options: TextAssertion, answer: str) -> list[Check]:
+    """A check for every text that an answer is held against, one for all where any of them is enough."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
     values = (options.value,) if isinstance(options.value, str) else options.value
-    holds = [_HOLDS[rule](evidence.transcript.output, value) for value in values]
+    holds = [_HOLDS[rule](answer, value) for value in values]
     if options.type.endswith("_any"):
-        checks = [_any_check(rule, values, holds)]
-    else:
-        checks = [_check(rule, value, passed=passed) for value, passed in zip(values, holds, strict=True)]
-    return scored(options, float(all(check.passed for check in checks)), checks)
+        return [_any_check(rule, values, holds)]
+    return [_check(rule, value, passed=passed) for value, passed in zip(values, holds, strict=True)]
 
 
 def _check(rule: str, value: str, *, passed: bool) -> Check:

@@ -6,5 +6,12 @@ from passgate.tasks.graders.can_fail.of_task import (
     gives_points_for_nothing,
     graders_that_cannot_fail,
 )
+from passgate.tasks.graders.can_fail.too_little import graders_that_ask_too_little
 
-__all__ = ["Vacuous", "cannot_fail", "gives_points_for_nothing", "graders_that_cannot_fail"]
+__all__ = [
+    "Vacuous",
+    "cannot_fail",
+    "gives_points_for_nothing",
+    "graders_that_ask_too_little",
+    "graders_that_cannot_fail",
+]
