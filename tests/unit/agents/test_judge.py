@@ -179,10 +179,10 @@ async def test_an_answer_that_is_no_completion_cannot_be_measured(
 
 
 async def test_a_silent_model_is_given_up_in_time(provider: ScriptedUpstream, judge_at) -> None:
-    provider.says(Silent(30))
+    provider.says(Silent(300))
     begun = time.monotonic()
     error = await failure(judge_at(provider.openai_base_url, timeout_seconds=0.1, patience=replace(QUICK, attempts=50)))
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
     assert re.search(r"0\.5 s were over|which is too long to wait", str(error))
     assert error.transient is True
 

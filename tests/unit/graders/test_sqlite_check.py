@@ -145,7 +145,7 @@ async def test_a_view_without_end_is_stopped(view: str, evidence: Evidence, data
     failed = await check(evidence, "SELECT total FROM orders", value=1)
     assert not failed.passed
     assert failed.message.endswith("did not end within 5 seconds")
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 60
 
 
 async def test_rows_without_end_are_counted_no_further_than_needed(

@@ -28,7 +28,7 @@ from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
 
 
 async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    provider.says(Silent(30))
+    provider.says(Silent(300))
     upstream = connect(provider.openai_base_url)
     calls = [asyncio.create_task(send(upstream)) for _ in range(100)]
     while provider.count < 64:
@@ -60,7 +60,7 @@ async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(
 
 
 async def test_time_in_the_queue_counts(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    provider.says(Silent(30))
+    provider.says(Silent(300))
     upstream = connect(provider.openai_base_url)
     blocking = [asyncio.create_task(send(upstream)) for _ in range(64)]
     while provider.count < 64:
@@ -79,7 +79,7 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.says(Down())
-    patience = replace(QUICK, first_pause=30, longest_pause=30, failing_seconds=1.5, probe_every=600)
+    patience = replace(QUICK, first_pause=300, longest_pause=300, failing_seconds=1.5, probe_every=600)
     upstream = connect(provider.openai_base_url, patience=patience)
     waiting = [asyncio.create_task(failure(upstream, seconds=600)) for _ in range(60)]
     while provider.count < 60:
@@ -88,7 +88,7 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
     assert not any(call.done() for call in waiting)
     begun = time.monotonic()
     errors = [await failure(upstream), *await asyncio.gather(*waiting), await failure(upstream)]
-    assert time.monotonic() - begun < 20, "it waited for the pause"
+    assert time.monotonic() - begun < 100, "it waited for the pause"
     assert not any(error.transient for error in errors)
     assert "the circuit breaker is open: 61 failures in a row since " in str(errors[-1])
     assert " UTC, the last one: the connection broke" in str(errors[-1])
@@ -97,11 +97,13 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
 
 
 async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
-    upstream = connect(provider.openai_base_url, silence=0.3, patience=replace(DEAD, first_pause=30, longest_pause=30))
-    provider.says(Silent(30))
+    upstream = connect(
+        provider.openai_base_url, silence=0.3, patience=replace(DEAD, first_pause=300, longest_pause=300)
+    )
+    provider.says(Silent(300))
     begun = time.monotonic()
     errors = await asyncio.gather(*(failure(upstream, seconds=600) for _ in range(200)))
-    assert time.monotonic() - begun < 20, "it waited for the pause"
+    assert time.monotonic() - begun < 100, "it waited for the pause"
     assert provider.count < 80
     assert not any(error.transient for error in errors)
 
@@ -174,7 +176,7 @@ async def test_a_provider_that_refuses_is_alive(
 async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
-    provider.says(Silent(30))
+    provider.says(Silent(300))
     upstream = connect(provider.openai_base_url, patience=DEAD)
     errors = [await failure(upstream, seconds=0.1) for _ in range(DEAD.failures_until_open + 1)]
     assert all(error.transient for error in errors[:-1])

@@ -75,7 +75,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk) -> None:
 
     async def goes_on(attempt: Attempt) -> str:
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(600)
         finally:
             loop.call_soon_threadsafe(ended.set)
         return "never"
@@ -83,7 +83,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk) -> None:
     access = OverAfter(0.1)
     started = time.monotonic()
     transcript = await talk(goes_on, access=access, grace=0.3)
-    assert 0.4 <= time.monotonic() - started < 5
+    assert 0.4 <= time.monotonic() - started < 60
     assert transcript.end is EndReason.OVER_BUDGET
     assert words(transcript) == ["user: Say yes."]
     (reported,) = access.reported

@@ -310,11 +310,11 @@ async def test_messages_do_not_repeat_what_is_secret(server: AgentServer, monkey
 
 
 async def test_time_that_is_up(server: AgentServer) -> None:
-    server.replies = [Says(pause=5)]
+    server.replies = [Says(pause=300)]
     started = time.monotonic()
     transcript = await turn(spec_of(server.url), seconds=0.3)
     assert transcript.end is EndReason.TIMED_OUT
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 60
 
 
 async def test_an_agent_that_is_silent_for_too_long(server: AgentServer) -> None:
@@ -340,7 +340,7 @@ async def test_a_connection_that_breaks_is_not_the_agents_fault_and_nothing_is_a
 
 
 async def test_a_trial_that_is_called_off_hangs_up(server: AgentServer) -> None:
-    server.replies = [Says(pause=3)]
+    server.replies = [Says(pause=300)]
     asking: asyncio.Task[Any] = asyncio.create_task(turn(spec_of(server.url)))
     while not server.asked:
         await asyncio.sleep(0.01)
@@ -348,4 +348,4 @@ async def test_a_trial_that_is_called_off_hangs_up(server: AgentServer) -> None:
     started = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 60

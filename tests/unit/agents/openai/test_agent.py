@@ -199,26 +199,26 @@ async def test_a_refusal_ends_the_loop_with_what_was_done(
     assert upstream.count == 2
 
 
-@pytest.mark.parametrize("late", [Silent(30), Slow(1.0)])
+@pytest.mark.parametrize("late", [Silent(300), Slow(1.0)])
 async def test_time_that_is_up_while_the_model_writes(turn, upstream: ScriptedUpstream, late: Any) -> None:
     upstream.script = [Says("", calls=[("look", {"at": "a"})]), late]
     started = time.monotonic()
     transcript = await turn(seconds=1.0)
     assert transcript.end is EndReason.TIMED_OUT
     assert len(transcript.tool_calls) == 1
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 async def test_time_that_is_up_while_a_tool_runs(turn, upstream: ScriptedUpstream) -> None:
-    slow = {"name": "slow", "description": "Slow.", "command": "sleep 60", "timeout_seconds": 60}
+    slow = {"name": "slow", "description": "Slow.", "command": "sleep 600", "timeout_seconds": 600}
     upstream.says(Says("", calls=[("slow", {})] * 3))
     started = time.monotonic()
     assert (await turn(a_task(tools=[slow]), seconds=1.0)).end is EndReason.TIMED_OUT
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 async def test_a_trial_that_is_called_off_ends_its_tools(turn, upstream: ScriptedUpstream) -> None:
-    slow = {"name": "slow", "description": "Slow.", "command": "sleep 60", "timeout_seconds": 60}
+    slow = {"name": "slow", "description": "Slow.", "command": "sleep 600", "timeout_seconds": 600}
     upstream.says(Says("", calls=[("slow", {})]))
     running = asyncio.create_task(turn(a_task(tools=[slow])))
     while not upstream.count:
@@ -228,7 +228,7 @@ async def test_a_trial_that_is_called_off_ends_its_tools(turn, upstream: Scripte
     started = time.monotonic()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60
 
 
 async def test_a_broken_tool_cannot_be_measured(turn, upstream: ScriptedUpstream) -> None:

@@ -128,13 +128,13 @@ async def test_a_command_that_fails_is_an_error_with_the_end_of_what_it_said(cal
     assert len(outcome.result) < 2100
 
 
-@pytest.mark.parametrize("tool", [command("echo begun >&2; sleep 60"), function("later")])
+@pytest.mark.parametrize("tool", [command("echo begun >&2; sleep 600"), function("later")])
 async def test_a_tool_that_takes_too_long_is_an_error(call, tool: Tool) -> None:
     started = time.monotonic()
-    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.5}), {} if tool.command else {"seconds": 60})
+    outcome = await call(tool.model_copy(update={"timeout_seconds": 0.5}), {} if tool.command else {"seconds": 600})
     assert outcome.is_error is True
     assert outcome.result.startswith("stopped after 0.5 s.")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("tool", [command("yes x | head -c 600000"), function("long")])
