@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_LLM := $(VENV)/.installed-llm
+# Which bun the tests of graders in TypeScript run with.
+BUN := 1.4.5
 
-.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm clean
+.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm install-bun clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -56,6 +58,10 @@ install-llm: $(INSTALLED_LLM)
 $(INSTALLED_LLM): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group llm
 	touch $(INSTALLED_LLM)
+
+# Into the virtual environment, where graders look for programs first.
+install-bun: install
+	npm install --global --prefix $(VENV) --no-audit --no-fund --silent bun@$(BUN)
 
 clean:
 	rm -rf $(VENV) .passgate dist

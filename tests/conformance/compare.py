@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from passgate.tasks.formats.evals.grading.graders import FORMS
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
 from tests.conformance.rows import RecordedGrade, Row
@@ -29,6 +30,9 @@ _TYPES: Final = {
 }
 
 
+_KNOWN: Final = frozenset(name for form in FORMS for name in form.names)
+
+
 class Finding(StrEnum):
     AGREED = "agreed"
     DIFFERING = "differing"
@@ -48,9 +52,9 @@ class Compared(NamedTuple):
 
 
 def types_of(recorded: str) -> Collection[str]:
-    """passgate's types that a type of AgentV can have become."""
+    """passgate's types that a type of AgentV can have become; a type of neither is a program of the repository."""
     name = recorded.removeprefix("not-").replace("-", "_")
-    return _TYPES.get(name, {name})
+    return _TYPES.get(name, {name if name in _KNOWN else "code_grader"})
 
 
 def pairs(

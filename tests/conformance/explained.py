@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 from tests.conformance.compare import TRIAL, Compared
 
+Applies = Callable[[Compared], bool]
+
 
 class Explanation(NamedTuple):
     """A known difference."""
 
     name: str
     """As docs/compatibility.md calls it."""
-    applies: Callable[[Compared], bool]
+    applies: Applies
 
 
-def _is(path: str, *tests: str) -> Callable[[Compared], bool]:
+def _is(path: str, *tests: str) -> Applies:
     """Tests of an eval file, by patterns."""
 
     def applies(compared: Compared) -> bool:
@@ -25,14 +27,23 @@ def _is(path: str, *tests: str) -> Callable[[Compared], bool]:
     return applies
 
 
-def _dropped(compared: Compared) -> bool:
-    """AgentV has no grade of a grader that the test has: the others, or its own judge, made the score."""
-    return bool(compared.dropped) and (compared.type == TRIAL or "no such grader" in compared.detail)
+def _dropped(rows: Applies) -> Applies:
+    """Of these rows the scores of whole tests that AgentV makes without a grader that it has dropped."""
+    return lambda compared: compared.type == TRIAL and bool(compared.dropped) and rows(compared)
+
+
+def _without_agent(rows: Applies) -> Applies:
+    """Of these rows those in which AgentV's agent did not run: they have an error, and no grade."""
+    return lambda one: one.row.status == "execution_error" and not one.row.graders and rows(one)
 
 
 def _broke_down(compared: Compared) -> bool:
     return any(theirs.crashed for theirs in compared.row.graders)
 
+
+_NAMES = ("llm-judge*", "code-judge*", "rubric-gate", "rubric-expected-outcome")
+_AGGREGATORS = ("no-aggregator", "minimum", "maximum", "safety-gate*", "all-or-nothing")
+_TRAJECTORIES = ("any-expected-only", "no-mode")
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Explanation("dropped member", _is("*/composite.eval.yaml", "member-unnamed", "member-snake")),
@@ -44,7 +55,14 @@ EXPLANATIONS: tuple[Explanation, ...] = (
     Explanation("items without an id", _is("*/readme-quickstart/*", "fizzbuzz")),
     Explanation("working folder of code graders", _is("*/codegrader.eval.yaml", "dump")),
     Explanation("assertions of code graders", _is("probes-head/evals/codegrader.eval.yaml", "asserts")),
-    Explanation("dropped grader", _dropped),
+    Explanation("dropped name", _dropped(_is("probes/evals/*.eval.yaml", *_NAMES))),
+    Explanation("dropped aggregator", _dropped(_is("probes/evals/composite.eval.yaml", *_AGGREGATORS))),
+    Explanation("dropped number", _dropped(_is("probes*/evals/determ*.eval.yaml", "eq-number*"))),
+    Explanation("dropped field", _dropped(_is("probes/evals/fields.eval.yaml", "match-contains", "match-default"))),
+    Explanation("dropped limit", _dropped(_is("probes/evals/metrics.eval.yaml", "em-input-tokens"))),
+    Explanation("dropped trajectory", _dropped(_is("probes/evals/trajectory.eval.yaml", *_TRAJECTORIES))),
+    Explanation("dropped prompt", _dropped(_is("*/multi-turn-conversation/evals/suite.yaml", "support-context-*"))),
+    Explanation("agent that did not start", _without_agent(_is("*/exp_runs.eval.yaml", "mixed", "all-pass"))),
 )
 
 

@@ -16,7 +16,7 @@ from passgate.tasks.graders.programs.plain_messages import (
 )
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import Message, Transcript, Usage
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 _OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
 
@@ -25,13 +25,13 @@ def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path 
     """The document for a program's standard input: snake_case keys as AgentV's, camelCase ones as AgentEvals'.
 
     What a trial does not say is null: the tool calls of an agent that only prints text, its usage, changed files.
-    `output_path` is a file with the answer, for programs that would rather open one.
+    `output_path` is a file with the answer, for programs that would rather open one; without one there is no such key.
     """
-    snake = _agentv(evidence) | {
-        "config": dict(config),
-        "output_path": None if output_path is None else str(output_path),
-    }
-    return snake | _agentevals(snake, evidence)
+    snake = _agentv(evidence) | {"config": dict(config)}
+    if output_path is not None:
+        snake["output_path"] = str(output_path)
+    # AgentV's SDK makes one camelCase key of two such as `traceSummary` and `trace_summary`, and keeps the later value.
+    return _agentevals(snake, evidence) | snake
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:
@@ -121,7 +121,16 @@ def expected_messages(task: EvalTask) -> list[dict[str, Any]]:
     """The answer that is hoped for as messages; a text or a JSON value is the one message of an assistant."""
     if task.expected_messages:
         return [plain_task_message(message) for message in task.expected_messages]
-    return [] if task.expected_output is None else [{"role": "assistant", "content": task.expected_output}]
+    if task.expected_output is None:
+        return []
+    return [{"role": "assistant", "content": _content_of(task.expected_output)}]
+
+
+def _content_of(value: Any) -> Any:
+    """A JSON value as the content of a message, which is a text, a mapping or a list of mappings."""
+    blocks = value if isinstance(value, list) else [value]
+    is_content = isinstance(value, str) or all(isinstance(block, dict) for block in blocks)
+    return value if is_content else json.dumps(value, ensure_ascii=False)
 
 
 def _input_files(evidence: Evidence) -> list[str]:
@@ -167,20 +176,28 @@ def _summary(transcript: Transcript) -> dict[str, Any]:
 
 
 def _trace(evidence: Evidence) -> dict[str, Any]:
+    """The trace in AgentV's words, in which what is not known is left out."""
     return {
         **_summary(evidence.transcript),
         "messages": messages_of(evidence),
         "events": [{"ordinal": number, **event} for number, event in enumerate(_events(evidence.transcript))],
-        **trial_figures(evidence),
+        **{name: figure for name, figure in trial_figures(evidence).items() if figure is not None},
         "metadata": {"eval_case_id": evidence.task.own_id},
     }
 
 
 def _events(transcript: Transcript) -> Iterator[dict[str, Any]]:
-    for message in transcript.messages:
-        yield {"type": "message", "message": {"role": message.role, "content": message.content}}
-        for call in message.tool_calls:
-            plain = plain_call(call)
-            tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": status_of(call)}
-            yield {"type": "tool_call", "tool": tool, "duration_ms": call.duration_ms}
-    yield {"type": "final_response", "message": {"role": "assistant", "content": transcript.output}}
+    for index, message in enumerate(transcript.messages):
+        said = {"role": message.role, "content": message.content}
+        yield {"event_id": f"message-{index}", "type": "message", "message": said}
+        for number, call in enumerate(message.tool_calls):
+            yield {"event_id": f"message-{index}-tool-{number}", **_tool_event(call)}
+    said = {"role": "assistant", "content": transcript.output}
+    yield {"event_id": "final-response", "type": "final_response", "message": said}
+
+
+def _tool_event(call: ToolCall) -> dict[str, Any]:
+    plain = plain_call(call)
+    tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": status_of(call)}
+    event = {"type": "tool_call", "tool": tool}
+    return event if call.duration_ms is None else {**event, "duration_ms": call.duration_ms}

@@ -1,8 +1,5 @@
 """Types of assertions that other tools know and passgate does not have."""
 
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.paths import Ground, upwards
-
 _FOREIGN = frozenset(
     {
         *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
@@ -16,23 +13,8 @@ _FOREIGN = frozenset(
     }
 )
 _FAMILIES = ("similar:", "promptfoo:")
-_FOLDERS = (".agentv/assertions", ".agentv/graders")
-_SUFFIXES = (".ts", ".js", ".mts", ".mjs", ".cts", ".cjs", ".py")
-_LONGEST_NAME = 100
 
 
 def is_foreign(name: str) -> bool:
     """Whether a type, in snake_case, is one of another tool."""
     return name in _FOREIGN or name.startswith(_FAMILIES)
-
-
-def is_custom(node: Node, name: str, ground: Ground) -> bool:
-    """Whether a type, as it is written, is a program near the eval file, as in `.agentv/assertions/NAME.ts`."""
-    if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
-        return False
-    return any(
-        (folder / inner / f"{name}{suffix}").is_file()
-        for folder in upwards(node.folder, ground.repository)
-        for inner in _FOLDERS
-        for suffix in _SUFFIXES
-    )

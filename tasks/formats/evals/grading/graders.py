@@ -7,7 +7,8 @@ from passgate.tasks.formats.evals.grading.answer_forms import ANSWER_FORMS
 from passgate.tasks.formats.evals.grading.assertion_templates import entries
 from passgate.tasks.formats.evals.grading.built import build
 from passgate.tasks.formats.evals.grading.composite_form import COMPOSITE_FORMS
-from passgate.tasks.formats.evals.grading.foreign_types import is_custom, is_foreign
+from passgate.tasks.formats.evals.grading.custom_assertions import custom_assertion
+from passgate.tasks.formats.evals.grading.foreign_types import is_foreign
 from passgate.tasks.formats.evals.grading.forms import NUMBER, TEXT, TRUTH, Draft, Form
 from passgate.tasks.formats.evals.grading.judge_forms import JUDGE_FORMS
 from passgate.tasks.formats.evals.grading.metric_forms import METRIC_FORMS
@@ -122,12 +123,25 @@ def _read_one(node: Node, reading: Reading) -> Grader | None:
     if kind is None or message is not None:
         reading.refuse(kind or node, message or "")
         return None
-    name = snake_case(kind.value)
-    negated = name.startswith(_NOT)
-    form = _BY_NAME.get(name.removeprefix(_NOT))
+    form, negated = _form(kind, reading)
     if form is None:
-        return _without_form(node, kind, name.removeprefix(_NOT), negated, reading)
+        return _without_form(node, kind, negated, reading)
     return _with_form(node, form, negated, reading)
+
+
+def _form(kind: Node, reading: Reading) -> tuple[Form | None, bool]:
+    """How a grader of a type is written, and whether the type says `not-`. No assertion of the repository takes the
+    name of a type that is known.
+    """
+    written, name = kind.value, snake_case(kind.value)
+    negated = name.startswith(_NOT)
+    known = _BY_NAME.get(name.removeprefix(_NOT))
+    if known is not None:
+        return known, negated
+    own = custom_assertion(kind, written, reading.ground)
+    if own is not None or not negated:
+        return own, False
+    return custom_assertion(kind, written[len(_NOT) :], reading.ground), True
 
 
 def _at(node: Node, values: dict[str, Any]) -> dict[str, Node]:
@@ -150,9 +164,9 @@ def _made(draft: Draft, base: dict[str, Node], node: Node, reading: Reading) -> 
     return cast("Grader | None", build(draft.model, options, node, reading.complaints))
 
 
-def _without_form(node: Node, kind: Node, name: str, negated: bool, reading: Reading) -> Grader | None:
+def _without_form(node: Node, kind: Node, negated: bool, reading: Reading) -> Grader | None:
     written = kind.value
-    if not is_foreign(name) and not is_custom(node, written, reading.ground):
+    if not is_foreign(snake_case(written).removeprefix(_NOT)):
         known = [*_BY_NAME] if "_" in written else [form.replace("_", "-") for form in _BY_NAME]
         reading.refuse(kind, f"unknown evaluator {written!r}{nearest(written, known)}")
         return None

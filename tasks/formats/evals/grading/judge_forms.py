@@ -101,11 +101,16 @@ def _code(parts: Parts, reading: Reading) -> Draft:
         reading.cannot_run(target, "a proxy for the model calls of a grader is not to be had")
     if command is not None and isinstance(command.value, str | list):
         options |= command_parts(command, _text_only(parts.get("cwd")), reading)
+    return Draft(CodeGrader, "code_grader", options | program_config(parts))
+
+
+def program_config(parts: Parts) -> dict[str, Node]:
+    """The `config` of a program that grades: its own, and the keys that the table does not know."""
     config = parts.value("config", {})
     further = {name: part.value for name, part in parts.further.items() if part.value is not None}
-    if isinstance(config, dict) and (config or further):
-        options["config"] = parts.node.with_value({**further, **config})
-    return Draft(CodeGrader, "code_grader", options)
+    if not isinstance(config, dict) or not (config or further):
+        return {}
+    return {"config": parts.node.with_value({**further, **config})}
 
 
 def _text_only(node: Node | None) -> Node | None:

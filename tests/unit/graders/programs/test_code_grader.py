@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.graders.programs.agentv_contract import refused_by_sdk
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
@@ -138,7 +139,6 @@ OF_AGENTV = {
     "criteria": "crit",
     "expected_output": [{"role": "assistant", "content": "Paris"}],
     "output": "Paris",
-    "output_path": None,
     "input": [{"role": "user", "content": "question text"}],
     "input_files": [],
     "metadata": {"k": "v"},
@@ -192,6 +192,22 @@ async def test_both_contracts_are_kept(whole: dict[str, Any], workspace: Path) -
     assert {name: whole[name] for name in OF_AGENTEVALS} == OF_AGENTEVALS
 
 
+async def test_the_sdk_of_agentv_takes_it(whole: dict[str, Any]) -> None:
+    assert "output_path" not in whole
+    assert refused_by_sdk(whole) == []
+
+
+@pytest.mark.parametrize("expected", ["Paris", {"city": "Paris"}, 42, [1, 2], True, None])
+@pytest.mark.parametrize("complete", [True, False])
+async def test_the_sdk_of_agentv_takes_what_is_hardly_known(
+    expected: Any, complete: bool, run: Any, make_evidence: MakeEvidence, said: Said, tmp_path: Path
+) -> None:
+    call = ToolCall(tool="search", arguments={})
+    transcript = Transcript(messages=(Message(role="assistant", tool_calls=(call,)),), output="", complete=complete)
+    document = await given(run, make_evidence(transcript=transcript, expected_output=expected), tmp_path)
+    assert refused_by_sdk(document) == []
+
+
 async def test_messages_are_in_the_words_of_both(whole: dict[str, Any]) -> None:
     asked, answered = whole["messages"]
     assert asked == {"role": "user", "content": "question text"}
@@ -210,6 +226,11 @@ async def test_messages_are_in_the_words_of_both(whole: dict[str, Any]) -> None:
 async def test_the_trace_tells_what_happened(whole: dict[str, Any]) -> None:
     assert {name: whole["trace"][name] for name in SUMMARY} == SUMMARY
     assert [event["type"] for event in whole["trace"]["events"]] == ["message", "tool_call", "final_response"]
+    assert [event["event_id"] for event in whole["trace"]["events"]] == [
+        "message-0",
+        "message-0-tool-0",
+        "final-response",
+    ]
     assert whole["traceSummary"]["toolNames"] == ["search"]
     assert (whole["traceSummary"]["costUsd"], whole["traceSummary"]["durationMs"]) == (0.001, 50)
 

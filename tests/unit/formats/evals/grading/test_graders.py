@@ -209,17 +209,6 @@ def test_an_evaluator_of_another_tool_is_kept_and_keeps_the_test_from_running(tm
     assert graders.cannot_run == [f"[0].type: passgate has no evaluator {kind!r}"]
 
 
-def test_a_custom_assertion_is_known_by_its_program(tmp_path: Path) -> None:
-    assertion = {"type": "word-count"}
-    known = read(tmp_path, assertion, files={".agentv/assertions/word-count.ts": ""})
-    assert isinstance(known.one, Unavailable)
-    assert known.cannot_run == ["[0].type: passgate has no evaluator 'word-count'"]
-    (tmp_path / ".agentv/assertions/word-count.ts").unlink()
-    unknown = read(tmp_path, assertion)
-    assert unknown.graders == ()
-    assert unknown.problems[0].startswith("[0].type: unknown evaluator 'word-count'; known: assert-set, ")
-
-
 def test_a_list_must_be_one(tmp_path: Path) -> None:
     assert read(tmp_path, text="type: is-json\n").problems == [': expected a list, not {"type": "is-json"}']
 
