@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
+from passgate.tasks.formats.comparability import no_longer_comparable
 from passgate.tasks.formats.evals.files.lines import sidecar_names
 from passgate.tasks.formats.evals.said import Saying, said_task
 from passgate.tasks.formats.evals.writing.differences import differences
@@ -48,6 +49,8 @@ class Converted:
     """What the dialect cannot say, at the tasks that say it."""
     renamed: tuple[str, ...]
     """Tasks that had the id of another, as in `a is written as b/a`."""
+    not_comparable: tuple[Problem, ...]
+    """Tasks for which earlier results are no baseline any more, and why."""
 
 
 Accept = Callable[[Sequence[Problem]], None]
@@ -106,15 +109,17 @@ def write_tasks(
     try:
         with staging(output.texts) as staged:
             try:
-                left_out = (*not_written, *_not_read(tasks, output, staged, target))
+                read = _read(tasks, output, staged, target)
             except InputError:
                 losses(not_written)  # which may be why the rest is wrong
                 raise
+            left_out = (*not_written, *_not_read(tasks, output, read, target))
             losses(left_out)
+            changed = tuple(no_longer_comparable(sources, read, output.ids))
             staged.publish()
     except (OSError, UnicodeEncodeError) as error:
         raise UsageError(f"{target.path} cannot be written: {error}") from error
-    return Converted(len(tasks), tuple(output.texts), left_out, tuple(_renamed(sources, tasks)))
+    return Converted(len(tasks), tuple(output.texts), left_out, tuple(_renamed(sources, tasks)), changed)
 
 
 def _checked(target: Target) -> Path:
@@ -174,13 +179,20 @@ def _not_written(tasks: Sequence[SourceTask], output: Output) -> tuple[Problem, 
     )
 
 
-def _not_read(tasks: Sequence[SourceTask], output: Output, staged: Staged, target: Target) -> tuple[Problem, ...]:
-    """What the written files do not say, found by reading them. Raises `InputError` where they cannot be read."""
+def _read(tasks: Sequence[SourceTask], output: Output, staged: Staged, target: Target) -> tuple[SourceTask, ...]:
+    """The tasks of the written files. Raises `InputError` where they cannot be read."""
     read = _READERS[target.dialect](output, staged, target)
     if read.problems:
         raise InputError(list(_unreadable(tasks, output, staged, read)))
+    return read.tasks
+
+
+def _not_read(
+    tasks: Sequence[SourceTask], output: Output, read: Sequence[SourceTask], target: Target
+) -> tuple[Problem, ...]:
+    """What the written files do not say."""
     lost: list[Problem] = []
-    for task, expected, again in zip(tasks, output.expected, read.tasks, strict=True):
+    for task, expected, again in zip(tasks, output.expected, read, strict=True):
         whom = f"task {task.task.task_id!r}"
         message = f"{whom}: {_WHAT[target.dialect]} has no words for it"
         lost += [task.problem(path, message) for path in differences(expected, _said(again.task))]

@@ -97,6 +97,8 @@ def _tell(converted: "Converted") -> None:
     from passgate.flows.cli.terminal import LONGEST_MESSAGE
     from passgate.tasks.reports.escape import printable
 
-    lines = [*converted.renamed, *(f"left out: {loss}" for loss in converted.left_out)]
+    left_out = [f"left out: {loss}" for loss in converted.left_out]
+    warnings = [f"warning: {problem}" for problem in converted.not_comparable]
+    lines = [*converted.renamed, *left_out, *warnings]
     for line in lines:
         sys.stderr.write(printable(line, LONGEST_MESSAGE) + "\n")

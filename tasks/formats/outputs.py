@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.formats.discover import suites_folder_of
+from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.paths import ground_of
 from passgate.tasks.formats.evals.said import LeavesError, Loss, Place, Saying, said_task
 from passgate.tasks.formats.evals.writing.file_names import file_names
@@ -32,6 +33,8 @@ class Output:
     """The tasks, as reading the files has to give them."""
     losses: tuple[tuple[Loss, ...], ...]
     """Of each task, what is not written."""
+    ids: tuple[str, ...]
+    """The tasks' ids among all tasks of the suites folder, once the files are in their places."""
 
 
 def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> Output:
@@ -41,7 +44,8 @@ def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> Output:
     names = file_names(task.task.task_id for task in tasks)
     files = [folder / task.task.suite / f"{name}.yaml" for task, name in zip(tasks, names, strict=True)]
     texts = {file: yaml_text(plain) for file, (plain, _) in zip(files, said, strict=True)}
-    return Output(root, texts, tuple(plain for plain, _ in said), tuple(losses for _, losses in said))
+    ids = tuple(task.task.task_id for task in tasks)
+    return Output(root, texts, tuple(plain for plain, _ in said), tuple(losses for _, losses in said), ids)
 
 
 def eval_output(tasks: Sequence[SourceTask], file: Path) -> Output:
@@ -60,7 +64,8 @@ def lines_output(tasks: Sequence[SourceTask], file: Path) -> Output:
 def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) -> Output:
     root = suites_folder_of(file)
     expected = tuple(_said(task, _seen_from(task.root, root))[0] for task in tasks)
-    return Output(root, texts, expected, ((),) * len(tasks))
+    ids = tuple(full_id(task.task.task_id, file.absolute(), ground_of(file, root)) for task in tasks)
+    return Output(root, texts, expected, ((),) * len(tasks), ids)
 
 
 def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
@@ -86,7 +91,11 @@ def _schema(document: Mapping[str, Any], file: Path) -> str | None:
 
 @cache
 def _seen_from(root: Path, folder: Path) -> Place:
-    """Paths of a suites folder as seen from another folder. What is not there stays as it is written."""
+    """Paths of a suites folder as seen from another folder. What is not there stays as it is written, and so does all
+    where the folder is the same: the digests of tasks hold paths as they are written.
+    """
+    if folder == root:
+        return _as_written
 
     @cache
     def place(path: str) -> str:
@@ -94,9 +103,16 @@ def _seen_from(root: Path, folder: Path) -> Place:
             is_there = (root / path).exists()
         except (OSError, ValueError):
             is_there = False
-        return Path(os.path.relpath(root / path, folder)).as_posix() if is_there else path
+        if not is_there:
+            return path
+        seen = Path(os.path.relpath(root / path, folder)).as_posix()
+        return f"{seen}/" if path.endswith("/") else seen
 
     return place
+
+
+def _as_written(path: str) -> str:
+    return path
 
 
 def _dotted(root: Path, folder: Path) -> Place:

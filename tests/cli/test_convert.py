@@ -1,5 +1,7 @@
 """`passgate convert`: files of one dialect written as another."""
 
+import json
+
 import yaml
 
 from tests.conftest import Project
@@ -85,3 +87,51 @@ def test_an_unknown_dialect_is_bad_usage(bare_project: Project) -> None:
     result = bare_project.passgate("convert", "EVAL.yaml", "--to", "junit", "--out", "x")
     assert result.returncode == 2
     assert "--to junit: expected one of four-suite, eval, jsonl" in result.stderr
+
+
+def digests(project: Project, path: str) -> dict[str, tuple[str, str]]:
+    shown = project.passgate("show", path, "--json")
+    assert shown.returncode == 0, shown.stderr
+    return {task["task_id"]: (task["task_digest"], task["grader_digest"]) for task in json.loads(shown.stdout)}
+
+
+TESTED = TASK.replace("output_check, contains: [hello]", "deterministic_tests, tests: [_shared/tests/t/]")
+WITHOUT_SANDBOX = TESTED.replace("sandbox: shop, ", "")
+
+
+def test_what_says_the_same_keeps_its_digests_and_its_baseline(bare_project: Project) -> None:
+    bare_project.write("suites/golden/greets.yaml", TESTED)
+    bare_project.write("suites/_shared/sandboxes/shop/files/a.txt", "")
+    bare_project.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
+    before = digests(bare_project, "suites")
+    there = bare_project.passgate("convert", "suites", "--to", "eval", "--out", "suites/golden/EVAL.yaml")
+    assert (there.returncode, there.stderr) == (0, "")
+    (bare_project.path / "suites/golden/greets.yaml").unlink()
+    assert digests(bare_project, "suites") == before
+    back = bare_project.passgate("convert", "suites", "--to", "four-suite", "--out", "suites")
+    assert (back.returncode, back.stderr) == (0, "")
+    (bare_project.path / "suites/golden/EVAL.yaml").unlink()
+    assert digests(bare_project, "suites") == before
+
+
+def test_a_task_whose_baseline_is_lost_is_named_with_the_reason(bare_project: Project) -> None:
+    bare_project.write("suites/golden/shop.eval.yaml", EVAL)
+    bare_project.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
+    renamed = bare_project.passgate("convert", "suites", "--to", "four-suite", "--out", "suites")
+    assert renamed.returncode == 0
+    assert (
+        "warning: suites/golden/shop.eval.yaml:4:1: task 'greets': earlier results are no baseline for it: its id was "
+        "'shop/greets' and is 'greets'\n"
+    ) in renamed.stderr
+    bare_project.write("suites/golden/greets.yaml", WITHOUT_SANDBOX)
+    moved = bare_project.passgate("convert", "suites/golden/greets.yaml", "--to", "eval", "--out", "EVAL.yaml")
+    assert moved.returncode == 0
+    assert "the digest of its graders changes, for graders[0].tests[0] differ" in moved.stderr
+
+
+def test_a_task_whose_files_are_missing_is_converted(bare_project: Project) -> None:
+    asked = "[{role: user, content: [{type: file, value: gone.md}]}]"
+    bare_project.write("suites/golden/EVAL.yaml", EVAL.replace("Say hello.", asked))
+    again = bare_project.passgate("convert", "suites", "--to", "jsonl", "--out", "suites/golden/all.jsonl")
+    assert again.returncode == 0, again.stderr
+    assert "no baseline" not in again.stderr

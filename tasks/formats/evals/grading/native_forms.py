@@ -77,7 +77,7 @@ def _placed(name: str, part: Node, reading: Reading) -> Node:
 
     def place(path: Any) -> Any:
         is_path = isinstance(path, str) and (name != "rubric" or path.endswith(_TEXT_FILES))
-        return reading.ground.relative(part.folder / path) if is_path else path
+        return reading.ground.relative(part.folder / path) + _slash(path) if is_path else path
 
     if name not in _PATHS:
         return part
@@ -86,6 +86,11 @@ def _placed(name: str, part: Node, reading: Reading) -> Node:
     if isinstance(part.value, dict):
         return part.with_value({key: place(item) for key, item in part.value.items()})
     return part.with_value(place(part.value))
+
+
+def _slash(path: str) -> str:
+    """The slash at the end of a path, which the digests of graders hold too."""
+    return "/" if path.endswith("/") else ""
 
 
 def _check(model: type[GraderOptions], options: dict[str, Node], parts: Parts, reading: Reading) -> None:

@@ -1,0 +1,71 @@
+"""What is converted keeps its digests: the shipped tasks and every eval file of the corpus, there and back."""
+
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.builders import SHIPPED
+from tests.conformance.corpus import CORPUS
+from tests.conftest import REPOSITORY
+
+from passgate.tasks.convert import Converted, Dialect, Target, accept_existing, convert
+from passgate.tasks.errors import InputError
+from passgate.tasks.formats.evals.files.folder import files_of_folder
+from passgate.tasks.load import load_paths
+
+Digests = dict[str, tuple[str, str]]
+
+
+def digests(paths: Iterable[Path]) -> Digests:
+    """The digests of a task and of its graders, by what its file calls the task."""
+    loaded = load_paths(paths, SHIPPED)
+    assert loaded.problems == ()
+    return {task.own_id: (task.task_digest, task.grader_digest) for task in loaded.tasks}
+
+
+def written(sources: Iterable[Path], dialect: Dialect, root: Path) -> Converted:
+    names = {Dialect.FOUR_SUITE: root, Dialect.EVAL: root / "there.eval.yaml", Dialect.JSONL: root / "there.jsonl"}
+    return convert([*sources], Target(dialect, names[dialect], SHIPPED, {}), existing=accept_existing)
+
+
+def kept(sources: list[Path], dialect: Dialect, back: Dialect, root: Path) -> Iterator[Digests]:
+    """The digests in the files of another dialect, and in those that are made of these."""
+    there = written(sources, dialect, root)
+    assert [problem for problem in there.not_comparable if "digest" in problem.message] == []
+    files = there.files[: 1 if dialect is Dialect.JSONL else None]
+    yield digests(files)
+    again = written(files, back, root)
+    yield digests(again.files[: 1 if back is Dialect.JSONL else None])
+
+
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_shipped_tasks_keep_their_digests(tmp_path: Path, dialect: Dialect) -> None:
+    (tmp_path / ".git").mkdir()
+    suites = shutil.copytree(REPOSITORY / "suites", tmp_path / "suites")
+    sources = sorted(files_of_folder(suites, {}).tasks)
+    before = digests(sources)
+    for after in kept(sources, dialect, Dialect.FOUR_SUITE, suites):
+        assert after == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}")
+def test_eval_files_keep_their_digests(tmp_path: Path) -> None:
+    corpus = shutil.copytree(CORPUS, tmp_path / "corpus", copy_function=shutil.copyfile)
+    (corpus / ".git").mkdir()
+    converted = 0
+    for file in sorted(files_of_folder(corpus, {}).evals):
+        if load_paths([file], SHIPPED).problems:
+            continue
+        before = digests([file])
+        for dialect in Dialect:
+            try:
+                assert [*kept([file], dialect, Dialect.EVAL, file.parent)] == [before, before], file
+                converted += 1
+            except InputError:
+                pass  # what a dialect cannot say is refused, and digests of nothing are compared
+            finally:
+                for made in (*file.parent.glob("there*"), *file.parent.glob("golden/*")):
+                    made.unlink()
+    assert converted > 300
