@@ -10,14 +10,13 @@ from passgate.flows.integrity import with_change
 from passgate.flows.interrupts import cancelled_by_sigterm
 from passgate.flows.trials import run_trials, take_over
 from passgate.tasks.agents.judge import judge_name
-from passgate.tasks.history.dataset import History
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge, pool_of, read_rows
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.prepare import prepare
-from passgate.tasks.record import history_location, masker_of, record
+from passgate.tasks.record import masker_of, record
 from passgate.tasks.report import report
 from passgate.tasks.reuse import reusable
 
@@ -27,11 +26,10 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(prepare, gate, request))
         folder, run = RunFolder(plan.run_id), partial(run_trials, engine)
-        rows = await engine.step("baseline", work_of(read_rows, plan))
+        earlier = await engine.step("baseline", work_of(read_rows, plan))
         if plan.gate_policy.reuse is not None:
-            earlier = History(history_location(plan))
-            await take_over(folder, plan, await engine.step("reuse", work_of(reusable, plan, earlier)))
-        pool = pool_of(plan, rows)
+            await take_over(folder, plan, await engine.step("reuse", work_of(reusable, plan)))
+        pool = pool_of(plan, earlier)
         finished = await run(plan, pool)
         trials = [one.trial for one in finished]
         await engine.step("record", work_of(record, plan, finished))

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +19,7 @@ from passgate.tasks.forecasts.trials_of import trials_of
 from passgate.tasks.formats.pins_file import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.dataset import History
+from passgate.tasks.history.earlier_runs import read_earlier_runs
 from passgate.tasks.history.pinned_base import pinned_base
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS, Troubles, troubles_of
 from passgate.tasks.measure import measure
@@ -56,8 +57,10 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
     Raises `UsageError` where a task's rate is neither given nor to be had from the history, and `StorageError`.
     """
     location = history_location(plan)
-    rows = History(location).trials({"agent": str(plan.agent)}, TROUBLE_COLUMNS)
-    baseline = baseline_of(plan, rows)
+    where = {"agent": str(plan.agent)}
+    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), TROUBLE_COLUMNS, where)
+    rows = earlier.trials
+    baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
@@ -201,6 +204,8 @@ def _notes(plan: Plan, grounds: Grounds, limits: SimulatedLimits) -> Iterator[st
     gate = plan.gate_policy
     if plan.base.note:
         yield plan.base.note
+    if grounds.baseline.left_out:
+        yield grounds.baseline.left_out
     by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
     if by_scores:
         yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"

@@ -6,7 +6,7 @@ from pathlib import Path
 from passgate.tasks.base import base_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
-from passgate.tasks.history.dataset import History
+from passgate.tasks.history.earlier_runs import read_earlier_runs
 from passgate.tasks.history.pinned_base import pinned_base
 from passgate.tasks.load import load_pins, load_tasks, policy_of_run
 from passgate.tasks.model.agent import AgentSpec
@@ -43,9 +43,11 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
 
 
 def pool(plan: Plan) -> Baseline:
-    """What the history says of the plan's tasks. Raises `UsageError` for a history without runs, `StorageError`."""
+    """What the history says of the plan's tasks. Raises `UsageError` for a history without runs, and for one
+    that git tracks, `StorageError`.
+    """
     location = history_location(plan)
-    trials = History(location).trials(columns=COLUMNS)
-    if trials.empty:
+    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS)
+    if earlier.trials.empty:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
-    return baseline_of(plan, trials)
+    return baseline_of(plan, earlier.trials).model_copy(update={"left_out": earlier.left_out})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from passgate.tasks.history.columns import rows
+from passgate.tasks.history.earlier_runs import EarlierRuns
 from passgate.tasks.history.troubles import TROUBLE_COLUMNS
 from passgate.tasks.judge import Pool, pool_of, read_rows
 from passgate.tasks.model.run import Base, Plan, Revision
@@ -12,14 +13,16 @@ from passgate.tasks.model.trial import Trial
 
 
 def pool_of_history(plan: Plan) -> Pool | None:
-    """What the history says of the plan's tasks; `None` where it knows none of them. Raises `StorageError`."""
+    """What the history says of the plan's tasks; `None` where it knows none of them. Raises `UsageError`,
+    `StorageError`.
+    """
     pool = pool_of(plan, read_rows(plan))
     return pool if pool(()).runs else None
 
 
 def pool_of_runs(plan: Plan, runs: Sequence[Sequence[Trial]]) -> Pool:
     """What runs say that are in no history, as if they had been run on the baseline branch."""
-    return pool_of(alone(plan), rows_of(plan, runs))
+    return pool_of(alone(plan), EarlierRuns(rows_of(plan, runs)))
 
 
 def alone(plan: Plan) -> Plan:

@@ -12,9 +12,9 @@ from passgate.tasks.budgets.ledger import PRICE_REMEDY
 from passgate.tasks.choose import choose
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.find import find_agent
-from passgate.tasks.history.dataset import History
+from passgate.tasks.history.earlier_runs import open_history
 from passgate.tasks.history.revision import current_revision
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_folder import RunFolder, refuse_tracked_runs
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.plan import agent_digest_of, make_plan
@@ -29,6 +29,7 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
     written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
     """
+    refuse_tracked_runs()
     if request.run is not None:
         return _begun(request.run, gate, request)
     own = plan_of(gate, request)
@@ -102,7 +103,7 @@ def refuse_unrunnable(plan: Plan) -> None:
     if plan.agent.calls_models:
         targets_of(plan.agent.upstreams, os.environ)
     _refuse_unknown_price(plan)
-    History(history_location(plan))
+    open_history(history_location(plan), Path.cwd())
     recorded = plan.agent.model_dump_json()
     if masker_of(plan).json(recorded) != recorded:
         raise UsageError(

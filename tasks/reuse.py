@@ -1,12 +1,13 @@
 """Reuse: a plan and the history in, trials of earlier runs that stand for the plan's own out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import policy_digest
-from passgate.tasks.history.dataset import History
+from passgate.tasks.history.earlier_runs import read_earlier_runs
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.metrics import TrialMetrics
@@ -14,6 +15,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialStatus
+from passgate.tasks.record import history_location
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.sequential import in_order
 
@@ -30,14 +32,14 @@ COLUMNS = (
 _Row = Mapping[str, Any]
 
 
-def reusable(plan: Plan, history: History) -> list[FinishedTrial]:
+def reusable(plan: Plan) -> list[FinishedTrial]:
     """Trials of earlier runs that stand for the plan's own, without their transcripts; none unless the policy asks.
 
     Of each task those of the newest run that measured it under the same gate, policy, agent, agent's files, task,
     graders and passgate: where that run decided the task, without errors, and is not too old. A failed task is no
     exception: else it would be run again until it passes. Confirming trials come with the others.
 
-    Raises `StorageError`.
+    Raises `UsageError`, `StorageError`.
     """
     if plan.gate_policy.reuse is None or not plan.agent_digest:
         return []
@@ -48,7 +50,8 @@ def reusable(plan: Plan, history: History) -> list[FinishedTrial]:
         "policy_digest": policy_digest(plan.policy),
         "passgate_version": plan.passgate_version,
     }
-    trials = history.trials(where, COLUMNS)
+    location = history_location(plan)
+    trials = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
     # Run ids sort by time.
     earlier = trials[trials["run_id"] < plan.run_id]
     groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
@@ -56,7 +59,7 @@ def reusable(plan: Plan, history: History) -> list[FinishedTrial]:
         known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
         return [trial for task, rows in known for trial in _of(plan, task, rows)]
     except (ValueError, TypeError) as error:
-        raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
+        raise StorageError(f"the history {location} holds rows that are not passgate's: {error}") from error
 
 
 def _of(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[FinishedTrial]:

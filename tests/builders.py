@@ -105,6 +105,16 @@ def a_plan(*tasks: EvalTask, **changes: Any) -> Plan:
     return Plan(**(plain | changes))
 
 
+def a_run_id(day: str, token: str = "0a0b", gate: GateName = GateName.CI_MERGE) -> str:
+    """The id of a run that began at midnight of a day, as in `20260131`."""
+    return f"{day}T000000Z-{gate}-{token}"
+
+
+def begun(run_id: str) -> datetime:
+    """When the run of an id began."""
+    return datetime.strptime(run_id.partition("-")[0], "%Y%m%dT%H%M%S%z")
+
+
 def a_policy(gate: GateName = GateName.CI_MERGE, **changes: Any) -> Policy:
     """The shipped policy with one gate changed."""
     changed = GatePolicy.model_validate(SHIPPED.gates[gate].model_dump() | changes)

@@ -69,10 +69,15 @@ class Project:
             check=False,
         )
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments: str, **environment: str) -> str:
         identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
         result = subprocess.run(
-            ["git", *identity, *arguments], cwd=self.path, capture_output=True, text=True, check=True
+            ["git", *identity, *arguments],
+            cwd=self.path,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return result.stdout.strip()
 

@@ -33,7 +33,7 @@ def show(
 ) -> int:
     """Show how each task stands at the baseline, and of which runs it is made."""
     from passgate import __version__
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.terminal import color, say, warn, width
     from passgate.tasks.find import find_agent
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.pool import plan_of_every_task, pool
@@ -44,6 +44,8 @@ def show(
     plan = plan_of_every_task(request, spec, folder=Path.cwd(), version=__version__)
     pooled = pool(plan)
     say(baseline_as_json(plan, pooled) if as_json else baseline_table(plan, pooled, width=width(), color=color()))
+    if pooled.left_out:
+        warn(pooled.left_out)
     return 0
 
 
@@ -67,7 +69,7 @@ def pin(
     from passgate.flows.cli.terminal import say, warn
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.pins_file import PINS_FILE
-    from passgate.tasks.history.dataset import History
+    from passgate.tasks.history.earlier_runs import open_history
     from passgate.tasks.history.revision import user_name
     from passgate.tasks.load import policy_or_default
     from passgate.tasks.model.baseline import Pins
@@ -83,7 +85,7 @@ def pin(
     location = history or policy_or_default(Path(gates)).history
     pins = Pins(
         commit=None if commit is None else pinned_commit(Path.cwd(), commit),
-        runs=pinned_runs(History(location), runs) if runs else (),
+        runs=pinned_runs(open_history(location, Path.cwd()), runs) if runs else (),
         reason=printable(reason, LONGEST_REASON),
         by=printable(by or user_name(Path.cwd()), LONGEST_REASON) or "unknown",
     )

@@ -1,5 +1,6 @@
 """`passgate trend`: the history as a table and a plot."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -19,14 +20,15 @@ def trend(
     """Show the history by suite and day; a day with a run worse than the others is marked."""
     from passgate.flows.cli.terminal import LONGEST_MESSAGE, color, say, warn, width
     from passgate.tasks.errors import StorageError, UsageError
-    from passgate.tasks.history.dataset import History
+    from passgate.tasks.history.earlier_runs import read_earlier_runs
     from passgate.tasks.load import policy_or_default
     from passgate.tasks.reports.escape import printable
     from passgate.tasks.reports.trend import trend_table
     from passgate.tasks.trend import COLUMNS, trend_points
 
     location = history or policy_or_default(Path(gates)).history
-    points = trend_points(History(location).trials(columns=COLUMNS))
+    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS)
+    points = trend_points(earlier.trials)
     if not points:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
     shown = agent or points[-1].agent
@@ -44,6 +46,8 @@ def trend(
         except OSError as error:
             raise StorageError(f"cannot write {plot}: {error}") from error
         say(f"plot  {plot}")
+    if earlier.left_out:
+        warn(earlier.left_out)
     if others:
         warn(f"not shown: runs of {', '.join(others)} (see --agent)")
     return 0

@@ -52,6 +52,8 @@ def _of_plan(plan: Plan) -> Iterator[str]:
 
 
 def _of_baseline(plan: Plan, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+    if baseline.left_out:
+        yield baseline.left_out
     states = Counter(baseline.of(task.name).state for task in measurement.tasks)
     without = states[BaselineState.NEW] + states[BaselineState.NONE]
     if without:

@@ -18,6 +18,8 @@ from pyarrow import fs
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
 
+FILE = "__filename"
+"""The column with the file that a row is from: Arrow's own name for it."""
 _PARTITIONING = ds.partitioning(pa.schema([(name, pa.string()) for name in PARTITIONS]), flavor="hive")
 
 
@@ -27,6 +29,11 @@ class History:
     def __init__(self, location: str) -> None:
         self.location = location
         self._files, self._root = _file_system(location)
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it lies on this machine; `None` for one that lies elsewhere."""
+        return Path(self._root) if _is_of_this_machine(self._files) else None
 
     def write_run(
         self, run_id: str, day: str, rows: Iterable[Mapping[str, Any]], transcripts: Mapping[str, str]
@@ -45,7 +52,7 @@ class History:
     def trials(self, where: Mapping[str, str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
 
-        With `columns` only these are read.
+        With `columns` only these are read; `FILE` may be one of them.
 
         Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
         """
@@ -60,7 +67,7 @@ class History:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         if table is None:
             empty = arrow_schema().empty_table()
-            table = empty if read is None else empty.select(read)
+            table = empty.append_column(FILE, pa.array([], pa.string())).select(read or empty.column_names)
         newest = pc.max(table["schema_version"]).as_py() or 0
         if newest > SCHEMA_VERSION:
             raise StorageError(
@@ -89,6 +96,17 @@ class History:
         self._files.create_dir(folder, recursive=True)
         pq.write_table(table, unfinished, filesystem=self._files, compression="zstd")
         self._files.move(unfinished, target)
+
+
+def _is_of_this_machine(files: fs.FileSystem) -> bool:
+    if not isinstance(files, fs.PyFileSystem):
+        return isinstance(files, fs.LocalFileSystem)
+    from fsspec.implementations.local import LocalFileSystem
+
+    inner = files.handler.fs
+    while hasattr(inner, "fs"):  # of a cache, say
+        inner = inner.fs
+    return isinstance(inner, LocalFileSystem)
 
 
 def _file_system(location: str) -> tuple[fs.FileSystem, str]:

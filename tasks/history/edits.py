@@ -34,7 +34,7 @@ def find_edits(root: Path, commit: str, judging: Mapping[str, What]) -> tuple[Ed
     for name in names_of(new):
         if _MADE_BY_PYTHON not in PurePosixPath(name).parts:
             kinds[name] = "changed" if name in kinds else "added"
-    return tuple(Edit(path=_printable(name), kind=kinds[name], what=_what(name, judging)) for name in sorted(kinds))
+    return tuple(Edit(path=printable_name(name), kind=kinds[name], what=_what(name, judging)) for name in sorted(kinds))
 
 
 def names_of(printed: bytes) -> list[str]:
@@ -42,7 +42,8 @@ def names_of(printed: bytes) -> list[str]:
     return [name.decode("utf-8", "surrogateescape") for name in printed.split(b"\0") if name]
 
 
-def _printable(name: str) -> str:
+def printable_name(name: str) -> str:
+    """A name that git prints, as a text that can be written anywhere."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.symlinks import way
 
-_MOST_STEPS = 1000
 _NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
 
 
@@ -24,31 +24,12 @@ def linked_places(root: Path, places: Iterable[str], left_out: Collection[str] =
         if path in seen:
             continue
         seen.add(path)
-        links, end = _way(path)
+        links, end = way(path)
         if links:
             found |= {*links, end}
         if end.is_relative_to(root) and end.is_dir():
             waiting += _links_below(end, never)
     return {path.relative_to(root).as_posix() for path in found if path.is_relative_to(root)}
-
-
-def _way(path: Path) -> tuple[list[Path], Path]:
-    """The links that a path leads through, and its end, which need not be there."""
-    links: list[Path] = []
-    here, rest = Path(path.anchor), [*path.parts[1:]]
-    for _ in range(_MOST_STEPS):
-        if not rest:
-            break
-        part = rest.pop(0)
-        step = here.parent if part == os.pardir else here / part
-        if step.is_symlink():
-            links.append(step)
-            target = step.readlink()
-            here = Path(target.anchor) if target.is_absolute() else here
-            rest = [*target.parts[len(Path(target.anchor).parts) :], *rest]
-        else:
-            here = step
-    return links, here
 
 
 def _links_below(folder: Path, never: Collection[Path]) -> Iterator[Path]:

@@ -1,7 +1,9 @@
 """The commit that a change is compared with: where it has left the baseline branch."""
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from passgate.tasks.errors import UsageError
@@ -18,6 +20,8 @@ _TARGET_VARIABLES = (
     "BITBUCKET_PR_DESTINATION_BRANCH",
 )
 """Where CI systems say which branch a change is to be merged into."""
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
 _REMOTE = "refs/remotes/origin"
 _FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
 _ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
@@ -76,6 +80,17 @@ def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
     """A commit and its first-parent ancestors, the newest first, at most 1000; none where it is not known."""
     limit = f"--max-count={MOST_ANCESTORS}"
     return tuple(git_text(folder, "rev-list", "--first-parent", limit, "--end-of-options", commit, "--").split())
+
+
+def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
+    """When commits were made, those of them that git knows here."""
+    asked = "".join(f"{commit}\n" for commit in commits if _HASH.fullmatch(commit)).encode()
+    try:
+        listed = git_bytes(folder, *_WITH_TIMES, stdin=asked) if asked else b""
+    except GitError:
+        return {}
+    pairs = (line.split() for line in listed.decode().splitlines())
+    return {commit: datetime.fromtimestamp(int(seconds), UTC) for seconds, commit in pairs}
 
 
 def _base(folder: Path, commit: str) -> Base:

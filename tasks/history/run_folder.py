@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.tracked import refuse_tracked
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.whole_files import write_whole
@@ -149,10 +150,16 @@ def _keep_out_of_git(folder: Path) -> None:
         ignore.write_text("*\n", encoding="utf-8")
 
 
+def refuse_tracked_runs() -> None:
+    """Refuse runs that a change brings with it: raises `UsageError` where git tracks the folder they are kept in."""
+    refuse_tracked(f"passgate's folder {STATE_FOLDER}", STATE_FOLDER, Path.cwd())
+
+
 def find_run(name: str) -> str:
-    """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`."""
+    """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`, also for runs that git tracks."""
     if not name:
         raise UsageError(f"the name of the run is empty: give its id, the beginning of it, or `{LAST}`")
+    refuse_tracked_runs()
     folder = STATE_FOLDER / "runs"
     known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
     matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]

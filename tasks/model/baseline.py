@@ -69,6 +69,8 @@ class Baseline(Frozen):
     """The merge base; empty where git could not tell, so that the runs are those on the branch by its name."""
     pinned: bool = False
     """Whether a pin has chosen the commit or the runs."""
+    left_out: str = ""
+    """Which rows of the history have no part in it, for they cannot be what they say; empty where there is none."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 

@@ -11,11 +11,13 @@ from passgate.tasks.history.dataset import History
 from passgate.tasks.load import load_policy, load_tasks
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
-from tests.builders import a_plan, trials_of
+from passgate.tasks.model.task import GateName
+from tests.builders import a_plan, a_run_id, begun, trials_of
 from tests.cli.test_run import GATES, WRITES_OK
 from tests.conftest import Project
 
-FIRST, SECOND = "20260101T000000Z-nightly-aa", "20260102T000000Z-nightly-bb"
+FIRST, SECOND = (a_run_id(day, gate=GateName.NIGHTLY) for day in ("20260130", "20260131"))
+EARLIER = {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
 WHY = ("--reason", "The provider was ill.", "--by", "Ann")
 
 
@@ -26,7 +28,8 @@ class Stored:
         self.project = project
         project.write("gates.yaml", GATES.format(k=3, seconds=30, suites="golden"))
         project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-        project.git("commit", "-q", "--allow-empty", "-m", "Second")
+        project.git("commit", "-q", "--amend", "--allow-empty", "-m", "First", **EARLIER)
+        project.git("commit", "-q", "--allow-empty", "-m", "Second", **EARLIER)
         self.head, self.first = project.git("rev-list", "HEAD").split()
 
     @property
@@ -38,10 +41,12 @@ class Stored:
         plan = a_plan(
             task,
             run_id=run_id,
+            created_at=begun(run_id),
+            gate=GateName.NIGHTLY,
             agent=AgentSpec(kind=agent),
             revision=Revision(commit=commit, branch="main"),
         )
-        self.history.write_run(run_id, "2026-01-01", rows(trials_of(task, statuses), plan), {})
+        self.history.write_run(run_id, f"{plan.created_at:%Y-%m-%d}", rows(trials_of(task, statuses), plan), {})
 
     def says(self, *arguments: str) -> str:
         """What `passgate baseline` prints when it succeeds."""
@@ -149,7 +154,7 @@ def test_a_pinned_commit_is_the_baseline_until_it_is_cleared(two_runs: Stored) -
 
 def test_pinned_runs_are_the_baseline_and_what_they_replace_is_said(two_runs: Stored) -> None:
     two_runs.says("pin", "--commit", "HEAD", *WHY)
-    said = two_runs.says("pin", "--run", "20260102", "--run", SECOND, "--reason", "Better.", "--by", "Bob")
+    said = two_runs.says("pin", "--run", "20260131", "--run", SECOND, "--reason", "Better.", "--by", "Bob")
     assert said.splitlines() == [
         f"pinned  1 run ({SECOND}), by Bob: Better.",
         f"before  commit {two_runs.head[:12]}, by Ann: The provider was ill.",

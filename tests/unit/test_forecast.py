@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task, in_two_runs
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, in_two_runs
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecast import forecast, grounds_of
@@ -19,6 +19,7 @@ from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.record import record
 
+RUN = a_run_id("20260130")
 TWENTY = [a_task(task_id=f"t{number:02}") for number in range(20)]
 STRICT: dict[str, Any] = {"regression": {"mode": "strict"}, "admission": False, "limits": {}, "suites": ["golden"]}
 EVIDENCE: dict[str, Any] = {**STRICT, "regression": {"mode": "evidence"}}
@@ -116,7 +117,7 @@ class TestHistory:
         return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
 
     def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", **trial: Any) -> None:
-        run = plan.model_copy(update={"run_id": "20250101T000000Z-x", "revision": Revision(branch=branch)})
+        run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch=branch)})
         record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
 
     def refusal(self, plan: Plan) -> str:
@@ -175,8 +176,8 @@ class TestHistory:
 
     def test_pinned_runs_that_measured_nothing_are_not_denied(self, plan: Plan) -> None:
         self.store(plan, *plan.tasks, status="error")
-        said = self.refusal(plan.model_copy(update={"pins": Pins(runs=("20250101",), reason="r")}))
-        assert "baseline.yaml pins the runs 20250101, and the history HISTORY has runs of cli:my-agent there" in said
+        said = self.refusal(plan.model_copy(update={"pins": Pins(runs=("20260130",), reason="r")}))
+        assert "baseline.yaml pins the runs 20260130, and the history HISTORY has runs of cli:my-agent there" in said
         assert "but they measured nothing: `passgate baseline clear`" in said
 
     def test_why_the_base_cannot_be_told_is_said_too(self, plan: Plan) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_task, trials_of
+from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, trials_of
 
 from passgate.tasks.judge import judge, pooled_baseline, read_rows
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.task import Suite
+from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.record import record
@@ -97,9 +97,12 @@ def test_the_shipped_merge_gate_wants_its_three_suites() -> None:
     assert judge(a_plan(*tasks[:2]), SHIPPED, trials[:6], NO_BASELINE, "").decision is Decision.INCONCLUSIVE
 
 
+FIRST, SECOND = a_run_id("20260130"), a_run_id("20260131")
+
+
 def stored(history: Path, run_id: str, *, model: str = "", **plan: Any) -> None:
     finished = [a_finished(TASK, trial, model=model) for trial in range(3)]
-    record(a_plan(TASK, run_id=run_id, request=in_history(history), **plan), finished)
+    record(a_plan(TASK, run_id=run_id, created_at=begun(run_id), request=in_history(history), **plan), finished)
 
 
 def in_history(folder: Path) -> RunRequest:
@@ -108,26 +111,26 @@ def in_history(folder: Path) -> RunRequest:
 
 def test_the_baseline_is_read_from_what_was_recorded(tmp_path: Path) -> None:
     main = Revision(branch="main")
-    stored(tmp_path, "20260101-ab", revision=main)
-    stored(tmp_path, "20260102-cd", revision=main)
-    stored(tmp_path, "20260103-ef", revision=Revision(branch="feature"))
-    plan: Plan = a_plan(TASK, run_id="20260201-now", request=in_history(tmp_path))
+    stored(tmp_path, FIRST, revision=main)
+    stored(tmp_path, SECOND, revision=main)
+    stored(tmp_path, a_run_id("20260131", "ffff"), revision=Revision(branch="feature"))
+    plan: Plan = a_plan(TASK, run_id=a_run_id("20260201"), request=in_history(tmp_path))
     entry = pooled_baseline(plan, read_rows(plan)).of("golden/say-yes")
     assert (entry.state, entry.runs, entry.passed, entry.n) == (
         BaselineState.GREEN,
-        ("20260102-cd", "20260101-ab"),
+        (SECOND, FIRST),
         6,
         6,
     )
 
 
 def test_it_is_narrowed_to_the_models_that_have_answered(tmp_path: Path) -> None:
-    for run_id, model in (("20260101-ab", "old"), ("20260102-cd", "new")):
+    for run_id, model in ((FIRST, "old"), (SECOND, "new")):
         stored(tmp_path, run_id, model=model, revision=Revision(branch="main"))
-    plan: Plan = a_plan(TASK, run_id="20260201-now", request=in_history(tmp_path))
+    plan: Plan = a_plan(TASK, run_id=a_run_id("20260201"), request=in_history(tmp_path))
     answered = [trial.model_copy(update={"model": "new"}) for trial in trials_of(TASK, "ppp")]
     rows = read_rows(plan)
-    assert pooled_baseline(plan, rows, answered).of("golden/say-yes").runs == ("20260102-cd",)
+    assert pooled_baseline(plan, rows, answered).of("golden/say-yes").runs == (SECOND,)
     assert len(pooled_baseline(plan, rows, trials_of(TASK, "ppp")).of("golden/say-yes").runs) == 2
 
 
@@ -141,3 +144,15 @@ def test_a_suite_that_is_not_the_gates_changes_nothing() -> None:
     assert judge(a_plan(TASK, extra), GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "").decision is not (
         Decision.FAIL
     )
+
+
+def test_runs_that_cannot_be_what_they_say_are_counted_in_a_note(tmp_path: Path) -> None:
+    main = Revision(branch="main")
+    stored(tmp_path, FIRST, revision=main)
+    stored(tmp_path, SECOND, revision=main, gate=GateName.NIGHTLY)
+    plan = a_plan(TASK, run_id=a_run_id("20260201"), request=in_history(tmp_path))
+    baseline = pooled_baseline(plan, read_rows(plan))
+    assert baseline.runs == (FIRST,)
+    notes = judge(plan, SHIPPED, trials_of(TASK, "ppp"), baseline, "").notes
+    why = f"{SECOND} (its id is not that of a run of its gate)"
+    assert f"3 trials of 1 run in the history cannot be what they say and are left out: {why}" in notes

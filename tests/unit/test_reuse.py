@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
+from tests.builders import STARTED, a_grade, a_plan, a_policy, a_run_id, a_task, a_trial, a_violation, begun
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.dataset import History
@@ -40,7 +40,7 @@ def policy(**changes: Any) -> Policy:
 
 def the_plan(*tasks: EvalTask, **changes: Any) -> Plan:
     """A run that comes after all others."""
-    plain = {"run_id": "20260201-now", "policy": policy(), "agent_digest": "a" * 64, "created_at": STARTED}
+    plain = {"run_id": a_run_id("20260201"), "policy": policy(), "agent_digest": "a" * 64, "created_at": STARTED}
     return a_plan(*(tasks or (TASK,)), **(plain | changes))
 
 
@@ -49,11 +49,11 @@ def history(tmp_path: Path) -> History:
     return History(str(tmp_path / "history"))
 
 
-def run(
-    history: History, run_id: str, statuses: str, task: EvalTask = TASK, *, trial: Any = None, **changes: Any
-) -> Plan:
+def run(history: History, day: str, statuses: str, task: EvalTask = TASK, *, trial: Any = None, **changes: Any) -> Plan:
     """Store an earlier run of one task: one trial per letter, `-` for one that is not there."""
-    plan = the_plan(task, **({"run_id": run_id, "request": RunRequest(history=history.location)} | changes))
+    run_id = a_run_id(day, gate=changes.get("gate", GateName.CI_MERGE))
+    of_run = {"run_id": run_id, "created_at": begun(run_id), "request": RunRequest(history=history.location)}
+    plan = the_plan(task, **(of_run | changes))
     trials = [
         a_trial(task, number, LETTERS[letter], **(trial or {}))
         for number, letter in enumerate(statuses)
@@ -61,6 +61,10 @@ def run(
     ]
     record(plan, [FinishedTrial(trial=one, transcript=Transcript(output="yes")) for one in trials])
     return plan
+
+
+def reused(plan: Plan, history: History) -> list[FinishedTrial]:
+    return reusable(plan.model_copy(update={"request": RunRequest(history=history.location)}))
 
 
 def shown(finished: Sequence[FinishedTrial]) -> list[tuple[str, int, str, str]]:
@@ -72,22 +76,22 @@ def statuses(finished: Sequence[FinishedTrial]) -> str:
 
 
 def test_a_run_of_the_same_stands_for_this_one(history: History) -> None:
-    run(history, "20260130-before", "ppp")
-    assert shown(reusable(the_plan(), history)) == [
-        ("say-yes", 0, "passed", "20260130-before"),
-        ("say-yes", 1, "passed", "20260130-before"),
-        ("say-yes", 2, "passed", "20260130-before"),
+    run(history, "20260130", "ppp")
+    assert shown(reused(the_plan(), history)) == [
+        ("say-yes", 0, "passed", a_run_id("20260130")),
+        ("say-yes", 1, "passed", a_run_id("20260130")),
+        ("say-yes", 2, "passed", a_run_id("20260130")),
     ]
 
 
 def test_a_failed_task_is_not_run_again_until_it_passes(history: History) -> None:
-    run(history, "20260130-before", "pfp")
-    assert statuses(reusable(the_plan(), history)) == "pfp"
+    run(history, "20260130", "pfp")
+    assert statuses(reused(the_plan(), history)) == "pfp"
 
 
 def test_confirming_trials_come_with_the_others(history: History) -> None:
-    run(history, "20260130-before", "pfpppefp")
-    found = reusable(the_plan(), history)
+    run(history, "20260130", "pfpppefp")
+    found = reused(the_plan(), history)
     assert [(one.trial.trial, str(one.trial.status)) for one in found] == [
         *((0, "passed"), (1, "failed"), (2, "passed")),
         *((3, "passed"), (4, "passed"), (6, "failed"), (7, "passed")),
@@ -106,11 +110,11 @@ def test_trials_come_back_as_they_were(history: History) -> None:
         "file": "old.yaml",
         "line": 99,
     }
-    run(history, "20260130-before", "fff", trial=changes)
-    first = reusable(the_plan(), history)[0]
+    run(history, "20260130", "fff", trial=changes)
+    first = reused(the_plan(), history)[0]
     expected = a_trial(TASK, 0, TrialStatus.FAILED, **changes).model_copy(
         update={
-            "reused_from": "20260130-before",
+            "reused_from": a_run_id("20260130"),
             "grades": tuple(grade.model_copy(update={"checks": ()}) for grade in grades),
             "file": TASK.file,
             "line": TASK.line,
@@ -121,8 +125,8 @@ def test_trials_come_back_as_they_were(history: History) -> None:
 
 
 def test_what_was_not_measured_is_not_measured(history: History) -> None:
-    run(history, "20260130-before", "ppp")
-    first = reusable(the_plan(), history)[0].trial
+    run(history, "20260130", "ppp")
+    first = reused(the_plan(), history)[0].trial
     assert first.metrics == TrialMetrics()
     assert first.score is None
     assert first.grades == ()
@@ -130,8 +134,8 @@ def test_what_was_not_measured_is_not_measured(history: History) -> None:
 
 def test_violations_stay_vetoes(history: History) -> None:
     violations = (a_violation(), a_violation(ViolationRule.FORBIDDEN_TOOL, "forbidden tool called: rm: all"))
-    run(history, "20260130-before", "fff", trial={"grades": (a_grade(passed=False, violations=violations),)})
-    first = reusable(the_plan(), history)[0].trial
+    run(history, "20260130", "fff", trial={"grades": (a_grade(passed=False, violations=violations),)})
+    first = reused(the_plan(), history)[0].trial
     assert first.violations == violations
     assert [grade.name for grade in first.grades] == ["answer", "violations"]
     assert first.judge_cost is None
@@ -139,17 +143,17 @@ def test_violations_stay_vetoes(history: History) -> None:
 
 def test_nothing_is_reused_unless_the_policy_asks_for_it(history: History) -> None:
     without = policy(reuse=None)
-    run(history, "20260130-before", "ppp", policy=without)
-    assert reusable(the_plan(policy=without), history) == []
+    run(history, "20260130", "ppp", policy=without)
+    assert reused(the_plan(policy=without), history) == []
 
 
 def test_nothing_is_reused_of_an_agent_that_is_not_known(history: History) -> None:
-    run(history, "20260130-before", "ppp", agent_digest="")
-    assert reusable(the_plan(agent_digest=""), history) == []
+    run(history, "20260130", "ppp", agent_digest="")
+    assert reused(the_plan(agent_digest=""), history) == []
 
 
 def test_an_empty_history_has_nothing(history: History) -> None:
-    assert reusable(the_plan(), history) == []
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize(
@@ -164,8 +168,8 @@ def test_an_empty_history_has_nothing(history: History) -> None:
     ],
 )
 def test_only_runs_of_the_same_kind_count(history: History, changes: dict[str, Any]) -> None:
-    run(history, "20260130-before", "ppp", **changes)
-    assert reusable(the_plan(), history) == []
+    run(history, "20260130", "ppp", **changes)
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize(
@@ -180,64 +184,65 @@ def test_only_runs_of_the_same_kind_count(history: History, changes: dict[str, A
     ],
 )
 def test_only_runs_of_the_same_task_count(history: History, change: dict[str, Any]) -> None:
-    run(history, "20260130-before", "ppp", a_task(**change))
-    assert reusable(the_plan(), history) == []
+    run(history, "20260130", "ppp", a_task(**change))
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize("revision", [Revision(branch="feature"), Revision(branch="main", dirty=True), Revision()])
 def test_any_branch_counts(history: History, revision: Revision) -> None:
-    run(history, "20260130-before", "ppp", revision=revision)
-    assert statuses(reusable(the_plan(), history)) == "ppp"
+    run(history, "20260130", "ppp", revision=revision)
+    assert statuses(reused(the_plan(), history)) == "ppp"
 
 
 def test_the_newest_run_speaks(history: History) -> None:
-    run(history, "20260129-green", "ppp")
-    run(history, "20260130-red", "ppf")
-    run(history, "20260128-green", "ppp")
-    assert {one.trial.reused_from for one in reusable(the_plan(), history)} == {"20260130-red"}
+    run(history, "20260129", "ppp")
+    run(history, "20260130", "ppf")
+    run(history, "20260128", "ppp")
+    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260130")}
 
 
-@pytest.mark.parametrize("run_id", ["20260201-now", "20260202-later"])
+@pytest.mark.parametrize("run_id", ["20260201", "20260202"])
 def test_only_earlier_runs_count(history: History, run_id: str) -> None:
     run(history, run_id, "ppp")
-    assert reusable(the_plan(), history) == []
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize(
     ("age", "is_reused"), [(timedelta(days=7), True), (timedelta(days=7, seconds=1), False), (timedelta(0), True)]
 )
 def test_a_verdict_grows_too_old(history: History, age: timedelta, is_reused: bool) -> None:
-    run(history, "20260130-before", "ppp")
-    assert bool(reusable(the_plan(created_at=STARTED + age), history)) is is_reused
+    run(history, "20260130", "ppp")
+    assert bool(reused(the_plan(created_at=STARTED + age), history)) is is_reused
 
 
 def test_a_verdict_is_as_old_as_its_oldest_trial(history: History) -> None:
-    plan = the_plan(run_id="20260130-before", request=RunRequest(history=history.location))
+    run_id = a_run_id("20260129")
+    plan = the_plan(run_id=run_id, created_at=begun(run_id), request=RunRequest(history=history.location))
     trials = [a_trial(TASK, number, started_at=STARTED - timedelta(days=number)) for number in range(3)]
     record(plan, [FinishedTrial(trial=one, transcript=Transcript()) for one in trials])
-    assert reusable(the_plan(created_at=STARTED + timedelta(days=5)), history)
-    assert not reusable(the_plan(created_at=STARTED + timedelta(days=5, seconds=1)), history)
+    assert reused(the_plan(created_at=STARTED + timedelta(days=5)), history)
+    assert not reused(the_plan(created_at=STARTED + timedelta(days=5, seconds=1)), history)
 
 
 @pytest.mark.parametrize("incomplete", ["ppe", "ppn", "pp-", "ffe", "pf-", "-pp", "pp-p"])
 def test_a_run_that_did_not_measure_every_trial_does_not_stand(history: History, incomplete: str) -> None:
-    run(history, "20260130-before", incomplete)
-    assert reusable(the_plan(), history) == []
+    run(history, "20260130", incomplete)
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize("incomplete", ["fee", "ppe", "pnn"])
 def test_a_run_that_measured_something_hides_what_is_older(history: History, incomplete: str) -> None:
     """It may have begun to fail: what was green before says nothing any more."""
-    run(history, "20260129-green", "ppp")
-    run(history, "20260130-incomplete", incomplete)
-    assert reusable(the_plan(), history) == []
+    run(history, "20260129", "ppp")
+    run(history, "20260130", incomplete)
+    assert reused(the_plan(), history) == []
 
 
 @pytest.mark.parametrize("unmeasured", ["eee", "nnn", "een"])
 def test_a_run_that_measured_nothing_hides_nothing(history: History, unmeasured: str) -> None:
-    run(history, "20260129-green", "ppp")
-    run(history, "20260130-broken", unmeasured)
-    assert {one.trial.reused_from for one in reusable(the_plan(), history)} == {"20260129-green"}
+    run(history, "20260129", "ppp")
+    run(history, "20260130", unmeasured)
+    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260129")}
 
 
 @pytest.mark.parametrize(
@@ -257,8 +262,8 @@ def test_where_trials_are_left_out_what_decided_stands(
 ) -> None:
     """Else a red task that ended at its first failure would be run again until it is green."""
     task, curtailed = a_task(metric=metric), policy(curtailment=True)
-    run(history, "20260130-before", trials, task, policy=curtailed)
-    assert statuses(reusable(the_plan(task, policy=curtailed), history)) == found
+    run(history, "20260130", trials, task, policy=curtailed)
+    assert statuses(reused(the_plan(task, policy=curtailed), history)) == found
 
 
 @pytest.mark.parametrize(
@@ -266,35 +271,36 @@ def test_where_trials_are_left_out_what_decided_stands(
 )
 def test_a_sequential_test_decides_in_its_own_way(history: History, trials: str, found: str) -> None:
     task = a_task(k=10, sequential=SequentialTest(accept=0.95, reject=0.5))
-    run(history, "20260130-before", trials, task)
-    assert statuses(reusable(the_plan(task), history)) == found
+    run(history, "20260130", trials, task)
+    assert statuses(reused(the_plan(task), history)) == found
 
 
 def test_scores_decide_where_they_are_what_counts(history: History) -> None:
     task, curtailed = a_task(metric=Metric.MEAN), policy(curtailment=True)
-    run(history, "20260130-before", "ffn", task, policy=curtailed, trial={"score": 0.1})
-    assert statuses(reusable(the_plan(task, policy=curtailed), history)) == "ff"
+    run(history, "20260130", "ffn", task, policy=curtailed, trial={"score": 0.1})
+    assert statuses(reused(the_plan(task, policy=curtailed), history)) == "ff"
     high = a_task(metric=Metric.MEAN, task_digest="other")
-    run(history, "20260131-before", "ppn", high, policy=curtailed, trial={"score": 0.9})
-    assert statuses(reusable(the_plan(high, policy=curtailed), history)) == ""
+    run(history, "20260131", "ppn", high, policy=curtailed, trial={"score": 0.9})
+    assert statuses(reused(the_plan(high, policy=curtailed), history)) == ""
 
 
 def test_every_task_has_its_own_run_and_the_plan_its_order(history: History) -> None:
-    run(history, "20260129-say", "ppp")
-    run(history, "20260130-other", "fff", OTHER)
-    found = reusable(the_plan(OTHER, TASK, a_task(task_id="new")), history)
+    run(history, "20260129", "ppp")
+    run(history, "20260130", "fff", OTHER)
+    found = reused(the_plan(OTHER, TASK, a_task(task_id="new")), history)
     assert [(one.trial.task_id, one.trial.reused_from) for one in found] == [
-        *[("other", "20260130-other")] * 3,
-        *[("say-yes", "20260129-say")] * 3,
+        *[("other", a_run_id("20260130"))] * 3,
+        *[("say-yes", a_run_id("20260129"))] * 3,
     ]
 
 
 def test_what_was_reused_is_not_reused_again(history: History) -> None:
     """So that a verdict grows old however often it is reused."""
-    run(history, "20260129-before", "ppp")
-    plan = the_plan(run_id="20260130-reusing", request=RunRequest(history=history.location))
-    record(plan, reusable(plan, history))
-    assert {one.trial.reused_from for one in reusable(the_plan(), history)} == {"20260129-before"}
+    run(history, "20260129", "ppp")
+    run_id = a_run_id("20260130")
+    plan = the_plan(run_id=run_id, created_at=begun(run_id), request=RunRequest(history=history.location))
+    record(plan, reused(plan, history))
+    assert {one.trial.reused_from for one in reused(the_plan(), history)} == {a_run_id("20260129")}
 
 
 @pytest.mark.parametrize(
@@ -302,10 +308,10 @@ def test_what_was_reused_is_not_reused_again(history: History) -> None:
     [{"status": "passed", "violations": ["sabotage: x"]}, {"reason": None}, {"grades": None}, {"attempts": None}],
 )
 def test_rows_that_are_not_ours_are_a_storage_error(history: History, broken: dict[str, Any]) -> None:
-    run(history, "20260130-before", "ppp")
+    run(history, "20260130", "ppp")
     (file,) = Path(history.location, "trials").rglob("*.parquet")
     table = pq.ParquetFile(file).read()
     rows = [row | broken for row in table.to_pylist()]
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), file)
     with pytest.raises(StorageError, match="holds rows that are not passgate's"):
-        reusable(the_plan(), history)
+        reused(the_plan(), history)

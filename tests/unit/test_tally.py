@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_task, measured, trials_of
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, measured, trials_of
 
 from passgate.tasks.burn_in import Finished, JudgedRun, first_runs, folder_of
 from passgate.tasks.gates.decide import rule_on
@@ -18,6 +18,7 @@ from passgate.tasks.record import record
 from passgate.tasks.stats.shrinkage import shrunk_rates
 from passgate.tasks.tally import tally, why_nothing
 
+RUN = a_run_id("20260130")
 TASK, OTHER = a_task(), a_task(task_id="other")
 GATE: dict[str, Any] = {
     "suites": ["golden"],
@@ -169,7 +170,7 @@ class TestPools:
     def test_a_history_that_knows_the_tasks_goes_first(self, tmp_path: Path) -> None:
         plan = PLAN.model_copy(update={"request": PLAN.request.model_copy(update={"history": str(tmp_path)})})
         assert pool_of_history(plan) is None
-        run = plan.model_copy(update={"run_id": "20250101T000000Z-x", "revision": Revision(branch="main")})
+        run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch="main")})
         record(run, [a_finished(TASK, trial) for trial in range(3)])
         pool = pool_of_history(plan)
         assert pool is not None
