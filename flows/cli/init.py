@@ -1,42 +1,105 @@
 """`passgate init`: a gate in the user's own repository."""
 
+import json
+import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-_GATES = Path("gates.yaml")
-_WORKFLOW = Path(".github", "workflows", "passgate.yaml")
+_GATES: Final = Path("gates.yaml")
+_AGENTS: Final = Path("agents.yaml")
+_WORKFLOW: Final = Path(".github", "workflows", "passgate.yaml")
+_NAME: Final = "my-agent"
+_UNNAMED: Final = 'AGENT: ""'
+_UNPINNED: Final = "==0.0.0"
 
 
 def init(
     folder: Annotated[Path, typer.Argument(help="The repository.")] = Path(),
+    agent: Annotated[
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="SPEC",
+            help="Your agent, for agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, "
+            "openai:MODEL; or a name of the agents.yaml that is there.",
+        ),
+    ] = None,
 ) -> int:
-    """Write suites/ with a first task each, gates.yaml and a CI workflow; files that are there are kept."""
+    """Write suites/ with a task each, gates.yaml, agents.yaml and a CI workflow; files that are there are kept."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import StorageError
 
-    with (
-        as_file(files("passgate").joinpath("flows", "cli", "scaffold")) as scaffold,
-        as_file(files("passgate").joinpath("gates.yaml")) as gates,
-    ):
-        suites = scaffold / "suites"
-        wanted = {path.relative_to(scaffold): path for path in sorted(suites.rglob("*")) if path.is_file()}
-        wanted |= {_GATES: gates, _WORKFLOW: scaffold / "workflow.yaml"}
-        try:
-            written = [name for name, source in wanted.items() if _write(folder / name, source)]
-        except OSError as error:
-            raise StorageError(f"cannot write into {folder}: {error}") from error
+    named = None if agent is None else _named(agent, folder)
+    wanted = _contents(agent, named)
+    try:
+        written = [name for name, content in wanted.items() if _write(folder / name, content)]
+    except OSError as error:
+        raise StorageError(f"cannot write into {folder}: {error}") from error
     for name in wanted:
         say(f"{'wrote' if name in written else 'kept '} {folder / name}")
-    say("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
+    say(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{_next(named, written)}")
     return 0
 
 
-def _write(target: Path, source: Path) -> bool:
+def _named(agent: str, folder: Path) -> str:
+    """What the workflow calls an agent: its name in agents.yaml, or the agent itself where that file is there already
+    and has other agents. Raises `UsageError` for an agent that cannot be used, and for one that only proves graders.
+    """
+    from passgate.tasks.agents import make_agent
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.find import find_agent
+    from passgate.tasks.formats.agents_file import looks_like_a_form
+
+    spec = find_agent(agent, folder / _GATES, folder / "suites")
+    if spec.is_reference:
+        raise UsageError(f"{agent} proves your graders and is no agent: name the one that the gate is for")
+    if folder.resolve() == Path.cwd():
+        make_agent(spec, folder / "suites")
+    is_there = (folder / _AGENTS).exists()
+    return agent if is_there or not looks_like_a_form(agent) else _NAME
+
+
+def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
+    """The files of a new repository, by their names in it."""
+    from passgate import __version__
+
+    package = files("passgate")
+    with (
+        as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold,
+        as_file(package.joinpath("gates.yaml")) as gates,
+    ):
+        starters = [path for path in sorted((scaffold / "suites").rglob("*")) if _is_starter(path)]
+        contents = {path.relative_to(scaffold): path.read_bytes() for path in starters}
+        contents[_GATES] = gates.read_bytes()
+        workflow = (scaffold / "workflow.yaml").read_text(encoding="utf-8").replace(_UNPINNED, f"=={__version__}")
+    # JSON is YAML, also where the agent's command has quotes.
+    if named == _NAME:
+        contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
+    if named is not None:
+        workflow = workflow.replace(_UNNAMED, f"AGENT: {json.dumps(named)}")
+    contents[_WORKFLOW] = workflow.encode()
+    return contents
+
+
+def _is_starter(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".pyc"
+
+
+def _write(target: Path, content: bytes) -> bool:
     if target.exists():
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(source.read_bytes())
+    target.write_bytes(content)
     return True
+
+
+def _next(named: str | None, written: list[Path]) -> str:
+    if named is None:
+        return f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
+    command = f"passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
+    return (
+        f"      {command}" if _WORKFLOW in written else f"      {command}\nThen: put it into env.AGENT of {_WORKFLOW}"
+    )

@@ -1,6 +1,7 @@
 """`passgate init`: a gate of one's own, in a folder that has a life of its own."""
 
 import pytest
+import yaml
 
 from tests.conftest import Project
 
@@ -16,6 +17,8 @@ AUTHORS = {
 def test_what_it_writes_is_valid_and_passes_and_can_fail(bare_project: Project) -> None:
     assert bare_project.passgate("init").returncode == 0
     assert bare_project.passgate("validate", "suites", "gates.yaml").returncode == 0
+    checked = bare_project.passgate("check-graders")
+    assert checked.returncode == 0, checked.stdout
     for task, counterexample in AUTHORS.items():
         file = f"suites/{task}.yaml"
         passed = bare_project.passgate("try", file)
@@ -29,6 +32,15 @@ def test_files_that_are_there_are_kept(bare_project: Project) -> None:
     result = bare_project.passgate("init")
     assert "kept  gates.yaml" in result.stdout
     assert (bare_project.path / "gates.yaml").read_text() == "mine: true\n"
+
+
+def test_every_starter_has_tools_and_the_failure_replay_a_recording(bare_project: Project) -> None:
+    assert bare_project.passgate("init").returncode == 0
+    for task in AUTHORS:
+        environment = yaml.safe_load((bare_project.path / f"suites/{task}.yaml").read_text())["environment"]
+        assert "read_file" in [tool["name"] for tool in environment["tools"]]
+    result = bare_project.passgate("try", "suites/failure_replays/retries-without-end_1.yaml", "--agent", "replay")
+    assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.slow

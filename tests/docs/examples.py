@@ -65,7 +65,8 @@ def _make_files(task: TaskFile, folder: Path) -> None:
     for tool in task.environment.tools:
         if tool.function is not None:
             name, _, function = tool.function.rpartition(":")
-            (folder / name).write_text(f"def {function}(**arguments): ...\n")
+            with (folder / name).open("a", encoding="utf-8") as file:
+                file.write(f"def {function}(**arguments): ...\n")
 
 
 BESIDE_EVALS = {
