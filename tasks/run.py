@@ -230,7 +230,7 @@ def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
 async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
     async with bench.workbench.sandbox(task) as sandbox:
         seconds = task.budgets.max_seconds or DEFAULT_SECONDS
-        with _access(task, bench.meter, seconds) as access:
+        with _access(task, bench.meter) as access:
             transcript = await converse(
                 bench.agent, task, blank.trial, sandbox.for_the_agent, access, bench.judge, seconds=seconds
             )
@@ -258,10 +258,10 @@ async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finishe
     return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(outcome.status, grades)
 
 
-def _access(task: EvalTask, meter: Meter | None, seconds: float) -> AbstractContextManager[ModelAccess]:
+def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:
     if meter is None:
         return nullcontext(Unmetered())
-    return meter.trial(task.budgets, forbidden_by(task), seconds=seconds)
+    return meter.trial(task.budgets, forbidden_by(task))
 
 
 def _player_cost(transcript: Transcript) -> float | None:

@@ -1,5 +1,6 @@
 """A judge whose answers are paid for from the money of the run."""
 
+from passgate.tasks.budgets.estimates import Estimate, Sizes
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import CostCapError
 from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
@@ -13,6 +14,7 @@ class ChargedJudge:
         self._judge = judge
         self._price = price
         self._purse = purse
+        self._sizes = Sizes()
 
     @property
     def name(self) -> str:
@@ -24,7 +26,9 @@ class ChargedJudge:
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
         """See `Judge.reply`. Raises `CostCapError` when there is no money left to ask."""
-        reservation = self._purse.reserve(0.0)
+        characters = sum(len(message.content) for message in request.messages)
+        estimate = Estimate.of(characters, None, self._sizes)
+        reservation = await self._purse.reserve(estimate.least_cost(self._price), estimate.cost(self._price))
         if reservation is None:
             raise CostCapError(f"the run's cost cap of ${self._purse.cap:g} is spent")
         try:
@@ -34,6 +38,7 @@ class ChargedJudge:
             raise
         cost = self._price.cost(reply.usage) if self._price else None
         self._purse.settle(reservation, cost)
+        self._sizes = self._sizes.after(characters, reply.usage)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost_usd": cost})})
 
     async def close(self) -> None:

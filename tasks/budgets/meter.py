@@ -9,11 +9,11 @@ import os
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -61,11 +61,11 @@ class Meter:
         self._trials: dict[str, TrialMeter] = {}
 
     @contextmanager
-    def trial(self, budgets: Budgets, forbidden: Forbidden, *, seconds: float) -> Iterator[TrialMeter]:
+    def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
         """The meter of one trial. With the trial its addresses are gone."""
         token = new_token()
         ledger = Ledger(budgets, self._prices, self._purse, needs_price=self._needs_price)
-        trial = TrialMeter(self._addresses(token), ledger, forbidden, seconds=seconds)
+        trial = TrialMeter(self._addresses(token), ledger, forbidden)
         self._trials[token] = trial
         try:
             yield trial
@@ -101,15 +101,19 @@ class Meter:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        request = Request(scope, receive)
-        response = await self._answer(request)
-        await response(scope, receive, send)
+        with suppress(ClientDisconnect):
+            response = await self._answer(Request(scope, receive))
+            await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         _, token, provider, path = (*request.url.path.split("/", 3), "", "", "")[:4]
         trial = self._trials.get(token)
         if trial is None or provider not in _APIS:
             return Response("no such trial\n", 404)
+        answer = await trial.until_closed(self._answer_in(trial, request, provider, path))
+        return answer or Response("the trial is over\n", 503, {"x-should-retry": "false"})
+
+    async def _answer_in(self, trial: TrialMeter, request: Request, provider: str, path: str) -> Response:
         if provider == "openai":
             path = path.removeprefix("v1/")
         api = _APIS[provider].get(path)

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from passgate.tasks.budgets.ledger import RefusalError
-from passgate.tasks.budgets.relay import fault_of
+from passgate.tasks.budgets.relay import refused
 from passgate.tasks.budgets.requests import document_of, read_body, sent_headers
 from passgate.tasks.budgets.trial_meter import TrialMeter
 from passgate.tasks.model.transcript import Usage
@@ -23,10 +23,10 @@ async def pass_on(request: Request, trial: TrialMeter, upstream: Upstream, path:
     where = f"{path}?{request.url.query}" if request.url.query else path
     try:
         if request.method in {"GET", "HEAD"}:
-            return _returned(await upstream.get(where, headers, seconds=trial.seconds_left))
+            return _returned(await upstream.get(where, headers, seconds=None))
         content = await read_body(request)
         if request.method == "POST" and path in _FREE:
-            return _returned(await upstream.send(where, content, headers, seconds=trial.seconds_left))
+            return _returned(await upstream.send(where, content, headers, seconds=None))
         if request.method == "POST" and path == _EMBEDDINGS:
             return await _embedded(content, headers, trial, upstream)
     except UpstreamError as error:
@@ -44,16 +44,16 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         raise UnreadableError("the request names no model") from None
     request = ModelRequest(asked, False, None, (), (), False, len(content))
     try:
-        call = trial.begin(request, asked, is_step=False)
+        call = await trial.begin(request, asked, is_step=False)
     except RefusalError as refusal:
         return _error(400, refusal.code, str(refusal))
     try:
-        answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=trial.seconds_left)
+        answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
     except UpstreamError as error:
-        call.failed(error)
+        call.failed(str(error), error)
         raise
     if answer.status >= 400:
-        call.failed(fault_of(upstream, answer.status, answer.body))
+        refused(call, upstream, answer.status, answer.body)
     else:
         call.answered(ModelReply(usage=_usage(answer.document)))
     return _returned(answer)

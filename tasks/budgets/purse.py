@@ -1,52 +1,71 @@
 """What a whole run may cost."""
 
 from dataclasses import dataclass
+from functools import partial
+
+from passgate.tasks.budgets.reservations import Account, AdmissionQueue
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Money put aside for one call."""
+    """Money put aside for one call, in US dollars."""
 
     amount: float
+    expected: float
+    """What the call is taken to have cost where that never becomes known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The answer to a call that there is no money left for."""
 
 
 class Purse:
     """The money of a run, in US dollars: put aside before a call, settled after it.
 
-    What a call will cost is not known before it, so what is put aside is the larger of what it costs at least and the
-    mean of the calls so far. All of a run's trials share one purse, on one event loop.
+    A call is refused when what it costs at least, or the mean of the calls so far, is no longer there. One that may
+    cost more than is free waits for calls in flight to end. All of a run's trials share one purse, on one event loop.
     """
 
     def __init__(self, cap: float | None = None, *, spent: float = 0.0) -> None:
         self.cap = cap
-        self.spent = spent
         self.exhausted = cap is not None and spent >= cap
         """Whether a call was refused, or would be: then nothing more is begun."""
-        self._reserved = 0.0
+        self._account = Account(cap, spent)
+        self._queue = AdmissionQueue()
         self._calls = 0
         self._paid = 0.0
 
-    def reserve(self, at_least: float) -> Reservation | None:
-        """Put money aside for a call; `None` when there is not enough."""
-        amount = max(at_least, self._paid / self._calls if self._calls else 0.0)
-        if self.cap is not None and (self.exhausted or self.spent + self._reserved + amount > self.cap):
+    @property
+    def spent(self) -> float:
+        return self._account.used
+
+    async def reserve(self, at_least: float, at_most: float) -> Reservation | None:
+        """Put money aside for a call, once there is room for it; `None` when there is not enough."""
+        found: Reservation | Spent = await self._queue.admitted(partial(self.reserve_now, at_least, at_most))
+        return None if isinstance(found, Spent) else found
+
+    def reserve_now(self, at_least: float, at_most: float) -> Reservation | Spent | None:
+        """As `reserve`; `None` where the call has to wait for others to end."""
+        expected = max(at_least, self._paid / self._calls if self._calls else 0.0)
+        if self.exhausted or not self._account.can_pay(expected):
             self.exhausted = True
+            return Spent()
+        amount = max(expected, at_most)
+        if not self._account.has_room(amount):
             return None
-        self._reserved += amount
-        return Reservation(amount)
+        return Reservation(self._account.reserve(amount), expected)
 
     def settle(self, reservation: Reservation, cost: float | None) -> None:
-        """A call is over; without a known cost what was put aside is taken."""
-        self._reserved -= reservation.amount
-        self.spend(reservation.amount if cost is None else cost)
+        """A call is over; without a known cost it is taken to have cost what was expected."""
+        paid = reservation.expected if cost is None else cost
+        self._paid += paid
+        self._calls += 1
+        self._account.settle(reservation.amount, paid)
+        self.exhausted = self.exhausted or (self.cap is not None and self.spent >= self.cap)
+        self._queue.changed()
 
     def release(self, reservation: Reservation) -> None:
         """A call was not made after all."""
-        self._reserved -= reservation.amount
-
-    def spend(self, cost: float) -> None:
-        """Take what a call has cost."""
-        self.spent += cost
-        self._paid += cost
-        self._calls += 1
-        self.exhausted = self.exhausted or (self.cap is not None and self.spent >= self.cap)
+        self._account.settle(reservation.amount, 0.0)
+        self._queue.changed()

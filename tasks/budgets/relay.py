@@ -44,9 +44,10 @@ async def relay(request: Request, route: Route) -> Response:
         body = document_of(content)
         asked = route.api.read_request(body)
     except UnreadableError as error:
+        route.trial.ledger.unanswered(str(error), None)
         return error_response(route.api, 400, "invalid_request_error", str(error))
     try:
-        call = route.trial.begin(asked, route.model or asked.model)
+        call = await route.trial.begin(asked, route.model or asked.model)
     except RefusalError as refusal:
         return error_response(route.api, 400, refusal.code, str(refusal))
     sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
@@ -65,8 +66,7 @@ async def relay(request: Request, route: Route) -> Response:
 
 
 async def _whole(route: Route, call: Call, content: bytes, headers: Mapping[str, str]) -> Response:
-    seconds = route.trial.seconds_left
-    answer = await route.upstream.send(route.api.path, content, headers, seconds=seconds)
+    answer = await route.upstream.send(route.api.path, content, headers, seconds=None, progress=call.progress)
     if answer.status >= 400:
         return _refused_by_provider(route, call, answer.status, answer.headers, answer.body)
     reply = route.api.read_reply(answer.document)
@@ -84,18 +84,23 @@ async def _streamed(
     first: asyncio.Future[Response | StreamedAnswer] = asyncio.get_running_loop().create_future()
     outlet = Outlet()
 
+    def begin(answer: Response | StreamedAnswer) -> None:
+        # Whoever waited for it may have been cancelled, and the future with it.
+        if not first.done():
+            first.set_result(answer)
+
     async def fetch() -> None:
         try:
-            seconds = route.trial.seconds_left
-            async with route.upstream.stream(route.api.path, content, headers, seconds=seconds) as answer:
+            path, progress = route.api.path, call.progress
+            async with route.upstream.stream(path, content, headers, seconds=None, progress=progress) as answer:
                 if answer.status >= 400:
                     whole = b"".join([chunk async for chunk in answer.chunks()])
-                    first.set_result(_refused_by_provider(route, call, answer.status, answer.headers, whole))
+                    begin(_refused_by_provider(route, call, answer.status, answer.headers, whole))
                     return
-                first.set_result(answer)
+                begin(answer)
                 await _pump(call, answer, route.api.stream(body, call.withheld), route.api, outlet)
         except (UpstreamError, UnreadableError) as error:
-            first.set_result(_not_answered(route, call, error))
+            begin(_not_answered(route, call, error))
         finally:
             call.abandon()
             first.cancel()
@@ -113,10 +118,10 @@ def _not_answered(route: Route, call: Call, error: UpstreamError | UnreadableErr
     """What the agent is told when the provider does not answer, or with something that cannot be read."""
     if isinstance(error, UnreadableError):
         message = f"{route.upstream.name} answered what cannot be read: {error}"
-        call.failed(MeasurementError(message, transient=True))
+        call.failed(message, MeasurementError(message, transient=True))
     else:
         message = str(error)
-        call.failed(error)
+        call.failed(message, error)
     return error_response(route.api, 503, "provider_unavailable", message)
 
 
@@ -188,7 +193,7 @@ async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Ap
 async def _break_off(call: Call, error: Exception, api: Api, outlet: Outlet) -> None:
     if not isinstance(error, MeasurementError):
         error = MeasurementError(f"the provider's stream broke off: {error}", transient=True)
-    call.failed(error)
+    call.failed(str(error), error)
     await outlet.put(api.error_event("provider_unavailable", str(error)))
 
 
@@ -199,15 +204,14 @@ def _limit_reached(call: Call, stream: ReplyStream) -> bool:
 
 def _refused_by_provider(route: Route, call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Response:
     """The provider's own error, passed on."""
-    call.failed(fault_of(route.upstream, status, body))
+    refused(call, route.upstream, status, body)
     return Response(body, status, _passed(headers))
 
 
-def fault_of(upstream: Upstream, status: int, body: bytes) -> MeasurementError | None:
-    """What keeps a trial from being measured when a provider refuses a call; `None` where the agent asked for it."""
-    if status not in _NOT_THE_AGENTS_FAULT:
-        return None
-    return MeasurementError(f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}")
+def refused(call: Call, upstream: Upstream, status: int, body: bytes) -> None:
+    """A provider has refused a call: whether the agent asked for it, its status says."""
+    what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
+    call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)
 
 
 def as_json(document: dict[str, Any]) -> bytes:

@@ -3,15 +3,19 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from passgate.tasks.budgets.ledger import Admission, Ledger
 from passgate.tasks.budgets.minutes import Minutes, completed
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
+from passgate.tasks.providers.calls import Progress
+from passgate.tasks.providers.client import UpstreamError
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
 
+Found = TypeVar("Found")
 Forbidden = Callable[[ToolCall], bool]
 _PATIENCE_SECONDS = 5.0
 
@@ -29,7 +33,7 @@ class Addresses:
 class TrialMeter:
     """A trial's way to the models; see `ModelAccess`."""
 
-    def __init__(self, addresses: Addresses, ledger: Ledger, forbidden: Forbidden, *, seconds: float) -> None:
+    def __init__(self, addresses: Addresses, ledger: Ledger, forbidden: Forbidden) -> None:
         self.openai_base_url = addresses.openai_base_url
         self.anthropic_base_url = addresses.anthropic_base_url
         self.api_key = addresses.api_key
@@ -37,12 +41,8 @@ class TrialMeter:
         self._ledger = ledger
         self._minutes = Minutes()
         self._forbidden = forbidden
-        self._deadline = time.monotonic() + seconds
         self._open: dict[Call, asyncio.Task[None] | None] = {}
-
-    @property
-    def seconds_left(self) -> float:
-        return max(0.0, self._deadline - time.monotonic())
+        self._answering: set[asyncio.Task[Any]] = set()
 
     async def over(self) -> None:
         """See `ModelAccess.over`."""
@@ -55,6 +55,8 @@ class TrialMeter:
         """
         if reported.end is EndReason.COMPLETED and self._ledger.end is None:
             await self._settled()
+        else:
+            self._note_trouble()
         for call in list(self._open):
             call.abandon()
         if self._ledger.end is None and self._ledger.problem is not None:
@@ -72,20 +74,44 @@ class TrialMeter:
         if tasks:
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
 
+    def _note_trouble(self) -> None:
+        """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by
+        itself.
+        """
+        if self._ledger.waits_for_cap:
+            self._ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
+        for call in self._open:
+            if not call.progress.is_healthy:
+                message = call.progress.in_words_at("the agent came to its end")
+                self._ledger.trouble(UpstreamError(message, transient=True))
+
+    async def until_closed(self, answering: Coroutine[Any, Any, Found]) -> Found | None:
+        """What answers a request of the agent; `None` when the trial is closed before."""
+        task = asyncio.create_task(answering)
+        self._answering.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            self._answering.discard(task)
+            task.cancel()
+        return None if task.cancelled() else task.result()
+
     def close(self) -> None:
         """End what is still under way."""
         for call, task in list(self._open.items()):
             call.abandon()
             if task is not None:
                 task.cancel()
+        for answering in self._answering:
+            answering.cancel()
 
-    def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "Call":
-        """Let a call pass. Raises the `RefusalError` that the agent is answered with."""
-        now = time.monotonic()
+    async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "Call":
+        """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
         if is_step:
             # Also of a call that is refused: it tells what came of the tool calls before it.
-            self._minutes.ask(request, now)
-        call = Call(self, self._ledger.admit(request, model, is_step=is_step), now)
+            self._minutes.ask(request, time.monotonic())
+        admission = await self._ledger.admit(request, model, is_step=is_step)
+        call = Call(self, admission, time.monotonic())
         self._open[call] = None
         return call
 
@@ -124,6 +150,8 @@ class Call:
         self.admission = admission
         self.asked_at = asked_at
         self.first_token_at: float | None = None
+        self.progress = Progress()
+        """How far the provider has come with it."""
         self._refused: set[str] = set()
 
     def begun(self) -> None:
@@ -155,18 +183,17 @@ class Call:
             return
         self._trial.ledger.cut_off(self.admission)
         known = reply.usage.tokens_in
-        least_in = self.admission.least_tokens_in if known is None else known
+        least_in = self.admission.estimate.least_in if known is None else known
         least = Usage(tokens_in=least_in, tokens_out=self.admission.max_tokens_out)
         self._trial.ledger.settle(self.admission, least)
         self._write_down(reply, reply.usage)
 
-    def failed(self, error: MeasurementError | None) -> None:
-        """There was no answer; with an error through no fault of the agent."""
+    def failed(self, what: str, error: MeasurementError | None) -> None:
+        """There was no answer, `what` says why; with an error through no fault of the agent."""
         if not self._trial.end(self):
             return
         self._trial.ledger.release(self.admission)
-        if error is not None:
-            self._trial.ledger.trouble(error)
+        self._trial.ledger.unanswered(what, error)
 
     def abandon(self) -> None:
         """The trial ends before the answer is there: a step of which nothing is known."""

@@ -2,8 +2,10 @@
 
 import asyncio
 import itertools
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 from urllib.parse import quote
 
@@ -15,23 +17,60 @@ from passgate.tasks.providers.headers import headers_out
 _SAFE_IN_PATHS: Final = "/?&=%:@!$'()*+,;~-._"
 
 
+class Stage(StrEnum):
+    """What a call is waiting for."""
+
+    TURN = "its turn"
+    ANSWER = "an answer"
+    REST = "the rest of the answer"
+    REFUSAL = "the rest of a refusal"
+    PAUSE = "the next attempt"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far one call has come. The client writes it; whoever waits for the call may read it at any time."""
+
+    attempts: int = 0
+    stage: Stage = Stage.TURN
+    last_fault: str = ""
+    """What the last failed attempt came to; empty while none has failed."""
+    url: str = ""
+    """For messages: without its query."""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the provider answers, or has been asked once and may still answer."""
+        return self.stage is Stage.REST or (self.stage is Stage.ANSWER and not self.last_fault)
+
+    def in_words(self, what: str) -> str:
+        """A message that says which provider cannot be had, why, and how often it was asked."""
+        attempts = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
+        return f"the provider at {self.url} cannot be had: {what} ({attempts})"
+
+    def in_words_at(self, moment: str) -> str:
+        """As `in_words`, of a call that was still waiting at some moment, as in `2 s were over`."""
+        before = f"; before, {self.last_fault}" if self.last_fault else ""
+        return self.in_words(f"{moment} while it was waited for {self.stage}{before}")
+
+
 @dataclass(slots=True)
 class Call:
-    """What is asked, how long it may take and how far it has come."""
+    """What is asked and how long it may take."""
 
     request: httpcore.Request
-    url: str
-    """For messages: without its query."""
     age: int
     """Lower than that of every later call."""
-    seconds: float
-    """For all attempts together."""
-    deadline: float
+    seconds: float | None
+    """For all attempts together; `None` while the provider's patience alone limits them."""
+    deadline: float | None
     """On the event loop's clock."""
-    attempts: int = 0
-    waits_for: str = "its turn"
-    last: str = ""
-    """What the last attempt came to."""
+    progress: Progress = field(default_factory=Progress)
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the deadline; infinite without one."""
+        return math.inf if self.deadline is None else self.deadline - asyncio.get_running_loop().time()
 
 
 class Calls:
@@ -50,7 +89,15 @@ class Calls:
         self._timeouts = {"timeout": {"connect": min(connect_seconds, silence), "read": silence, "write": silence}}
         self._ages = itertools.count()
 
-    def new(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], seconds: float) -> Call:
+    def new(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        seconds: float | None,
+        progress: Progress | None = None,
+    ) -> Call:
         """A call of a path below the base URL, its query included; `headers` are those of whoever asks for it."""
         path = path.lstrip("/")
         target = self._base_path + b"/" + quote(path, safe=_SAFE_IN_PATHS).encode("ascii")
@@ -63,4 +110,7 @@ class Calls:
             extensions=self._timeouts,
         )
         url = f"{self._target.base_url}/{path.partition('?')[0]}"
-        return Call(request, url, next(self._ages), seconds, asyncio.get_running_loop().time() + seconds)
+        deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
+        progress = progress or Progress()
+        progress.url = url
+        return Call(request, next(self._ages), seconds, deadline, progress)

@@ -12,7 +12,7 @@ import httpcore
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.calls import Call, Calls
+from passgate.tasks.providers.calls import Call, Calls, Progress, Stage
 from passgate.tasks.providers.concurrency import Turns
 from passgate.tasks.providers.endpoints import Target
 from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
@@ -89,27 +89,44 @@ class Upstream:
         self._breaker = Breaker(patience)
         self._turns = Turns()
 
-    async def send(self, path: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float) -> Answer:
-        """POST a JSON document and wait for the whole reply, at most `seconds` with all attempts.
+    async def send(
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        seconds: float | None,
+        progress: Progress | None = None,
+    ) -> Answer:
+        """POST a JSON document and wait for the whole reply, at most `seconds` with all attempts. `progress` is kept
+        up to date.
 
         Statuses from 400 on that another attempt would not change come back, without the key if they repeat it.
         Raises `UpstreamError`.
         """
-        return await self._insist(self._calls.new("POST", path, body, headers, seconds), self._whole)
+        return await self._insist(self._calls.new("POST", path, body, headers, seconds, progress), self._whole)
 
-    async def get(self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float) -> Answer:
+    async def get(
+        self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float | None
+    ) -> Answer:
         """As `send`, without a body."""
         return await self._insist(self._calls.new("GET", path_and_query, None, headers, seconds), self._whole)
 
     @asynccontextmanager
     async def stream(
-        self, path: str, body: bytes, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        *,
+        seconds: float | None,
+        progress: Progress | None = None,
     ) -> AsyncIterator[StreamedAnswer]:
         """POST a JSON document; attempts are made until the reply's status and headers are there.
 
-        `seconds` is the time for all of it, the body included. Raises `UpstreamError`.
+        `seconds` is the time for all of it, the body included; `progress` is kept up to date. Raises `UpstreamError`.
         """
-        call = self._calls.new("POST", path, body, headers, seconds)
+        call = self._calls.new("POST", path, body, headers, seconds, progress)
         stack, reply = await self._insist(call, self._begun)
         broken = False
 
@@ -117,7 +134,7 @@ class Upstream:
             nonlocal broken
             broken = True
             self._note(call, fault, reply.epoch)
-            return self._error(call, call.last, transient=True)
+            return self._error(call, call.progress.last_fault, transient=True)
 
         async with stack, aclosing(self._timed(call, reply)) as coming:
             yield StreamedAnswer(reply.response.status, reply.headers, coming, failed)
@@ -140,9 +157,8 @@ class Upstream:
             async with asyncio.timeout_at(call.deadline):
                 return await self._attempts(call, ask)
         except TimeoutError:
-            before = f"; before, {call.last}" if call.last else ""
-            what = f"{call.seconds:g} s were over while it was waited for {call.waits_for}{before}"
-            raise self._error(call, what, transient=True) from None
+            message = call.progress.in_words_at(f"{call.seconds:g} s were over")
+            raise UpstreamError(message, transient=True) from None
 
     async def _attempts(self, call: Call, ask: Callable[[Call], Awaitable[Found]]) -> Found:
         while True:
@@ -152,22 +168,21 @@ class Upstream:
                 return await ask(call)
             except AttemptError as fault:
                 pause = self._pause_after(call, fault)
-            call.waits_for = "the next attempt"
+            call.progress.stage = Stage.PAUSE
             if await self._breaker.opens_within(pause):
                 raise self._refusal(call)
 
     def _pause_after(self, call: Call, fault: AttemptError) -> float:
         """Seconds until the next attempt. Raises `UpstreamError` when there is to be none."""
-        pause = fault.asked_pause or self._patience.pause(call.attempts, random.random())  # noqa: S311 - no secret
+        pause = fault.asked_pause or self._patience.pause(call.progress.attempts, random.random())  # noqa: S311 - no secret
         if fault.overload:
             self._turns.hold(min(pause, self._patience.longest_pause))
         if self._breaker.is_open:
             raise self._refusal(call)
-        if fault.final or call.attempts >= self._patience.attempts:
-            raise self._error(call, call.last, transient=not fault.final)
-        left = call.deadline - asyncio.get_running_loop().time()
-        if pause > left or (fault.asked_pause or 0) > self._patience.longest_retry_after:
-            what = f"{call.last}; the next attempt is due in {pause:.3g} s, which is too long to wait"
+        if fault.final or call.progress.attempts >= self._patience.attempts:
+            raise self._error(call, call.progress.last_fault, transient=not fault.final)
+        if pause > call.seconds_left or (fault.asked_pause or 0) > self._patience.longest_retry_after:
+            what = f"{call.progress.last_fault}; the next attempt is due in {pause:.3g} s, which is too long to wait"
             raise self._error(call, what, transient=True)
         return pause
 
@@ -189,12 +204,12 @@ class Upstream:
     @asynccontextmanager
     async def _exchange(self, call: Call) -> AsyncIterator[_Reply]:
         """One attempt: a turn, a connection and the beginning of an answer that does not ask for another attempt."""
-        call.waits_for = "its turn"
+        call.progress.stage = Stage.TURN
         while not await self._turns.enter(call.age):
             if self._breaker.is_open:
                 raise self._refusal(call)
         epoch = self._turns.window.epoch
-        call.attempts += 1
+        call.progress.attempts += 1
         try:
             connection, response = await self._asked(call)
             try:
@@ -214,7 +229,7 @@ class Upstream:
             self._turns.leave()
 
     async def _asked(self, call: Call) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
-        call.waits_for = "an answer"
+        call.progress.stage = Stage.ANSWER
         clock = asyncio.get_running_loop().time
         begun = clock()
         try:
@@ -222,10 +237,10 @@ class Upstream:
                 found = await self._wire.ask(call.request)
         except asyncio.CancelledError:
             # A provider that lets every call run out of its time is as dead as one that refuses them.
-            if clock() >= call.deadline:
+            if call.seconds_left <= 0:
                 self._failed("it did not answer in time", clock() - begun)
             raise
-        call.waits_for = "the rest of the answer"
+        call.progress.stage = Stage.REST if found[1].status < _CLIENT_ERROR else Stage.REFUSAL
         return found
 
     async def _body(self, response: httpcore.Response) -> bytes:
@@ -248,13 +263,13 @@ class Upstream:
                 yield piece
 
     def _note(self, call: Call, fault: AttemptError, epoch: int) -> None:
-        call.last = shortened(without_secrets(str(fault), call.request.headers))
+        call.progress.last_fault = shortened(without_secrets(str(fault), call.request.headers))
         if fault.overload:
             self._turns.window.shrink(self._turns.in_flight, epoch)
         if fault.alive:
             self._breaker.succeeded()
         else:
-            self._failed(call.last, fault.silence)
+            self._failed(call.progress.last_fault, fault.silence)
 
     def _failed(self, what: str, silence: float) -> None:
         if self._breaker.failed(what, silence):
@@ -268,5 +283,4 @@ class Upstream:
         return self._error(call, self._breaker.reason, transient=False)
 
     def _error(self, call: Call, what: str, *, transient: bool) -> UpstreamError:
-        attempts = f"{call.attempts} attempt{'' if call.attempts == 1 else 's'}"
-        return UpstreamError(f"the provider at {call.url} cannot be had: {what} ({attempts})", transient=transient)
+        return UpstreamError(call.progress.in_words(what), transient=transient)

@@ -1,89 +1,24 @@
 """Agents as they are, run from the command line with the meter between them and their models."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.metered import GATES, TASK, agents, finished_trials, set_up, verdict
 from tests.conftest import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down
 from tests.upstream_shapes import Says
 
-GATES = """
-version: 1
-suites:
-  golden: {k: 2, metric: pass^k, max_steps: 20, budgets: {max_seconds: 60}}
-  adversarial: {k: 2, metric: pass^k, max_steps: 8, budgets: {max_seconds: 60}}
-gates:
-  ci_merge:
-    suites: [golden]
-    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-"""
-TASK = """
-task_id: %(task_id)s
-suite: %(suite)s
-description: The agent says yes.
-inputs: {prompt: Say yes.}
-environment: {budgets: {max_steps: 4}}
-graders:
-  - {type: output_check, contains: ["yes"]}
-  - {type: tool_calls, forbidden: ["drop_*"]}
-tracked_metrics: [tokens, cost]
-"""
-AGENT = '''
-"""An agent that runs whatever tools its model asks for, and goes on for ever when it is told to."""
-import json, os, pathlib, sys, urllib.error, urllib.request
-
-def ask(messages):
-    body = json.dumps({"model": "m", "messages": messages}).encode()
-    headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
-    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
-    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]
-
-messages = [{"role": "user", "content": sys.argv[1]}]
-while True:
-    try:
-        message = ask(messages)
-    except urllib.error.HTTPError as error:
-        if "stubborn" in sys.argv:
-            continue
-        sys.exit(json.load(error)["error"]["message"])
-    messages.append(message)
-    if not message.get("tool_calls"):
-        break
-    for call in message["tool_calls"]:
-        pathlib.Path(sys.argv[2], call["function"]["name"]).touch()
-        messages.append({"role": "tool", "tool_call_id": call["id"], "content": "done"})
-print(message["content"])
-'''
-
 
 @pytest.fixture
 def metered(project: Project, upstream: ScriptedUpstream) -> Project:
-    """A project with one task whose agent calls the scripted model; tools leave a file in `canaries`."""
-    project.write("gates.yaml", GATES)
-    project.write("suites/golden/say-yes.yaml", TASK % {"task_id": "say-yes", "suite": "golden"})
-    project.write("agent.py", AGENT)
-    project.write("prices.yaml", "version: 1\nmodels: {m: {input: 100, output: 0}}\n")
-    project.write("agents.yaml", agents(project, ""))
-    project.environment |= {"OPENAI_BASE_URL": upstream.openai_base_url, "OPENAI_API_KEY": "sk-the-real-key"}
-    return project
-
-
-def agents(project: Project, more: str) -> str:
-    command = f"cli:{sys.executable} {project.path}/agent.py {{prompt}} {{workspace}} {more}"
-    return f"version: 1\nagents:\n  bot: {{agent: {json.dumps(command)}}}\n"
-
-
-def verdict(project: Project) -> dict:
-    return json.loads((project.run_folders()[-1] / "verdict.json").read_text())
+    return set_up(project, upstream)
 
 
 def transcripts(project: Project) -> list[dict]:
-    lines = (project.run_folders()[-1] / "journal.jsonl").read_text().splitlines()
-    return [json.loads(line)["transcript"] for line in lines]
+    return [finished["transcript"] for finished in finished_trials(project)]
 
 
 def test_an_agent_by_its_name_through_the_meter(metered: Project, upstream: ScriptedUpstream) -> None:

@@ -5,6 +5,8 @@ import re
 import httpx
 
 from passgate.tasks.budgets import relay
+from passgate.tasks.budgets.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
+from passgate.tasks.budgets.ledger import MOST_UNANSWERED
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
@@ -24,7 +26,7 @@ NUMBERS = {5: "five", 6: "six", 3: "three"}
 async def test_what_agents_get_and_what_the_meter_takes() -> None:
     variables = {row[0].strip("`"): row[1:] for row in rows(section(PAGE, "How agents find it"))[2:]}
     async with open_meter(SPEC, PriceTable(), Purse(), environment={}) as meter:
-        with meter.trial(Budgets(), lambda call: False, seconds=9) as trial:
+        with meter.trial(Budgets(), lambda call: False) as trial:
             assert set(trial.variables) == set(variables)
             for name, (gets, _) in variables.items():
                 assert name.endswith("_KEY") == (trial.variables[name] in code_in(gets))
@@ -42,7 +44,7 @@ def test_every_budget() -> None:
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:
     environment = {"OPENAI_BASE_URL": upstream.openai_base_url}
     async with open_meter(SPEC, PriceTable(), Purse(), environment=environment) as meter, httpx.AsyncClient() as client:
-        with meter.trial(Budgets(max_steps=8), lambda call: False, seconds=30) as trial:
+        with meter.trial(Budgets(max_steps=8), lambda call: False) as trial:
             for _ in range(9):
                 asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}]}
                 answer = await client.post(f"{trial.openai_base_url}/chat/completions", json=asked)
@@ -51,6 +53,16 @@ async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: Scripted
     assert f"\n{error['message']}\n" in PAGES[PAGE]
     said = " ".join(section(PAGE, "Budgets").split())
     assert f"status {answer.status_code} and code `{error['code']}`" in said
+
+
+def test_what_a_call_reserves() -> None:
+    text = section(PAGE, "Reservations")
+    assert CHARACTERS_PER_TOKEN == 8
+    assert "the characters of the request by eight" in text
+    assert f"its characters and {UNSEEN_TOKENS} " in text
+    assert f"without one {UNLIMITED_REPLY:,} tokens" in text
+    assert MOST_UNANSWERED == 20
+    assert "twenty of them in a row" in section(PAGE, "Budgets")
 
 
 def test_the_statuses_of_providers_in_trouble() -> None:

@@ -115,7 +115,7 @@ async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: S
     }
     spec = AgentSpec.model_validate({**spec.model_dump(), "model": MODEL, "upstreams": upstreams})
     async with open_meter(spec, load_prices(GATES), Purse(None)) as meter:
-        with meter.trial(Budgets(), lambda call: False, seconds=60) as trial:
+        with meter.trial(Budgets(), lambda call: False) as trial:
             said = await agent(trial, {}, "one, two, three, four, five,")
             transcript = await trial.transcript(Transcript())
     (step,) = transcript.steps

@@ -67,7 +67,6 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
         purse: Purse | None = None,
         forbidden: Callable[[ToolCall], bool] = lambda call: False,
         needs_price: str | None = None,
-        seconds: float = 20,
         silence: float = 20,
         model: str | None = None,
         environment: dict[str, str] | None = None,
@@ -85,7 +84,7 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
             ) as meter,
             httpx.AsyncClient(timeout=30, trust_env=False) as client,
         ):
-            with meter.trial(Budgets(**budgets), forbidden, seconds=seconds) as trial:
+            with meter.trial(Budgets(**budgets), forbidden) as trial:
                 yield Metered(trial, client)
 
     return _metered

@@ -50,7 +50,7 @@ async def test_an_answer_that_did_not_come_costs_nothing() -> None:
     with pytest.raises(MeasurementError, match="down"):
         await ChargedJudge(Dead(), CENT, purse).reply(REQUEST)
     assert purse.spent == 0.0
-    assert purse.reserve(1.0) is not None
+    assert await purse.reserve(1.0, 1.0) is not None
 
 
 async def test_an_unknown_price_leaves_the_cost_unknown() -> None:

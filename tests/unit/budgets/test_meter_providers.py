@@ -1,7 +1,10 @@
 """Providers in trouble behind the meter: whose failure it is, and what the agent gets to see of it."""
 
+import asyncio
+
+import httpx
 import pytest
-from tests.unit.budgets.conftest import OpenMeter, either_way, every_api
+from tests.unit.budgets.conftest import Metered, OpenMeter, either_way, every_api
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import (
     CutShort,
@@ -10,6 +13,7 @@ from tests.upstream_replies import (
     ResetMidBody,
     ResetMidStream,
     Silent,
+    Slow,
     Status,
     WrongContentType,
 )
@@ -17,6 +21,16 @@ from tests.upstream_shapes import Says
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Transcript
+
+
+async def under_way(
+    agent: Metered, upstream: ScriptedUpstream, stream: bool, *, calls: int = 1
+) -> asyncio.Task[httpx.Response]:
+    """A call of the agent that has come to the provider, at its `calls`-th attempt."""
+    call = asyncio.create_task(agent.chat(stream))
+    while upstream.count < calls:
+        await asyncio.sleep(0.01)
+    return call
 
 
 class TestProviders:
@@ -37,7 +51,7 @@ class TestProviders:
         self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, stream: bool, fault: object, message: str
     ) -> None:
         upstream.script = [fault]  # type: ignore[list-item]
-        async with metered(seconds=3) as agent:
+        async with metered() as agent:
             answer = await getattr(agent, api)(stream)
             assert answer.status_code in {200, 503}
             if answer.status_code == 503:
@@ -53,7 +67,7 @@ class TestProviders:
         self, metered: OpenMeter, upstream: ScriptedUpstream, api: str
     ) -> None:
         upstream.script = [MalformedJson()]
-        async with metered(seconds=3) as agent:
+        async with metered() as agent:
             assert (await getattr(agent, api)()).status_code == 503
             with pytest.raises(MeasurementError):
                 await agent.transcript()
@@ -64,7 +78,7 @@ class TestProviders:
         self, metered: OpenMeter, upstream: ScriptedUpstream, api: str, fault: object
     ) -> None:
         upstream.script = [fault]  # type: ignore[list-item]
-        async with metered(seconds=5) as agent:
+        async with metered() as agent:
             answer = await getattr(agent, api)(True)
             assert answer.status_code == 200
             assert b"error" in answer.content.splitlines()[-2] or b"error" in answer.content.splitlines()[-3]
@@ -83,15 +97,52 @@ class TestProviders:
         assert upstream.count == 3
 
     @either_way
-    async def test_a_silent_provider_ends_with_the_time_of_the_trial(
+    async def test_silence_within_the_providers_own_time_is_the_agents_time_out(
         self, metered: OpenMeter, upstream: ScriptedUpstream, stream: bool
     ) -> None:
         upstream.script = [Silent(30)]
-        async with metered(seconds=1.0) as agent:
-            answer = await agent.chat(stream)
-            assert answer.status_code == 503
-            with pytest.raises(MeasurementError, match="s were over while"):
-                await agent.transcript()
+        async with metered() as agent:
+            call = await under_way(agent, upstream, stream)
+            transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+            call.cancel()
+        assert transcript.end is EndReason.TIMED_OUT
+        assert len(transcript.steps) == 1
+
+    @either_way
+    async def test_silence_beyond_the_providers_own_time_is_not_the_agents(
+        self, metered: OpenMeter, upstream: ScriptedUpstream, stream: bool
+    ) -> None:
+        upstream.script = [Silent(30)]
+        async with metered(silence=0.1) as agent:
+            assert (await agent.chat(stream)).status_code == 503
+            with pytest.raises(MeasurementError, match=r"silent for 0\.1 s"):
+                await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+
+    async def test_a_reply_that_is_still_written_when_the_time_is_up_is_the_agents_time_out(
+        self, metered: OpenMeter, upstream: ScriptedUpstream
+    ) -> None:
+        upstream.says(Status(503), Slow(0.2, Says("word " * 500)))
+        async with metered() as agent:
+            call = await under_way(agent, upstream, True, calls=2)
+            await asyncio.sleep(0.3)
+            transcript = await agent.transcript(Transcript(end=EndReason.TIMED_OUT))
+            call.cancel()
+        assert transcript.end is EndReason.TIMED_OUT
+
+    @pytest.mark.parametrize("end", [EndReason.TIMED_OUT, EndReason.CRASHED])
+    async def test_a_call_that_is_being_tried_again_when_the_agent_ends_is_the_providers_fault(
+        self, metered: OpenMeter, upstream: ScriptedUpstream, end: EndReason
+    ) -> None:
+        upstream.script = [Status(429, {"retry-after": "20"})]
+        async with metered() as agent:
+            call = await under_way(agent, upstream, False)
+            await asyncio.sleep(0.3)
+            with pytest.raises(
+                MeasurementError, match=r"waited for the next attempt; before, it answered 429"
+            ) as caught:
+                await agent.transcript(Transcript(end=end))
+            call.cancel()
+        assert caught.value.transient
 
     @pytest.mark.parametrize("status", [401, 403, 404])
     async def test_a_key_or_model_that_the_provider_refuses_is_no_failure_of_the_agent(

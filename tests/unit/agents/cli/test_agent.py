@@ -166,7 +166,7 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
     async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
         with (
             Workbench(suites, processes=2, bridge=meter.bridge) as workbench,
-            meter.trial(Budgets(max_steps=2), lambda _: False, seconds=60) as access,
+            meter.trial(Budgets(max_steps=2), lambda _: False) as access,
         ):
             async with workbench.sandbox(a_task()) as sandbox:
                 assert (sandbox.isolation, sandbox.network) == ("bubblewrap", False)

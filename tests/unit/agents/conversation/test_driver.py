@@ -169,7 +169,7 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
     async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
-        with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True, seconds=20) as access:
+        with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     roles = [message["role"] for message in upstream.calls[1].body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user", "assistant", "user"]
@@ -198,7 +198,7 @@ async def test_the_meter_and_the_loop_tell_one_story_of_messages(
     )
     upstream.says(Says("yes"))
     async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
-        with meter.trial(Budgets(), lambda call: False, seconds=20) as access:
+        with meter.trial(Budgets(), lambda call: False) as access:
             metered = await talk(make_agent(spec, suites), task, access=access)
     direct = await talk(make_agent(spec, suites), task, access=Direct())
     told = [[message.role for message in transcript.messages] for transcript in (direct, metered)]

@@ -156,7 +156,7 @@ async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: Sc
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
     async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
-        with meter.trial(Budgets(max_steps=3), lambda call: False, seconds=20) as access:
+        with meter.trial(Budgets(max_steps=3), lambda call: False) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     assert words(transcript) == [
         *("system: Be kind.", "user: one", "assistant: I look.", "assistant: It is there."),

@@ -1,0 +1,52 @@
+"""Whose fault it is when the time of a trial ends during a model call."""
+
+import pytest
+
+from tests.cli.metered import GATES, finished_trials, set_up, write_task
+from tests.conftest import Project
+from tests.upstream import ScriptedUpstream
+from tests.upstream_replies import Silent, Status
+from tests.upstream_shapes import Says
+
+PYTHON_AGENT = """
+import json, urllib.request
+
+def answer(attempt):
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": attempt.prompt}]}).encode()
+    address = attempt.variables["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(address, body, {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+"""
+AGENTS = ["bot", "openai:m", "python:calling:answer"]
+
+
+@pytest.fixture
+def metered(project: Project, upstream: ScriptedUpstream) -> Project:
+    project.write("calling.py", PYTHON_AGENT)
+    set_up(project, upstream)
+    project.write("gates.yaml", f"{GATES}error_retries: 0\n")
+    write_task(project, "max_seconds: 1.5")
+    return project
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_healthy_call_at_the_deadline_is_the_agents_time_out(
+    metered: Project, upstream: ScriptedUpstream, agent: str
+) -> None:
+    upstream.says(Silent(60, Says("yes")))
+    result = metered.passgate("run", "ci_merge", "--agent", agent, "--k", "1")
+    assert result.returncode == 1, result.stdout + result.stderr
+    [finished] = finished_trials(metered)
+    assert (finished["trial"]["status"], finished["transcript"]["end"]) == ("failed", "timed_out")
+    assert "max_seconds is 1.5 and the agent was still running" in finished["trial"]["reason"]
+
+
+def test_a_call_that_the_provider_keeps_declining_until_the_deadline_is_no_fault_of_the_agent(
+    metered: Project, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Status(429, {"retry-after": "1"}))
+    result = metered.passgate("run", "ci_merge", "--agent", "bot", "--k", "1")
+    assert result.returncode == 3, result.stdout + result.stderr
+    [finished] = finished_trials(metered)
+    assert finished["trial"]["status"] == "error"
+    assert "429" in finished["trial"]["reason"]
