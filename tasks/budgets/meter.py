@@ -106,7 +106,8 @@ class Meter:
             await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        _, token, provider, path = (*request.url.path.split("/", 3), "", "", "")[:4]
+        # Not `request.url`, which is put together with the Host header that the agent sends.
+        _, token, provider, path = (*request.scope["path"].split("/", 3), "", "", "")[:4]
         trial = self._trials.get(token)
         if trial is None or provider not in _APIS:
             return Response("no such trial\n", 404)
@@ -118,7 +119,7 @@ class Meter:
             path = path.removeprefix("v1/")
         api = _APIS[provider].get(path)
         if api is None:
-            return await pass_on(request, trial, self._upstreams[provider], path)
+            return await pass_on(request, trial, provider, self._upstreams[provider], path)
         if request.method != "POST":
             return error_response(api, 405, "method_not_allowed", "send a POST")
         return await relay(request, Route(trial, api, self._upstreams[provider], self._spec.model))

@@ -1,6 +1,8 @@
 """Requests beside the metered ones: what is free passes, what costs is counted, the rest is refused."""
 
 import json
+import re
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,27 +15,36 @@ from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
 from passgate.tasks.providers.exchange import ModelReply, ModelRequest, UnreadableError
 
-_FREE = frozenset({"v1/messages/count_tokens"})
-_EMBEDDINGS = "embeddings"
+_EMBEDDINGS: Final = "embeddings"
+# Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
+_SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"
+_MODELS: Final = {
+    "openai": re.compile(rf"models(/{_SEGMENT})*"),
+    "anthropic": re.compile(rf"v1/models(/{_SEGMENT})*"),
+}
+"""What may be read, by provider: the key opens more than a trial has to see."""
 
 
-async def pass_on(request: Request, trial: TrialMeter, upstream: Upstream, path: str) -> Response:
-    """Answer a request that is no model call: reading and counting tokens are free, embeddings cost and are no step."""
+async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
+    """Answer a request that is no model call: lists of models and counting tokens are free, embeddings cost and are no
+    step. `path` is decoded.
+    """
     headers = sent_headers(request)
-    where = f"{path}?{request.url.query}" if request.url.query else path
+    query = request.scope["query_string"].decode("latin-1")
+    where = f"{path}?{query}" if query else path
     try:
-        if request.method in {"GET", "HEAD"}:
-            return _returned(await upstream.get(where, headers, seconds=None))
-        content = await read_body(request)
-        if request.method == "POST" and path in _FREE:
-            return _returned(await upstream.send(where, content, headers, seconds=None))
-        if request.method == "POST" and path == _EMBEDDINGS:
-            return await _embedded(content, headers, trial, upstream)
+        match (request.method, provider, path):
+            case ("GET" | "HEAD", _, _) if _MODELS[provider].fullmatch(path):
+                return _returned(await upstream.get(where, headers, seconds=None))
+            case ("POST", "anthropic", "v1/messages/count_tokens"):
+                return _returned(await upstream.send(where, await read_body(request), headers, seconds=None))
+            case ("POST", "openai", "embeddings"):
+                return await _embedded(await read_body(request), headers, trial, upstream)
     except UpstreamError as error:
         return _error(503, "provider_unavailable", str(error))
     except UnreadableError as error:
         return _error(400, "invalid_request_error", str(error))
-    message = f"passgate does not pass on {request.method} {path}: it could not be held to the budgets"
+    message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
     return _error(404, "not_metered", message)
 
 

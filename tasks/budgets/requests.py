@@ -49,5 +49,9 @@ def document_of(content: bytes) -> dict[str, Any]:
 
 
 def sent_headers(request: Request) -> dict[str, str]:
-    """The agent's headers for the provider, which gets the body unpacked."""
-    return {name: value for name, value in request.headers.items() if name != "content-encoding"}
+    """The agent's headers for the provider, which gets the body unpacked. What was sent twice is one list."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        if name != "content-encoding":
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers

@@ -23,6 +23,11 @@ _OF_ONE_CONNECTION: Final = frozenset(
     }
 )
 _NOT_SENT_ON: Final = _OF_ONE_CONNECTION | {"host", "accept-encoding", "cookie"}
+# What proxies add, and what some servers take in place of the request's own host, path or method.
+_OF_PROXIES: Final = re.compile(
+    r"forwarded|via|max-forwards|http2-settings|(true|cf)-(client|connecting)-ip"
+    r"|x-(forwarded|original|rewrite|real|cluster|client|envoy|proxy|host|http-host|http-method|method)(-.*)?"
+)
 _NOT_SENT_BACK: Final = _OF_ONE_CONNECTION | {"set-cookie"}
 _KEYS: Final = frozenset({"authorization", "x-api-key"})
 _NAME: Final = re.compile(r"[-!#$%&'*+.^_`|~0-9a-z]+")
@@ -48,7 +53,7 @@ def headers_out(
         *(
             (name.encode("ascii"), value.encode("latin-1"))
             for name, value in given.items()
-            if name not in _NOT_SENT_ON and name not in dropped and _NAME.fullmatch(name) and _VALUE.fullmatch(value)
+            if name not in dropped and _may_go_on(name) and _VALUE.fullmatch(value)
         ),
     ]
     if length is not None:
@@ -56,6 +61,10 @@ def headers_out(
         if "content-type" not in given:
             headers.append((b"content-type", b"application/json"))
     return headers
+
+
+def _may_go_on(name: str) -> bool:
+    return bool(name not in _NOT_SENT_ON and _NAME.fullmatch(name) and not _OF_PROXIES.fullmatch(name))
 
 
 def headers_back(raw: RawHeaders) -> dict[str, str]:

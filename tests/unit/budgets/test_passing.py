@@ -1,5 +1,7 @@
 """What passes the meter beside model calls."""
 
+import asyncio
+
 import httpx
 import pytest
 from tests.unit.budgets.conftest import Metered, OpenMeter
@@ -50,6 +52,83 @@ async def test_embeddings_of_no_model_are_refused(metered: OpenMeter, upstream: 
         assert (await agent.client.post(url, json={"input": "x"})).status_code == 400
         assert (await agent.client.post(url, content=b"[]")).status_code == 400
     assert upstream.count == 0
+
+
+async def raw(agent: Metered, target: str, *headers: str, method: str = "GET") -> int:
+    """The status of a request whose path no client library has tidied up; `target` stands behind the trial's token."""
+    port, token = agent.trial.openai_base_url.removeprefix("http://127.0.0.1:").split("/")[:2]
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+    lines = [f"{method} /{token}/{target} HTTP/1.1", *(headers or ("Host: x",)), "Connection: close", "", ""]
+    writer.write("\r\n".join(lines).encode("latin-1"))
+    answer = await reader.read()
+    writer.close()
+    return int(answer.split()[1])
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("openai/v1/files", "openai/v1/", "openai/v1/responses/resp_1", "openai/v1/organization/admin_api_keys"),
+        *("openai/v1/../../admin", "openai/v1/models/../files", "openai/v1/models/..", "openai/v1/models/./x"),
+        *("openai/v1/models/%2e%2e/files", "openai/v1/%2e%2e/admin", "openai/v1/models/%252e%252e/files"),
+        *("openai/v1/models/..%2f..%2fadmin", "openai/v1/models%2f..%2ffiles", "openai/v1/models/%2e%2e%5cfiles"),
+        *("openai/v1/models\\..\\files", "openai/v1//files", "openai/v1/models//files", "openai/v1/models/"),
+        *(
+            "openai/v1/models;/../files",
+            "openai/v1/models%3f/../files",
+            "openai/v1/models%23x",
+            "openai/v1/models%0d%0a",
+        ),
+        *("openai//evil.example/models", "openai/v1/http://evil.example/models", "openai/v1/modelsx"),
+        *("anthropic/v1/files", "anthropic/models", "anthropic/v1/models/../files", "anthropic/v1/organizations/x"),
+    ],
+)
+async def test_nothing_but_models_can_be_read_with_the_real_key(
+    metered: OpenMeter, upstream: ScriptedUpstream, target: str
+) -> None:
+    async with metered(environment={"OPENAI_API_KEY": "sk-real", "ANTHROPIC_API_KEY": "ant-real"}) as agent:
+        assert await raw(agent, target) in {400, 404}
+    assert upstream.requests == []
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("openai/v1/models", "/v1/models"),
+        ("openai/models", "/v1/models"),
+        ("openai/v1/models/gpt-5-mini", "/v1/models/gpt-5-mini"),
+        ("openai/v1/models/ft:gpt-5:org::id", "/v1/models/ft:gpt-5:org::id"),
+        ("openai/v1/models/meta-llama/Llama-3.1-8B", "/v1/models/meta-llama/Llama-3.1-8B"),
+        ("anthropic/v1/models?limit=20&after_id=x", "/v1/models?limit=20&after_id=x"),
+        ("anthropic/v1/models/claude-sonnet-4-5", "/v1/models/claude-sonnet-4-5"),
+    ],
+)
+async def test_models_are_what_clients_read(
+    metered: OpenMeter, upstream: ScriptedUpstream, target: str, path: str
+) -> None:
+    async with metered() as agent:
+        await raw(agent, target)
+    assert [request.path for request in upstream.requests] == [path]
+
+
+async def test_no_header_leads_a_request_elsewhere(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+    headers = (
+        *("Host: evil.example/openai/v1/files?", "Forwarded: host=evil.example", "X-Forwarded-Host: evil.example"),
+        *("X-Original-URL: /admin", "X-HTTP-Method-Override: DELETE", "Connection: X-Trick", "X-Trick: 1", "X-Kept: 1"),
+    )
+    async with metered() as agent:
+        assert await raw(agent, "openai/v1/models", *headers) == 200
+    [request] = upstream.requests
+    assert request.path == "/v1/models"
+    assert request.headers["host"] == f"127.0.0.1:{upstream.port}"
+    assert set(request.headers) == {"host", "accept-encoding", "x-kept"}
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT", "PATCH", "OPTIONS"])
+async def test_models_can_only_be_read(metered: OpenMeter, upstream: ScriptedUpstream, method: str) -> None:
+    async with metered() as agent:
+        assert await raw(agent, "openai/v1/models/m", method=method) == 404
+    assert upstream.requests == []
 
 
 async def test_lists_of_models_pass_and_what_cannot_be_metered_does_not(

@@ -25,6 +25,22 @@ def test_a_header_without_a_proper_name_is_left_out() -> None:
     assert set(headers_out(FIXED, {"bad name": "1", "": "2", "naïve": "3"}, length=None, has_key=False)) == set(FIXED)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Forwarded", "Via", "X_Forwarded_For", "X_Forwarded_Host", "X_Forwarded_Prefix", "X_Real_IP", "X_Host"),
+        *("X_Original_URL", "X_Rewrite_URL", "X_HTTP_Method_Override", "X_Method_Override", "X_Original_Host"),
+        *("Host", "Connection", "Keep_Alive", "TE", "Upgrade", "Proxy_Authorization", "Transfer_Encoding", "Trailer"),
+    ],
+)
+def test_what_proxies_say_of_a_request_does_not_go_on(name: str) -> None:
+    assert set(out(**{name: "elsewhere"})) == set(out())
+
+
+def test_what_a_connection_names_as_its_own_does_not_go_on() -> None:
+    assert b"x-mine" not in out(Connection="close, X-Mine", X_Mine="1")
+
+
 def test_headers_of_an_answer_have_lower_case_names() -> None:
     raw = [
         (b"Content-Type", b"application/json"),
