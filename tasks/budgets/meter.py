@@ -177,6 +177,12 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # No trial is left that an answer is for, and an agent that does not read its own would be waited for.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await super().shutdown(sockets)
+
 
 @asynccontextmanager
 async def _serving(meter: Meter, sockets: list[socket.socket]) -> AsyncIterator[None]:
