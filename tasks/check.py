@@ -133,9 +133,8 @@ async def _with_mutants(proof: Proof, agent: Agent, bench: Bench) -> Proof:
     seconds = task.budgets.max_seconds or DEFAULT_SECONDS
     try:
         async with bench.workbench.sandbox(task) as sandbox:
-            transcript = await converse(
-                agent, task, 0, sandbox.for_the_agent, Unmetered(), bench.judge, seconds=seconds
-            )
+            said = await converse(agent, task, 0, sandbox.for_the_agent, Unmetered(), bench.judge, seconds=seconds)
+            transcript = said.checked()
             evidence = Evidence(
                 task=task,
                 transcript=transcript,

@@ -36,7 +36,7 @@ def measure(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
         by_task[trial.task_id].append(trial)
     measured = measure_tasks(tasks, [sorted(by_task[task.task_id], key=lambda t: t.trial) for task in tasks])
     every = [trial for group in by_task.values() for trial in group]
-    costs = [trial.metrics.cost for trial in every if trial.metrics.cost is not None]
+    costs = [cost for trial in every for cost in (trial.metrics.cost, trial.unmeasured_cost) if cost is not None]
     return Measurement(
         suites=tuple(
             _suite(suite, [task for task in measured if task.suite is suite])
@@ -75,7 +75,8 @@ def _task(
 ) -> TaskMeasurement:
     by_status = {status: [trial for trial in trials if trial.status is status] for status in TrialStatus}
     passed, failed, errors, not_run = (by_status[status] for status in TrialStatus)
-    scores = [trial.score for trial in trials if trial.status in MEASURED and trial.score is not None]
+    measured = [trial for trial in trials if trial.status in MEASURED]
+    scores = [trial.score for trial in measured if trial.score is not None]
     state = decide_by(task, trials)
     stopped_early = any(trial.left_out for trial in not_run)
     missing = [*errors, *(trial for trial in not_run if not trial.left_out)]
@@ -106,10 +107,11 @@ def _task(
         failure=failed[0].reason if failed else "",
         error=missing[0].reason if missing else "",
         violations=_violations([*trials, *confirming]),
-        metrics=_mean_metrics(trials),
+        metrics=_mean_metrics(measured),
         tracked_metrics=task.tracked_metrics,
-        wall_times=_known(trials, "wall_time_seconds"),
-        costs=_known(trials, "cost"),
+        wall_times=_known(measured, "wall_time_seconds"),
+        costs=_known(measured, "cost"),
+        unmeasured_cost=_unmeasured_cost(trials),
         models=tuple(sorted({name for trial in trials for name in trial.model.split(", ") if name})),
         confirming=tuple(trial.status is TrialStatus.PASSED for trial in confirming if trial.status in MEASURED),
         confirming_errors=sum(trial.status not in MEASURED and not trial.left_out for trial in confirming),
@@ -144,7 +146,7 @@ def _violations(trials: Sequence[Trial]) -> tuple[TrialViolation, ...]:
 def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
     values = [task.value for task in tasks if task.value is not None]
     value = fmean(values) if len(values) == len(tasks) else None
-    costs = [cost for task in tasks for cost in task.costs]
+    costs = [cost for task in tasks for cost in (*task.costs, task.unmeasured_cost) if cost is not None]
     steps = [task.metrics.steps for task in tasks if task.metrics.steps is not None]
     smallest, largest = min(task.k for task in tasks), max(task.k for task in tasks)
     return SuiteMeasurement(
@@ -174,6 +176,13 @@ def _mean_metrics(trials: Sequence[Trial]) -> MeanMetrics:
 def _known(trials: Sequence[Trial], metric: str) -> tuple[float, ...]:
     values = (getattr(trial.metrics, metric) for trial in trials)
     return tuple(value for value in values if value is not None)
+
+
+def _unmeasured_cost(trials: Sequence[Trial]) -> float | None:
+    costs = [trial.unmeasured_cost for trial in trials]
+    costs += [trial.metrics.cost for trial in trials if trial.status not in MEASURED]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None
 
 
 def _count(trials: Sequence[Trial], *statuses: TrialStatus) -> int:

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanag
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.conversation.driver import converse
@@ -13,11 +14,12 @@ from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.judge import judge_model, make_judge
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
-from passgate.tasks.budgets.charged_judge import ChargedJudge
+from passgate.tasks.budgets.charged_judge import ChargedJudge, CountingJudge
 from passgate.tasks.budgets.meter import Meter, open_meter
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots
 from passgate.tasks.budgets.standing import Standing
+from passgate.tasks.budgets.trial_record import TrialRecord
 from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.grade import grade_trial, outcome_of
@@ -28,14 +30,13 @@ from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import STATE_FOLDER
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus, joined_models
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.sandboxes.workbench import Workbench
 
 DEFAULT_SECONDS = 3600.0
@@ -153,15 +154,16 @@ async def _run_wanted(
     wanted: Sequence[tuple[EvalTask, int]], bench: Bench, journal: Journal, slots: Slots, standing: Standing
 ) -> int:
     async def run_one(task: EvalTask, trial: int) -> bool:
+        paid_before = standing.paid_for((task.task_id, trial))
         async with slots.slot((task.task_id, trial)):
             needless = standing.needless(task)
             if needless is None:
-                finished = await run_trial(task, trial, bench)
+                finished = await run_trial(task, trial, bench, paid_before=paid_before)
                 await journal.append(finished)
                 bench.starts.add(finished)
                 standing.add(finished.trial)
                 return True
-        await journal.append(left_out(task, trial, needless, bench))
+        await journal.append(left_out(task, trial, needless, bench, paid_before=paid_before))
         return False
 
     missing = [(task, trial) for task, trial in wanted if not standing.has((task.task_id, trial))]
@@ -170,46 +172,51 @@ async def _run_wanted(
     return sum(one.result() for one in running)
 
 
-def left_out(task: EvalTask, trial: int, reason: str, bench: Bench) -> FinishedTrial:
+def left_out(task: EvalTask, trial: int, reason: str, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
     """A trial that is not run because it could not change the verdict any more."""
-    blank = _blank(task, trial, 0).model_copy(update={"left_out": True})
-    return _unmeasured(blank, TrialStatus.NOT_RUN, reason, bench)
+    blank = _blank(task, trial, 0, paid_before).model_copy(update={"left_out": True})
+    return _not_run(blank, reason, bench)
 
 
-async def run_trial(task: EvalTask, trial: int, bench: Bench) -> FinishedTrial:
+async def run_trial(task: EvalTask, trial: int, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
     """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
 
-    Once the money of the run is spent, trials are `not_run`.
+    Once the money of the run is spent, trials are `not_run`. `paid_before` is what it has cost already, in US dollars.
     """
     if bench.purse.exhausted:
         reason = f"the run's cost cap of ${bench.purse.cap:g} is spent"
-        return _unmeasured(_blank(task, trial, 0), TrialStatus.NOT_RUN, reason, bench)
+        return _not_run(_blank(task, trial, 0, paid_before), reason, bench)
     for attempt in range(1, bench.error_retries + 2):
-        finished, transient = await _attempt(task, trial, attempt, bench)
+        finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), bench)
         if not transient or attempt > bench.error_retries:
             break
+        paid_before = finished.trial.cost
         await asyncio.sleep(_RETRY_PAUSE_SECONDS * attempt)
     return finished
 
 
-async def _attempt(task: EvalTask, trial: int, attempt: int, bench: Bench) -> tuple[FinishedTrial, bool]:
-    """One attempt at a trial, and whether it is worth another one."""
-    blank = _blank(task, trial, attempt)
+async def _attempt(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
+    """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
+    known = TrialRecord(blank, CountingJudge(bench.judge) if bench.judge else None)
+    update: dict[str, Any]
     try:
-        return await _measured(task, blank, bench)
-    except CostCapError as error:
-        return _unmeasured(blank, TrialStatus.NOT_RUN, str(error), bench), False
+        update = await _measured(task, known, bench)
+        transient = update["status"] is TrialStatus.ERROR and any(grade.transient for grade in update["grades"])
     except (MeasurementError, OSError) as error:
-        transient = not isinstance(error, MeasurementError) or error.transient
-        return _unmeasured(blank, TrialStatus.ERROR, str(error), bench), transient
+        status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
+        update = {"status": status, "reason": str(error)}
+        transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
+    return _finished(known.ended(update), known.transcript, bench.masker), transient
 
 
-def _unmeasured(blank: Trial, status: TrialStatus, reason: str, bench: Bench) -> FinishedTrial:
-    return _finished(blank.model_copy(update={"status": status, "reason": reason}), Transcript(), bench.masker)
+def _not_run(blank: Trial, reason: str, bench: Bench) -> FinishedTrial:
+    return _finished(
+        blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), bench.masker
+    )
 
 
-def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
-    """A trial of which nothing is known yet."""
+def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Trial:
+    """A trial of which nothing is known yet but what it has cost before."""
     return Trial(
         suite=task.suite,
         task_id=task.task_id,
@@ -219,6 +226,7 @@ def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
         sequential=task.sequential,
         status=TrialStatus.ERROR,
         attempts=attempt,
+        unmeasured_cost=paid_before or None,
         started_at=datetime.now(UTC),
         task_digest=task.task_digest,
         grader_digest=task.grader_digest,
@@ -227,51 +235,37 @@ def _blank(task: EvalTask, trial: int, attempt: int) -> Trial:
     )
 
 
-async def _measured(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
+async def _measured(task: EvalTask, known: TrialRecord, bench: Bench) -> dict[str, Any]:
+    """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
     async with bench.workbench.sandbox(task) as sandbox:
         seconds = task.budgets.max_seconds or DEFAULT_SECONDS
         with _access(task, bench.meter) as access:
-            transcript = await converse(
-                bench.agent, task, blank.trial, sandbox.for_the_agent, access, bench.judge, seconds=seconds
+            said = await converse(
+                bench.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
             )
+            known.agent_paid = access.paid
+        metrics = trial_metrics(said.transcript)
+        known.said(said.transcript, metrics, sandbox.isolation)
+        said.checked()
         await asyncio.to_thread(sandbox.restore)
-        metrics = trial_metrics(transcript)
         evidence = Evidence(
             task=task,
-            transcript=transcript,
+            transcript=said.transcript,
             metrics=metrics,
             sandbox=sandbox,
             suites_folder=bench.suites_folder,
-            judge=bench.judge,
+            judge=known.judge,
             agent_kind=bench.agent_kind,
         )
         grades = await grade_trial(evidence)
-    outcome = outcome_of(task, transcript, metrics, grades)
-    update = {
-        **outcome._asdict(),
-        "grades": grades,
-        "player_cost": _player_cost(transcript),
-        "metrics": metrics,
-        "model": joined_models(step.model for step in transcript.steps),
-        "isolation": sandbox.isolation,
-    }
-    return _finished(blank.model_copy(update=update), transcript, bench.masker), _transient(outcome.status, grades)
+        known.trial = known.trial.model_copy(update={"grades": grades})
+    return {**outcome_of(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
 
 
 def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:
     if meter is None:
         return nullcontext(Unmetered())
     return meter.trial(task.budgets, forbidden_by(task))
-
-
-def _player_cost(transcript: Transcript) -> float | None:
-    costs = [said.usage.cost_usd for said in transcript.messages if said.role == "user"]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None
-
-
-def _transient(status: TrialStatus, grades: Sequence[Grade]) -> bool:
-    return status is TrialStatus.ERROR and any(grade.transient for grade in grades)
 
 
 def _finished(trial: Trial, transcript: Transcript, masker: Masker) -> FinishedTrial:

@@ -30,6 +30,7 @@ COLUMNS = (
     "status",
     "score",
     "cost",
+    "unmeasured_cost",
     "wall_time_seconds",
 )
 """What a trend is read from."""
@@ -48,9 +49,10 @@ def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
 
 
 def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
-    costs = rows["cost"].dropna()
+    costs = pd.concat([rows["cost"], rows["unmeasured_cost"]]).dropna()
     rows = rows[rows["trial"] < rows["k"]]
     counts = [_counts(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
+    measured = rows[rows["status"].isin(_TOLD[:2])]
     value = fmean(task.value for task in counts)
     known = not math.isnan(value)  # a task with fewer than k trials has no value
     low, high = suite_interval(value, len(counts)) if known else (None, None)
@@ -68,7 +70,7 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
         low=low,
         high=high,
         cost=float(costs.sum()) if len(costs) else None,
-        latency_p95_seconds=percentile(list(rows["wall_time_seconds"].dropna()), 95),
+        latency_p95_seconds=percentile(list(measured["wall_time_seconds"].dropna()), 95),
     )
 
 

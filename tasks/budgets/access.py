@@ -2,9 +2,26 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
+from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTranscript:
+    """What is known of the agent's part of a trial, also of one that could not be measured."""
+
+    transcript: Transcript
+    error: MeasurementError | None = None
+    """Why it could not be measured."""
+
+    def checked(self) -> Transcript:
+        """The transcript of a trial that could be measured. Raises the error."""
+        if self.error is not None:
+            raise self.error
+        return self.transcript
 
 
 class ModelAccess(Protocol):
@@ -29,10 +46,14 @@ class ModelAccess(Protocol):
     async def over(self) -> None:
         """Wait until the trial must not go on: a budget is used up or a forbidden call was asked for."""
 
-    async def transcript(self, reported: Transcript) -> Transcript:
+    @property
+    def paid(self) -> float:
+        """US dollars of the run's money that its calls have cost so far; estimated where a reply was not waited for."""
+
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
         """The transcript of the trial: what the meter saw, completed by what the agent reports.
 
-        Raises `MeasurementError` when the provider, a missing price or the run's cost cap kept the agent from working.
+        It has an error when the provider, a missing price or the run's cost cap kept the agent from working.
         """
 
 
@@ -42,6 +63,7 @@ class Unmetered:
     openai_base_url = ""
     anthropic_base_url = ""
     api_key = ""
+    paid = 0.0
 
     def __init__(self) -> None:
         self.variables: Mapping[str, str] = {}
@@ -50,6 +72,6 @@ class Unmetered:
         """Nothing ends such a trial from here."""
         await asyncio.Event().wait()
 
-    async def transcript(self, reported: Transcript) -> Transcript:
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
         """What the agent reports."""
-        return reported
+        return TrialTranscript(reported)

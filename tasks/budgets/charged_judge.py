@@ -7,6 +7,32 @@ from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
 from passgate.tasks.model.price import Price
 
 
+class CountingJudge:
+    """Another judge in one trial, with what its answers have cost there, those that are of no use too."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.paid = 0.0
+        """US dollars."""
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    @property
+    def votes(self) -> int:
+        return self._judge.votes
+
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        """See `Judge.reply`."""
+        reply = await self._judge.reply(request)
+        self.paid += reply.usage.cost_usd or 0.0
+        return reply
+
+    async def close(self) -> None:
+        """Nothing: the judge is that of the whole run."""
+
+
 class ChargedJudge:
     """Another judge, with what each answer costs."""
 

@@ -75,6 +75,8 @@ class Ledger:
         self._sizes = Sizes()
         self._unanswered = 0
         self._wait_for_cap = 0
+        self.paid = 0.0
+        """US dollars of the run's money; estimated where a reply was not waited for."""
         self._over = asyncio.Event()
         self._flaw: tuple[str, MeasurementError] | None = None
         """Why the trial cannot be measured any more, with the code that the agent is told."""
@@ -130,7 +132,7 @@ class Ledger:
     def settle(self, admission: Admission, usage: Usage) -> Usage:
         """Count a call that was answered; gives its usage with the cost."""
         cost = admission.price.cost(usage) if admission.price else None
-        self._purse.settle(admission.reservation, cost)
+        self.paid += self._purse.settle(admission.reservation, cost)
         self._tokens.settle(admission.tokens, (usage.tokens_in or 0) + (usage.tokens_out or 0))
         self._dollars.settle(admission.dollars, cost or 0.0)
         self._trouble = None
@@ -148,7 +150,7 @@ class Ledger:
 
     def abandon(self, admission: Admission) -> None:
         """A call was sent and its answer not waited for: what was reserved for it counts as used."""
-        self._purse.settle(admission.reservation, None)
+        self.paid += self._purse.settle(admission.reservation, None)
         self._tokens.settle(admission.tokens, admission.tokens)
         self._dollars.settle(admission.dollars, admission.dollars)
         self._queue.changed()

@@ -56,14 +56,15 @@ class Purse:
             return None
         return Reservation(self._account.reserve(amount), expected)
 
-    def settle(self, reservation: Reservation, cost: float | None) -> None:
-        """A call is over; without a known cost it is taken to have cost what was expected."""
+    def settle(self, reservation: Reservation, cost: float | None) -> float:
+        """A call is over; gives what it is taken to have cost, which without a known cost is what was expected."""
         paid = reservation.expected if cost is None else cost
         self._paid += paid
         self._calls += 1
         self._account.settle(reservation.amount, paid)
         self.exhausted = self.exhausted or (self.cap is not None and self.spent >= self.cap)
         self._queue.changed()
+        return paid
 
     def release(self, reservation: Reservation) -> None:
         """A call was not made after all."""

@@ -37,6 +37,10 @@ class Standing:
         """Every trial that has finished, as it did last."""
         return list(self._finished.values())
 
+    def paid_for(self, key: TrialKey) -> float:
+        """US dollars that a trial which is to be run again has cost so far."""
+        return self._finished[key].cost if key in self._finished else 0.0
+
     def has(self, key: TrialKey) -> bool:
         """Whether a trial was measured."""
         task_id, trial = key

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from passgate.tasks.budgets.access import TrialTranscript
 from passgate.tasks.budgets.ledger import Admission, Ledger
 from passgate.tasks.budgets.minutes import Minutes, completed
 from passgate.tasks.errors import CostCapError, MeasurementError
@@ -48,7 +49,12 @@ class TrialMeter:
         """See `ModelAccess.over`."""
         await self._ledger.over()
 
-    async def transcript(self, reported: Transcript) -> Transcript:
+    @property
+    def paid(self) -> float:
+        """See `ModelAccess.paid`."""
+        return self._ledger.paid
+
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
         """See `ModelAccess.transcript`. When the agent has come to its end, a call that is under way is waited for.
 
         What is certain goes first: a trial whose agent overran a budget has failed, whatever else went wrong.
@@ -59,15 +65,13 @@ class TrialMeter:
             self._note_trouble()
         for call in list(self._open):
             call.abandon()
-        if self._ledger.end is None and self._ledger.problem is not None:
-            raise self._ledger.problem
         seen = self._minutes.transcript()
         told = _as_made(reported)
         transcript = completed(seen, told) if seen.steps else told
         if self._ledger.end is None:
-            return transcript
+            return TrialTranscript(transcript, self._ledger.problem)
         end, detail = self._ledger.end
-        return transcript.model_copy(update={"end": end, "detail": detail})
+        return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
 
     async def _settled(self) -> None:
         tasks = [task for task in self._open.values() if task is not None]

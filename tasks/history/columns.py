@@ -13,7 +13,7 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 PARTITIONS = ("suite", "day")
 """Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
 
@@ -107,5 +107,6 @@ def _of_trial(trial: Trial) -> dict[str, Any]:
         "started_at": trial.started_at,
         "transcript_digest": trial.transcript_digest,
         "judge_cost": trial.judge_cost,
+        "unmeasured_cost": trial.unmeasured_cost,
         **trial.metrics.model_dump(),
     }

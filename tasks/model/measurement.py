@@ -79,7 +79,9 @@ class TaskMeasurement(Frozen):
     wall_times: tuple[float, ...] = ()
     """Seconds of each trial in which the time was measured."""
     costs: tuple[float, ...] = ()
-    """US dollars of each trial whose cost is known."""
+    """US dollars of each measured trial whose cost is known."""
+    unmeasured_cost: float | None = None
+    """US dollars beside `costs`: for trials that could not be measured, and for earlier attempts at the others."""
     models: tuple[str, ...] = ()
     """The models that answered."""
     not_run: int = 0
@@ -145,7 +147,7 @@ class SuiteMeasurement(Frozen):
     steps: float | None
     """Mean per trial."""
     cost: float | None
-    """Sum in US dollars; `None` when no trial's cost is known."""
+    """Sum in US dollars, of trials that could not be measured too; `None` when no trial's cost is known."""
     wall_time_seconds: float
     """Sum over the trials."""
 

@@ -58,6 +58,9 @@ class Trial(Frozen):
     """The weighted mean of the grades, from 0 to 1, where the task's `scoring` asks for one and each has a score."""
     player_cost: float | None = None
     """US dollars that the judge's model cost as the user of the conversation; `None` where it was not asked."""
+    unmeasured_cost: float | None = None
+    """US dollars that the run has paid for it beside what its metrics and its judge's marks say: for earlier attempts,
+    for calls whose usage never became known, for answers of the judge that were of no use."""
     metrics: TrialMetrics = TrialMetrics()
     model: str = ""
     """The models that answered, as their provider names them, with commas; empty when not known."""
@@ -86,8 +89,8 @@ class Trial(Frozen):
 
     @property
     def cost(self) -> float:
-        """US dollars that are known to have been spent on it, by the agent and by the judge."""
-        return (self.metrics.cost or 0.0) + (self.judge_cost or 0.0)
+        """US dollars that are known to have been spent on it, by the agent and by the judge, in all attempts."""
+        return (self.metrics.cost or 0.0) + (self.judge_cost or 0.0) + (self.unmeasured_cost or 0.0)
 
 
 class FinishedTrial(Frozen):

@@ -18,7 +18,7 @@ from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.task import Budgets, Suite
-from passgate.tasks.model.transcript import EndReason
+from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from passgate.tasks.run import run_trial
 
@@ -245,6 +245,45 @@ async def test_a_trial_that_the_cap_stopped_is_not_run_and_not_tried_again(bench
 
     finished = await run_trial(a_task(), 0, bench(capped))
     assert (finished.trial.status, tries) == (TrialStatus.NOT_RUN, 1)
+
+
+async def test_an_error_keeps_what_was_said_before(bench) -> None:
+    task = a_task(user={"says": ["and then?"]})
+    finished = await run_trial(task, 0, bench(fails_at_turn(1), retries=0))
+    assert status(finished) == (TrialStatus.ERROR, 1)
+    assert [message.content for message in finished.transcript.messages] == ["Say yes.", "yes", "and then?"]
+    assert finished.trial.isolation in {"bubblewrap", "process_group"}
+    assert finished.trial.transcript_digest == digest_of(finished.transcript.model_dump(mode="json"))
+
+
+def fails_at_turn(turn: int) -> Function:
+    def function(attempt: Attempt) -> dict[str, Any]:
+        if attempt.turn == turn:
+            raise MeasurementError("the provider is down", transient=True)
+        step = {"role": "assistant", "content": "yes", "usage": {"tokens_in": 5, "tokens_out": 1, "cost_usd": 0.25}}
+        return {"messages": [step]}
+
+    return function
+
+
+async def test_attempts_that_were_paid_count(bench) -> None:
+    task = a_task(user={"says": ["and then?"]})
+    finished = await run_trial(task, 0, bench(fails_at_turn(1), retries=2), paid_before=1.0)
+    assert status(finished) == (TrialStatus.ERROR, 3)
+    assert finished.trial.unmeasured_cost == 1.5
+    assert finished.trial.cost == pytest.approx(1.75), "of three attempts"
+
+
+class PaidJudge(Judge):
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        reply = await super().reply(request)
+        return reply.model_copy(update={"text": "of no use", "usage": Usage(tokens_in=1, tokens_out=1, cost_usd=0.5)})
+
+
+async def test_a_judges_answers_that_are_of_no_use_count(bench) -> None:
+    finished = await run_trial(a_task(graders=[RUBRIC]), 0, bench(says("yes"), retries=0, judge=PaidJudge(0)))
+    assert status(finished) == (TrialStatus.ERROR, 1)
+    assert finished.trial.cost == pytest.approx(1.0), "it was asked once more to repair its reply"
 
 
 def test_the_shape_of_a_trial_that_was_made_by_hand() -> None:

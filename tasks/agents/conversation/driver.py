@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passgate.tasks.agents.conversation.turns import Turn, merged, messages_of
@@ -12,7 +12,7 @@ from passgate.tasks.agents.conversation.users import SilentUser, User, user_of
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent
-from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.budgets.access import ModelAccess, TrialTranscript
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.task import EvalTask
@@ -33,25 +33,28 @@ async def converse(
     *,
     seconds: float,
     grace: float = 5.0,
-) -> Transcript:
+) -> TrialTranscript:
     """Let the agent do its part of a trial; its transcript, with the seconds that the agent took.
 
     Its turns take at most `seconds` together; the time of a played user is not the agent's. Once the meter says that
     the trial is over the agent has `grace` seconds more, then it is ended. `user` plays the user of a task that asks
-    for one. Raises `MeasurementError` when nobody can, and as the agent and the meter do.
+    for one. The error is that of the meter, else that of the agent or the user. Raises `MeasurementError` when nobody
+    can play the user.
     """
     person = SilentUser() if isinstance(agent, _ALONE) else user_of(task, user)
     place = _Place(task, trial, sandbox, access, secrets.token_hex(16))
     over = asyncio.ensure_future(access.over())
     try:
-        turns, spent = await _all_turns(agent, person, place, _Limits(seconds, grace, over))
+        played = await _all_turns(agent, person, place, _Limits(seconds, grace, over))
     finally:
         over.cancel()
-    transcript = await access.transcript(merged(turns))
-    update: dict[str, Any] = {"wall_time_seconds": spent}
-    if transcript.end is EndReason.NOT_STARTED and transcript.steps:
+    known = await access.transcript(merged(played.turns))
+    update: dict[str, Any] = {"wall_time_seconds": played.seconds}
+    if known.transcript.end is EndReason.NOT_STARTED and known.transcript.steps:
         update["end"] = EndReason.CRASHED
-    return transcript.model_copy(update=update)
+    # An agent may well break when the meter refuses it its models: then that is how the trial has ended.
+    error = None if known.transcript.end in _BY_THE_METER else known.error or played.error
+    return TrialTranscript(known.transcript.model_copy(update=update), error)
 
 
 @dataclass(frozen=True)
@@ -90,39 +93,48 @@ class _Limits:
     over: asyncio.Future[None]
 
 
-async def _all_turns(agent: Agent, person: User, place: _Place, limits: _Limits) -> tuple[list[Turn], float]:
-    """The turns until somebody ends the conversation, and the seconds that the agent took for them."""
-    turns: list[Turn] = []
-    spent = 0.0
+@dataclass
+class _Played:
+    """What was said until somebody ended the conversation."""
+
+    turns: list[Turn] = field(default_factory=list)
+    seconds: float = 0.0
+    """That the agent took for them."""
+    error: MeasurementError | None = None
+    """Why the agent or the user could not go on."""
+
+
+async def _all_turns(agent: Agent, person: User, place: _Place, limits: _Limits) -> _Played:
+    played = _Played()
     said: Message | None = Message(role="user", content=place.task.prompt)
     while said is not None:
         started = time.monotonic()
-        transcript = await _one_turn(agent, said, turns, place, limits, limits.seconds - spent)
-        spent += time.monotonic() - started
-        turns.append(Turn(said, transcript))
-        if transcript.end is not EndReason.COMPLETED or limits.over.done():
+        found = await _one_turn(agent, said, played.turns, place, limits, limits.seconds - played.seconds)
+        played.seconds += time.monotonic() - started
+        played.turns.append(Turn(said, found.transcript))
+        played.error = found.error
+        if found.error or found.transcript.end is not EndReason.COMPLETED or limits.over.done():
             break
-        said = await person.next(turns)
-    return turns, spent
+        try:
+            said = await person.next(played.turns)
+        except MeasurementError as error:
+            played.error = error
+            break
+    return played
 
 
 async def _one_turn(
     agent: Agent, said: Message, before: Sequence[Turn], place: _Place, limits: _Limits, seconds: float
-) -> Transcript:
+) -> TrialTranscript:
     if seconds <= 0:
-        return Transcript(messages=(said,), complete=False, end=EndReason.TIMED_OUT)
+        return TrialTranscript(Transcript(messages=(said,), complete=False, end=EndReason.TIMED_OUT))
     attempt = place.attempt(said, before)
     running = agent.run(place.task, attempt, place.sandbox, place.access, seconds=seconds)
     try:
         answer = await _watched(running, limits)
     except MeasurementError as error:
-        # An agent may well break when the meter refuses it its models: then that is how the trial has ended.
-        ended = _ended(said, str(error))
-        known = await place.access.transcript(merged([*before, Turn(said, ended)]))
-        if known.end not in _BY_THE_METER:
-            raise
-        return ended
-    return answer or _ended(said, f"ended {limits.grace:g} s after the models were closed to it")
+        return TrialTranscript(_ended(said, str(error)), error)
+    return TrialTranscript(answer or _ended(said, f"ended {limits.grace:g} s after the models were closed to it"))
 
 
 async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) -> Transcript | None:

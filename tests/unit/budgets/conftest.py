@@ -43,7 +43,8 @@ class Metered:
         return await self.client.post(f"{self.trial.anthropic_base_url}/v1/messages", json=asked | body)
 
     async def transcript(self, reported: Transcript | None = None) -> Transcript:
-        return await self.trial.transcript(reported or Transcript())
+        """The trial's transcript. Raises its error."""
+        return (await self.trial.transcript(reported or Transcript())).checked()
 
 
 QUICK = Patience(attempts=3, first_pause=0.01, longest_pause=0.02)

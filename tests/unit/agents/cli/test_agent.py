@@ -171,7 +171,7 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
             async with workbench.sandbox(a_task()) as sandbox:
                 assert (sandbox.isolation, sandbox.network) == ("bubblewrap", False)
                 reported = await one_turn(python(CALLS_ITS_MODEL), a_task(), sandbox, access=access, seconds=60)
-                transcript = await access.transcript(reported)
+                transcript = (await access.transcript(reported)).checked()
     assert reported.output == "yes\nyes\nrefused http://127.0.0.1:9"
     assert upstream.count == 2
     assert (transcript.end, len(transcript.steps)) == (EndReason.OVER_BUDGET, 2)

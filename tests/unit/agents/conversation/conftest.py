@@ -33,9 +33,10 @@ def talk(sandbox_of):
         task = task or a_task()
         chosen = agent if hasattr(agent, "run") else PythonAgent(agent)
         async with sandbox_of(task) as sandbox:
-            return await converse(
+            said = await converse(
                 chosen, task, trial, sandbox, access or Unmetered(), user, seconds=seconds, grace=grace
             )
+            return said.checked()
 
     return _talk
 

@@ -14,7 +14,7 @@ from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.budgets.access import Unmetered
+from passgate.tasks.budgets.access import TrialTranscript, Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import CostCapError, MeasurementError
@@ -38,15 +38,15 @@ class OverAfter(Unmetered):
         await asyncio.sleep(self._seconds)
         self.is_over = True
 
-    async def transcript(self, reported: Transcript) -> Transcript:
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
         self.reported.append(reported)
-        return reported.model_copy(update={"end": self._end}) if self.is_over else reported
+        return TrialTranscript(reported.model_copy(update={"end": self._end}) if self.is_over else reported)
 
 
 async def test_the_meter_has_the_last_word(talk) -> None:
     class Remarks(Unmetered):
-        async def transcript(self, reported: Transcript) -> Transcript:
-            return reported.model_copy(update={"output": f"{reported.output}, says the meter"})
+        async def transcript(self, reported: Transcript) -> TrialTranscript:
+            return TrialTranscript(reported.model_copy(update={"output": f"{reported.output}, says the meter"}))
 
     transcript = await talk(Listener(), SCRIPTED, access=Remarks())
     assert transcript.output == "You said three, says the meter"
@@ -55,8 +55,8 @@ async def test_the_meter_has_the_last_word(talk) -> None:
 
 async def test_what_the_meter_cannot_measure_is_not_measured(talk) -> None:
     class Spent(Unmetered):
-        async def transcript(self, reported: Transcript) -> Transcript:
-            raise CostCapError("the cap is reached")
+        async def transcript(self, reported: Transcript) -> TrialTranscript:
+            return TrialTranscript(reported, CostCapError("the cap is reached"))
 
     with pytest.raises(CostCapError):
         await talk(Listener(), access=Spent())
@@ -94,7 +94,7 @@ async def test_an_agent_that_goes_on_regardless_is_ended(talk) -> None:
 
 async def test_a_command_that_goes_on_regardless_is_ended_with_its_children(talk, suites: Path, tmp_path: Path) -> None:
     class Look(OverAfter):
-        async def transcript(self, reported: Transcript) -> Transcript:
+        async def transcript(self, reported: Transcript) -> TrialTranscript:
             self.is_over = True
             return await super().transcript(reported)
 
@@ -136,8 +136,8 @@ async def test_what_an_agent_could_not_help_is_not_measured(talk) -> None:
 
 async def test_what_the_meter_knows_better_is_told_instead(talk) -> None:
     class Knows(Unmetered):
-        async def transcript(self, reported: Transcript) -> Transcript:
-            raise MeasurementError("the provider is down")
+        async def transcript(self, reported: Transcript) -> TrialTranscript:
+            return TrialTranscript(reported, MeasurementError("the provider is down"))
 
     def is_down(attempt: Attempt) -> str:
         raise MeasurementError("something is down")

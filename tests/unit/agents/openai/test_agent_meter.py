@@ -25,7 +25,7 @@ def through_the_meter(turn, upstream: ScriptedUpstream):
         spec = spec_of().model_copy(update={"upstreams": Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))})
         async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
-                return await access.transcript(await turn(task, spec=spec, access=access))
+                return (await access.transcript(await turn(task, spec=spec, access=access))).checked()
 
     return _through
 
