@@ -33,6 +33,8 @@ class Key:
     """Whether `null` is a value; elsewhere it is as if the key were not there."""
     says: str = ""
     """What it means, where no model says it."""
+    instead: str = ""
+    """Of a key that is refused: what to write in its place."""
 
 
 Keys = Mapping[str, Key]
@@ -83,7 +85,10 @@ def take_apart(node: Node, keys: Keys, complaints: Complaints, *, further: bool 
             if _allowed(raw, names, further):
                 others[raw] = part
             else:
-                complaints.problems.append(part.problem(f"unknown key{nearest(raw, list(names))}", at_key=True))
+                known = [spelling for spelling, name in names.items() if not keys[name].instead]
+                complaints.problems.append(part.problem(f"unknown key{nearest(raw, known)}", at_key=True))
+        elif keys[name].instead:
+            complaints.problems.append(part.problem(keys[name].instead, at_key=True))
         elif part.value is not None or keys[name].null:
             _take(name, part, keys[name], values, complaints)
     missing = [name for name, key in keys.items() if key.needed and name not in values]

@@ -1,6 +1,7 @@
 """What messages of eval files consist of: texts, files, images, JSON."""
 
-import re
+import base64
+import binascii
 from typing import Any
 
 from passgate.tasks.formats.evals.cases.sources import Sources
@@ -18,9 +19,9 @@ BLOCK_KEYS = {
     "image": {"type": _TYPE, "value": Key((Kind.TEXT,), spellings=("path",), needed=True)},
     "json": {"type": _TYPE, "value": Key(needed=True, null=True)},
 }
-_BASE64 = re.compile(r"[A-Za-z0-9+/\s]{200,}={0,2}\s*")
-_IMAGE_TYPES = {"iVBOR": "png", "/9j/": "jpeg", "R0lG": "gif", "UklG": "webp"}
-"""By how their base64 begins."""
+_IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
+"""By their first bytes."""
+_LONGEST_PATH = 1024
 
 Content = str | tuple[ContentBlock, ...]
 
@@ -77,7 +78,21 @@ def _image(node: Node, text: str, sources: Sources) -> str:
     """An image by its path or URL; one that stands in the file itself as a data URL."""
     if text.startswith(NO_FILES):
         return text
-    if _BASE64.fullmatch(text):
-        kind = next((kind for begin, kind in _IMAGE_TYPES.items() if text.startswith(begin)), "png")
+    raw = _decoded(text)
+    kind = next((kind for begin, kind in _IMAGE_TYPES.items() if raw.startswith(begin)), None)
+    if kind is not None:
         return f"data:image/{kind};base64,{''.join(text.split())}"
+    if raw and len(text) > _LONGEST_PATH:
+        known = ", ".join(_IMAGE_TYPES.values())
+        sources.refuse(node, f"base64 of no {known}: write its type, as in data:image/TYPE;base64,...")
+        return text
     return sources.found(node, text)
+
+
+def _decoded(text: str) -> bytes:
+    """The bytes that a text is the base64 of, over several lines and without padding too; none where it is not."""
+    plain = "".join(text.split())
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -4,6 +4,7 @@ from typing import Any
 
 from passgate.tasks.formats.evals.cases.messages import ROLES, are_messages, is_message, read_messages
 from passgate.tasks.formats.evals.cases.sources import Sources
+from passgate.tasks.formats.evals.json_kinds import shown
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.model.messages import TaskMessage
 
@@ -15,6 +16,10 @@ def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Ex
     """`expected_output` and `expected_messages` of a test; both have to say the same."""
     if long is None:
         return (None, ()) if short is None else _expected(short, sources)
+    if not isinstance(long.value, list) and not is_message(long.value):
+        what = f"expected messages with `role` and `content`, not {shown(long.value)}"
+        sources.refuse(long, f"{what}: write a text or a value as `expected_output`")
+        return None, ()
     messages = read_messages(long, sources)
     if short is not None and _answer(_expected(short, sources)) != _answer((None, messages)):
         sources.refuse(long, "says something else than expected_output; keep one of them", at_key=True)

@@ -51,6 +51,7 @@ BLOCKS = {
     "evaluate_options": OPTIONS_KEYS,
 }
 _NOT_HAD = ("sandbox", "agent_options")
+_NAME_OF_RUN = "the name of a run stands under `tags`, as in {experiment: NAME}; here stand target, repeat and the like"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ def check_runtime(node: Node, sources: Sources) -> None:
             continue
         message = wrong_kind(block.value, (Kind.MAPPING,))
         if message is not None:
-            sources.refuse(block, message)
+            is_name = name == "experiment" and isinstance(block.value, str)
+            sources.refuse(block, f"{message}: {_NAME_OF_RUN}" if is_name else message)
             continue
         take_apart(block, keys, sources.complaints)
         for key in _NOT_HAD:

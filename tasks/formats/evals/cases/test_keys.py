@@ -20,7 +20,7 @@ TEST_KEYS = {
     "input": Key(spellings=("input_messages",), says="A text, a message, messages, or a structured payload."),
     "input_files": Key((Kind.LIST, Kind.TEXT), items=_TEXT, says="Files that go before a text as input."),
     "expected_output": Key(says="A text, a JSON value, or messages."),
-    "expected_messages": Key(_LIST, items=_MAPPING),
+    "expected_messages": Key(),
     "rubrics": Key(_LIST, says="Items of a rubric that a judge marks."),
     "assert": Key(_LIST, says="Graders."),
     "assertions": Key(_LIST, says="Graders."),

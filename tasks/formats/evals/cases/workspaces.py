@@ -28,6 +28,7 @@ REQUIREMENT_KEYS = {
     "required_commands": Key((Kind.LIST,), items=(Kind.TEXT,)),
     "required_python_modules": Key((Kind.LIST,), items=(Kind.TEXT,)),
 }
+_OF_DOCKER = ("context", "dockerfile", "resources", "mounts", "secrets")
 ENVIRONMENT_KEYS = {
     "type": Key((Kind.TEXT,), says="host"),
     "workdir": Key((Kind.TEXT,), says="A folder that every trial begins with a copy of."),
@@ -36,6 +37,7 @@ ENVIRONMENT_KEYS = {
     "image": Key(),
     "docker": Key(),
     "name": Key((Kind.TEXT,)),
+    **{name: Key(says="Of Docker, which passgate does not run.") for name in _OF_DOCKER},
 }
 _ISOLATIONS = ("shared", "per_test", "per_case")
 _MODES = ("pooled", "temp", "static")
@@ -96,12 +98,22 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
     kind = as_one_of(parts.get("type"), ("host", "docker"), sources.complaints)
     if kind == "docker" or parts.get("docker") is not None or parts.get("image") is not None:
         sources.cannot_run(node, _NO_DOCKER, at_key=True)
+    else:
+        _refuse_what_docker_has(parts, sources)
     variables = as_mapping(parts.get("env"))
     return {
         **_template(parts.get("workdir"), sources),
         **_setup(parts.get("setup"), sources),
         **({"environment": _variables(variables, sources)} if variables else {}),
     }
+
+
+def _refuse_what_docker_has(parts: Parts, sources: Sources) -> None:
+    for name in _OF_DOCKER:
+        asked = parts.get(name)
+        if asked is not None:
+            message = "is for `type: docker`, which passgate does not run; leave it out, and limit trials by budgets"
+            sources.refuse(asked, message, at_key=True)
 
 
 def _setup(node: Node | None, sources: Sources) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _SHORT = re.compile(
 _PROGRAMS = ("javascript:", "fn:", "eval:", "python:", "file://")
 _UNREADABLE = (
     "a column that passgate does not read; known: __expected, __expected1 and so on, __description, __metadata:NAME, "
-    "__threshold, __prefix, __suffix"
+    "__metric, __threshold, __prefix, __suffix"
 )
 
 
@@ -48,6 +48,7 @@ def _test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
                 documents.refuse(row.problem("a cell without a column"))
         else:
             _add(test, row.child(column), column.strip(), cell, documents)
+    _name(test["assert"], row.value.get("__metric", "").strip())
     _surround(test["vars"], row.value)
     return {key: value for key, value in test.items() if value not in ({}, [])}
 
@@ -67,8 +68,14 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
         test["metadata"] |= _metadata(column.removeprefix("__metadata:"), cell)
     elif not column.startswith("__"):
         test["vars"][column] = cell
-    elif column not in {"__prefix", "__suffix"}:
+    elif column not in {"__metric", "__prefix", "__suffix"}:
         documents.refuse(node.problem(_UNREADABLE))
+
+
+def _name(graders: list[dict[str, Any]], metric: str) -> None:
+    """Call the graders of a row as its `__metric` does: several of them by their numbers too."""
+    for number, grader in enumerate(graders if metric else (), start=1):
+        grader["name"] = metric if len(graders) == 1 else f"{metric}-{number}"
 
 
 def _surround(variables: dict[str, Any], row: Mapping[str, str]) -> None:

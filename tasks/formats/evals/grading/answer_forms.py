@@ -26,12 +26,13 @@ from passgate.tasks.model.assertions import (
 from passgate.tasks.model.javascript_regex import regex_problem
 from passgate.tasks.model.json_values import parse_json
 
+_OF_A_FIELD = "is said of each field: write fields: [{path: PATH, match: numeric_tolerance, tolerance: 0.01}]"
 FIELD_KEYS: Keys = {
     "path": Key(TEXT, needed=True),
-    "match": Key(TEXT, says="How it is compared."),
+    "match": Key(TEXT, spellings=("match_type",), says="How it is compared."),
     "required": Key(TRUTH),
     "weight": Key(NUMBER, says="Its part in the score."),
-    "tolerance": Key(NUMBER, says="For `numeric_tolerance`."),
+    "tolerance": Key(NUMBER, spellings=("numeric_tolerance",), says="For `numeric_tolerance`."),
     "relative": Key(TRUTH),
     "formats": Key(LIST, items=TEXT),
 }
@@ -176,6 +177,7 @@ ANSWER_FORMS = (
         FieldAccuracy,
         {
             "fields": Key(LIST, items=MAPPING, needed=True, says="What is compared."),
+            **{name: Key(spellings=FIELD_KEYS[name].spellings, instead=_OF_A_FIELD) for name in ("match", "tolerance")},
             "aggregation": Key(TEXT, says="How the fields' scores become one."),
         },
         _fields,

@@ -128,7 +128,7 @@ JUDGE_FORMS = (
     ),
     Form(("rubrics", "rubric"), Rubrics, _RUBRIC_KEYS, _rubrics, ("rubric", "rubrics")),
     Form(
-        ("code_grader", "code_judge", "script"),
+        ("code_grader", "code_judge", "script", "code"),
         CodeGrader,
         _CODE_KEYS,
         _code,

@@ -113,6 +113,7 @@ def _form_schema(form: Form) -> Schema:
 
 def _mapping_schema(keys: Keys, model: type[BaseModel]) -> Schema:
     fields = _fields(model)
+    keys = {name: key for name, key in keys.items() if not key.instead}
     properties = {
         spelling: _key_schema(spelling, key, fields.get(name, {}))
         for name, key in keys.items()

@@ -102,7 +102,7 @@ def test_a_file_that_is_no_text_of_bounded_size_keeps_the_test_from_running(
 
 
 def test_an_image_in_the_file_itself_is_a_data_url(tmp_path: Path) -> None:
-    base64 = "iVBOR" + "A" * 300
+    base64 = "iVBORw0KGgo" + "A" * 293
     images = [
         {"type": "image", "value": value} for value in (base64, "data:image/gif;base64,R0", "https://x.org/a.png")
     ]

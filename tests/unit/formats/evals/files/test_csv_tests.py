@@ -51,7 +51,7 @@ def test_expected_columns_are_graders(tmp_path: Path, cell: str, grader: dict[st
         ("q,__expected\nx,similar(0.8):y\n", "rows.csv:2:1: __expected: unknown grader 'similar'; known: contains"),
         ("q,__expected\nx,javascript:1\n", "rows.csv:2:1: __expected: a program in a table"),
         ("q,__threshold\nx,many\n", "rows.csv:2:1: __threshold: 'many' is not a number"),
-        ("q,__metric\nx,y\n", "rows.csv:2:1: __metric: a column that passgate does not read"),
+        ("q,__config\nx,y\n", "rows.csv:2:1: __config: a column that passgate does not read"),
         ("q\nx,y\n", "rows.csv:2:1: a cell without a column"),
         ('q\n"x\n', "rows.csv:2:1: not a CSV table: unexpected end of data"),
         ("q\n", "rows.csv:1:1: there are no tests in this file"),
