@@ -50,7 +50,8 @@ async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTria
     if more:
         warn(f"what this change's own files say of it takes up to {more} more trials")
     request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})
-    change = change.model_copy(update={"request": request})
+    # Who is run has been decided with the plan; what the change makes of the agent is no agent of the gate's.
+    change = change.model_copy(update={"request": request, "agent": plan.agent})
     # This run is in the history by now, and no baseline of its own.
     pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
     trials = [one.trial for one in await run(change, pool)]

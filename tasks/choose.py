@@ -3,17 +3,21 @@
 import os
 import posixpath
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from typing import Final
 
+from passgate.tasks.agent_of_base import judged_agent, recordings_of
 from passgate.tasks.base import base_of
 from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
 from passgate.tasks.formats.evals.files.environment import ENV_FILE
 from passgate.tasks.formats.evals.grading.assertion_templates import FOLDER as TEMPLATES_FOLDER
 from passgate.tasks.formats.outside_folders import given_to_agents, judging_outside
 from passgate.tasks.formats.pins_file import PINS_FILE
 from passgate.tasks.formats.prices_file import PRICES_FILE
 from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
+from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.base_files import is_committed, ways_to
 from passgate.tasks.history.edits import What, find_edits
 from passgate.tasks.history.git import git_text, top_folder
@@ -30,7 +34,9 @@ _BESIDE_GATES: Mapping[str, What] = {
     PRICES_FILE: "prices",
     QUARANTINE_FILE: "quarantine",
     PINS_FILE: "baseline pins",
+    AGENTS_FILE: "agents",
 }
+_AGENTS: Final = "agents"
 _RESTORED = "base"
 """Where in the run's folder the files of the merge base are."""
 _OUTSIDE = "the suites or the gates file lie outside of the repository: what a change edits of them is not known"
@@ -46,8 +52,32 @@ class Chosen:
     """What the change's own files say, where those of the merge base judge."""
 
 
-class _BaseCannotJudge(Exception):  # noqa: N818 - it says why, and is no error of anyone's
-    """Why the change is judged by its own files, though it edits them."""
+@dataclass(frozen=True)
+class _CannotJudge:
+    """The merge base does not judge a change, though that edits what judges it."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A change and what it is compared with."""
+
+    own: Plan
+    """What the change's own files say."""
+    base: Base
+    root: Path
+    """The top folder of the repository."""
+    places: JudgingPlaces
+
+    @property
+    def at(self) -> str:
+        return f"the merge base {self.base.commit[:12]}"
+
+    def with_edits(self, places: JudgingPlaces) -> "_Comparison":
+        """With the edits of these places. Raises `UsageError` where git cannot tell."""
+        edits = find_edits(self.root, self.base.commit, places.what)
+        return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
 def choose(own: Plan) -> Chosen:
@@ -60,73 +90,107 @@ def choose(own: Plan) -> Chosen:
     root = top_folder(Path.cwd()) if base.commit else None
     if root is None:
         return Chosen(_with_base(own, base))
-    places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _BESIDE_GATES)
+    places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
     if places is None or places.leads_out:
         base = _noted(base, _OUTSIDE)
     if places is None:
         return Chosen(_with_base(own, base))
-    places = _with_outside(places, own, root, base.commit, root)
-    base = base.model_copy(update={"edits": find_edits(root, base.commit, places.what)})
-    if not base.edits:
+    places = _with_outside(_with_agents(places, own, root), own, root, base.commit, root)
+    compared = _Comparison(own, base, root, places).with_edits(places)
+    if not compared.base.edits:
         return Chosen(_with_base(own, base))
-    try:
-        return _judged_by_base(own, base, root, places)
-    except _BaseCannotJudge as why:
-        return Chosen(_with_base(own, _noted(base, str(why))))
+    chosen = _judged_by_base(compared)
+    if isinstance(chosen, _CannotJudge):
+        return Chosen(_with_base(own, _noted(compared.base, chosen.why)))
+    return chosen
 
 
-def _judged_by_base(own: Plan, base: Base, root: Path, places: JudgingPlaces) -> Chosen:
-    """Raises `_BaseCannotJudge`."""
-    run_folder = RunFolder(own.run_id)
+def _judged_by_base(compared: _Comparison) -> Chosen | _CannotJudge:
+    run_folder = RunFolder(compared.own.run_id)
     folder = run_folder.make(_RESTORED)
     try:
-        plan, base = _restored_plan(own, base, root, places, folder)
+        restored = _restored(compared, folder)
     except BaseException:
         run_folder.remove()
         raise
-    change = own.model_copy(update={"run_id": f"{own.run_id}/{CHANGE}"})
+    if isinstance(restored, _CannotJudge):
+        run_folder.remove()
+        return restored
+    plan, base = restored
+    change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
     return Chosen(
         _with_base(plan, base.model_copy(update={"judged_by": "base"})),
-        _with_base(change, base.model_copy(update={"edits": (), "note": ""})),
+        _with_base(change, base.model_copy(update={"edits": (), "agent": None, "note": ""})),
     )
 
 
-def _restored_plan(own: Plan, base: Base, root: Path, places: JudgingPlaces, folder: Path) -> tuple[Plan, Base]:
+def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
     try:
-        files = restore(root, base.commit, places, base.edits, folder)
+        files = restore(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
     except UsageError as error:
-        raise _BaseCannotJudge(f"{_at(base)} cannot judge this change: {error}") from error
-    _refuse_missing(own, base, files, folder)
+        return _CannotJudge(f"{compared.at} cannot judge this change: {error}")
+    missing = _what_is_missing(compared, files, folder)
+    if missing is not None:
+        return missing
     try:
-        policy, _ = policy_of_run(files.gates, Path(own.request.gates))
-        gate = policy.gates.get(own.gate)
-        if gate is not None and gate.integrity == "off":
-            edits = f"this change edits what it is judged by ({_count(base)}) and judges itself"
-            raise _BaseCannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
-        plan = plan_of_restored(own, files)
-        wider = _with_outside(places, plan, root, base.commit, folder.resolve())
-        if wider.what.keys() != places.what.keys():
-            base = base.model_copy(update={"edits": find_edits(root, base.commit, wider.what)})
-            restore_more(root, base.commit, wider.what.keys() - places.what.keys(), base.edits, folder)
-            plan = plan_of_restored(own, files)
+        return _restored_plan(compared, files, folder)
     except (InputError, UsageError) as error:
         why = first_problem(error, files)
-        raise _BaseCannotJudge(f"{_at(base)} cannot be read, so this change judges itself: {why}") from error
+        return _CannotJudge(f"{compared.at} cannot be read, so this change judges itself: {why}")
+
+
+def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+    """Raises `InputError` or `UsageError` for files that cannot be read."""
+    own, base = compared.own, compared.base
+    policy, _ = policy_of_run(files.gates, Path(own.request.gates))
+    gate = policy.gates.get(own.gate)
+    if gate is not None and gate.integrity == "off":
+        edits = f"this change edits what it is judged by ({_count(base)}) and judges itself"
+        return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
+    agent = judged_agent(own, base.edits, files, folder, compared.root)
+    own = own.model_copy(update={"agent": agent.spec})
+    plan = plan_of_restored(own, files)
+    wider = _with_outside(compared.places, plan, compared.root, base.commit, folder.resolve())
+    more = wider.what.keys() - compared.places.what.keys()
+    if more:
+        base = compared.with_edits(wider).base
+        restore_more(compared.root, base.commit, more, base.edits, folder)
+        plan = plan_of_restored(own, files)
+    base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
 
 
-def _refuse_missing(own: Plan, base: Base, files: PlanFiles, folder: Path) -> None:
+def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
     """A change that brings a gate judges itself: nothing was there to judge it."""
+    request = compared.own.request
     has_suites = files.suites.is_dir() and _lies_in(files.suites, folder)
     has_gates = files.gates.is_file() and _lies_in(files.gates, folder)
     # Without a gates file of the usual name, the policy that is shipped was in force.
-    is_shipped = not os.path.lexists(files.gates) and Path(own.request.gates) == Path(RunRequest().gates)
+    is_shipped = not os.path.lexists(files.gates) and Path(request.gates) == Path(RunRequest().gates)
     if has_suites and (has_gates or is_shipped):
-        return
-    gates, suites = own.request.gates, own.request.suites
-    missing = f"no {gates}" if has_suites else f"no folder {suites}" if has_gates else f"no {gates}, no folder {suites}"
-    raise _BaseCannotJudge(f"{_at(base)} has {missing}: this change judges itself")
+        return None
+    no_gates, no_suites = f"no {request.gates}", f"no folder {request.suites}"
+    missing = no_gates if has_suites else no_suites if has_gates else f"{no_gates}, {no_suites}"
+    return _CannotJudge(f"{compared.at} has {missing}: this change judges itself")
+
+
+def _beside_gates(own: Plan) -> Mapping[str, What]:
+    """The files beside the gates file that judge. Where no file defines the agent, none is asked for it."""
+    defined = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
+    return {name: what for name, what in _BESIDE_GATES.items() if name not in defined}
+
+
+def _with_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
+    """Further places: where targets are defined, and the recordings that are an agent by themselves."""
+    recordings = recordings_of(own.agent, root)
+    if recordings is not None:
+        places = places.with_more([posixpath.relpath(recordings, places.suites)], above=(), what=_AGENTS)
+    if looks_like_a_form(own.request.agent):
+        return places
+    name = TARGETS_FILE.as_posix()
+    here = posixpath.relpath(Path.cwd().resolve().relative_to(root).as_posix(), places.suites)
+    return places.with_more([name, f"{here}/{name}"], above=[name], what=_AGENTS)
 
 
 def _lies_in(path: Path, folder: Path) -> bool:

@@ -55,13 +55,15 @@ def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
     raise UsageError(_unknown(text, (*named.agents, *named.target_names)))
 
 
-def named_agents(gates: Path, suites: Path) -> NamedAgents:
-    """The agents of agents.yaml beside the gates file, and AgentV's targets around the suites folder.
+def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) -> NamedAgents:
+    """The agents of agents.yaml beside the gates file, and AgentV's targets around the suites folder and in the working
+    folder, which is that of the process unless another is given.
 
-    Raises `InputError` with the problems of all files.
+    Raises `InputError` with the problems of all files, named from the working folder.
     """
-    agents = _agents(gates.parent / AGENTS_FILE)
-    answers = [read_targets(file, shown_path(file, Path.cwd())) for file in targets_files(suites)]
+    here = working_folder or Path.cwd()
+    agents = _agents(gates.parent / AGENTS_FILE, here)
+    answers = [read_targets(file, shown_path(file, here)) for file in targets_files(suites, here)]
     problems: list[Problem] = [
         problem for answer in (agents, *answers) if isinstance(answer, list) for problem in answer
     ]
@@ -72,19 +74,19 @@ def named_agents(gates: Path, suites: Path) -> NamedAgents:
 
 def load_agents(file: Path) -> dict[str, AgentSpec]:
     """Read one agents.yaml. Raises `InputError` with all its problems."""
-    answer = _agents(file)
+    answer = _agents(file, Path.cwd())
     if isinstance(answer, list):
         raise InputError(answer)
     return answer
 
 
-def _agents(file: Path) -> dict[str, AgentSpec] | list[Problem]:
-    return read_agents(file, shown_path(file, Path.cwd()), parse_agent) if file.exists() else {}
+def _agents(file: Path, working_folder: Path) -> dict[str, AgentSpec] | list[Problem]:
+    return read_agents(file, shown_path(file, working_folder), parse_agent) if file.exists() else {}
 
 
-def targets_files(suites: Path) -> tuple[Path, ...]:
-    """The targets files that are there, the one nearest to the suites folder first."""
-    folders = dict.fromkeys((*_upwards(suites.resolve()), Path.cwd()))
+def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
+    """The targets files that are there, the one nearest to the suites folder first, that of a working folder last."""
+    folders = dict.fromkeys((*_upwards(suites.resolve()), working_folder))
     return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
 
 

@@ -9,12 +9,13 @@ from passgate import __version__
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.judge import judge_model, make_judge
 from passgate.tasks.budgets.ledger import PRICE_REMEDY
-from passgate.tasks.choose import choose
+from passgate.tasks.choose import Chosen, choose
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.find import find_agent
 from passgate.tasks.history.earlier_runs import open_history
 from passgate.tasks.history.revision import current_revision
 from passgate.tasks.history.run_folder import RunFolder, refuse_tracked_runs
+from passgate.tasks.model.agent_change import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.plan import agent_digest_of, make_plan
@@ -33,18 +34,31 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     if request.run is not None:
         return _begun(request.run, gate, request)
     own = plan_of(gate, request)
-    refuse_unrunnable(own)
-    refuse_unreachable(own.agent)
+    # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
     chosen = choose(own)
     try:
+        _refuse_unrunnable(chosen)
         if chosen.change is not None:
-            refuse_unrunnable(chosen.plan)
             _write(chosen.change)
         _write(chosen.plan)
     except BaseException:
         RunFolder(own.run_id).remove()
         raise
     return chosen.plan
+
+
+def _refuse_unrunnable(chosen: Chosen) -> None:
+    """Raises `UsageError`, and `MeasurementError` for a provider that is down."""
+    agent = chosen.plan.base.agent
+    if agent is None or not agent.by_base:
+        for plan in filter(None, (chosen.change, chosen.plan)):
+            refuse_unrunnable(plan)
+        return refuse_unreachable(chosen.plan.agent)
+    try:
+        refuse_unrunnable(chosen.plan)
+        refuse_unreachable(chosen.plan.agent)
+    except UsageError as error:
+        raise UsageError(f"{judging_agent(agent)}, and that cannot be run: {error}") from error
 
 
 def _begun(run: str, gate: GateName, request: RunRequest) -> Plan:

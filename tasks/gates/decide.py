@@ -9,6 +9,7 @@ from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
 from passgate.tasks.gates.reasons import gap, in_trials, of_task
 from passgate.tasks.gates.withhold import withholding
+from passgate.tasks.model.agent_change import judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
@@ -36,8 +37,8 @@ class Ruling(Frozen):
 
 
 def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Ruling:
-    """Decide by a gate's policy. FAIL needs a blocking reason, PASS needs complete evidence, and where the policy asks
-    for it a person's approval. What day it is the plan says.
+    """Decide by a gate's policy. FAIL needs a blocking reason, PASS needs complete evidence, and a person's approval
+    where the policy asks for it or the change makes the agent another. What day it is the plan says.
     """
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
     withheld = withholding(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
@@ -52,10 +53,10 @@ def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: 
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, withheld.tasks)}) for reason in found]
     decision = _decision(reasons)
-    awaiting = decision is Decision.PASS and policy.sign_off
+    awaiting = decision is Decision.PASS and (policy.sign_off or _is_another_agent(plan))
     if awaiting:
         decision = Decision.INCONCLUSIVE
-        reasons.append(_awaiting_sign_off(plan.run_id))
+        reasons.append(_awaiting_sign_off(plan))
     return Ruling(
         decision=decision,
         reasons=tuple(sorted(reasons, key=lambda reason: not reason.blocking)),
@@ -83,9 +84,15 @@ def _decision(reasons: list[Reason]) -> Decision:
     return Decision.INCONCLUSIVE if blocking else Decision.PASS
 
 
-def _awaiting_sign_off(run_id: str) -> Reason:
-    command = f"passgate sign-off {run_id} --by NAME --decision approve|reject --reason TEXT"
-    return Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"awaiting sign-off: {command}")
+def _is_another_agent(plan: Plan) -> bool:
+    """Whether the change makes the agent one that its trials, those of the merge base's, say nothing of."""
+    return plan.base.agent is not None and plan.base.agent.by_base
+
+
+def _awaiting_sign_off(plan: Plan) -> Reason:
+    command = f"passgate sign-off {plan.run_id} --by NAME --decision approve|reject --reason TEXT"
+    why = f"{judging_agent(plan.base.agent)}; " if plan.base.agent is not None and plan.base.agent.by_base else ""
+    return Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}")
 
 
 def _vetoes(measurement: Measurement) -> Iterator[Reason]:

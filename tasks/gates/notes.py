@@ -6,6 +6,7 @@ from typing import Final
 
 from passgate.tasks.gates.limits import COST, dear_after_nothing
 from passgate.tasks.gates.quarantine import quarantine_notes
+from passgate.tasks.model.agent_change import judging_agent, own_agent
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
@@ -40,6 +41,9 @@ def _of_plan(plan: Plan) -> Iterator[str]:
         edited = f"{len(plan.base.edits)} file{'s' if len(plan.base.edits) != 1 else ''}"
         base = plan.base.commit[:12]
         yield f"this change edits what it is judged by ({edited}): the files of the merge base {base} judge"
+    if plan.base.agent is not None:
+        agent = plan.base.agent
+        yield judging_agent(agent) if agent.by_base else own_agent(agent)
     if plan.base.note:
         yield plan.base.note
     yield from plan.warnings

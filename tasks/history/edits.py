@@ -8,7 +8,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.history.git import GitError, git_bytes
 from passgate.tasks.model.run import Edit
 
-What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins"]
+What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
 
 _KINDS: Mapping[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
 _MADE_BY_PYTHON = "__pycache__"

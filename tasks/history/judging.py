@@ -23,8 +23,8 @@ class JudgingPlaces:
     leads_out: bool = False
     """Whether a link leads from any of them out of the repository."""
 
-    def with_more(self, names: Iterable[str], above: Iterable[str]) -> "JudgingPlaces":
-        """With further files of graders: `names` are relative to the suites folder, and those of `above` lie in any
+    def with_more(self, names: Iterable[str], above: Iterable[str], what: What = _GRADERS) -> "JudgingPlaces":
+        """With further files: `names` are relative to the suites folder, and those of `above` lie in any
         folder above it. What lies outside of the repository is left out, and so is what holds the suites folder.
         """
         outer = PurePosixPath(self.suites).parents
@@ -32,7 +32,7 @@ class JudgingPlaces:
             *(f"{self.suites}/{name}" for name in names),
             *(f"{folder}/{name}" for folder in outer for name in above),
         ]
-        inside: dict[str, What] = dict.fromkeys(filter(self._is_beside, map(posixpath.normpath, more)), _GRADERS)
+        inside: dict[str, What] = dict.fromkeys(filter(self._is_beside, map(posixpath.normpath, more)), what)
         return replace(self, what={**inside, **self.what})
 
     def _is_beside(self, place: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.agent_change import AgentChange
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy
@@ -54,7 +55,7 @@ class Edit(Frozen):
     path: str
     """Relative to the repository."""
     kind: Literal["added", "changed", "deleted"]
-    what: Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins"]
+    what: Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
 
 
 class Base(Frozen):
@@ -68,6 +69,8 @@ class Base(Frozen):
     edits: tuple[Edit, ...] = ()
     judged_by: Literal["base", "change"] = "change"
     """Whose files judge: those of `commit`, where the change edits them and both can be read."""
+    agent: AgentChange | None = None
+    """How the change's definition of the agent differs from that of `commit`, where the files of `commit` judge."""
     note: str = ""
     """Why the base cannot be told or cannot judge."""
 

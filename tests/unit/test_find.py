@@ -123,7 +123,7 @@ def test_targets_are_searched_from_the_suites_up_to_the_repository_and_in_the_wo
     (repository.parent / ".agentv").mkdir(exist_ok=True)
     (repository.parent / ".agentv" / "targets.yaml").write_text("targets: []\n")
     monkeypatch.chdir(repository / "elsewhere")
-    found = targets_files(Path("../services/one/suites"))
+    found = targets_files(Path("../services/one/suites"), Path.cwd())
     assert [file.parent.parent.resolve() for file in found] == [(repository / folder).resolve() for folder in folders]
 
 
@@ -135,5 +135,5 @@ def test_outside_of_a_repository_the_search_ends_beside_the_suites(
         write(str(folder / ".agentv" / "targets.yaml"), "targets: []\n")
     (repository / "elsewhere").mkdir()
     monkeypatch.chdir(repository / "elsewhere")
-    found = targets_files(repository / "a/b/suites")
+    found = targets_files(repository / "a/b/suites", Path.cwd())
     assert [file.parent.parent for file in found] == [repository / "a/b/suites", repository / "a/b"]

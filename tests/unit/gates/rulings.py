@@ -11,7 +11,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.quarantine import QuarantineFile
-from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run import Base, RunRequest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Reason
@@ -32,6 +32,7 @@ def rule(
     shipped_policy: bool = False,
     warnings: tuple[str, ...] = (),
     quarantine: QuarantineFile | None = None,
+    base: Base | None = None,
     **policy: Any,
 ) -> Ruling:
     """The ruling on some trials by a strict gate that blocks on everything and wants the suites that there are."""
@@ -40,7 +41,7 @@ def rule(
         {"suites": suites, "blocks_on": ALL_RULES, "regression": {"mode": "strict"}} | policy
     )
     changes: dict[str, Any] = ({"agent": agent} if agent else {}) | ({"quarantine": quarantine} if quarantine else {})
-    changes |= {"shipped_policy": shipped_policy, "warnings": warnings}
+    changes |= {"shipped_policy": shipped_policy, "warnings": warnings, "base": base or Base()}
     plan = a_plan(*(task for task, _ in groups), request=request or RunRequest(), unselected=unselected, **changes)
     return rule_on(plan, gate, measured(*groups), baseline or Baseline(branch="main"))
 

@@ -6,10 +6,12 @@ import pytest
 from tests.builders import STARTED, a_task
 from tests.unit.gates.rulings import GOLDEN, green_before, of, only, rule, violating
 
+from passgate.tasks.model.agent_change import AgentChange
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.run import Base
 from passgate.tasks.model.verdict import Decision
 
 TODAY = STARTED.date()
@@ -109,3 +111,28 @@ class TestSignOff:
         ruling = rule(of(statuses), sign_off=True)
         assert (ruling.decision, ruling.awaiting_sign_off) == (decision, False)
         assert Rule.SIGN_OFF not in {reason.rule for reason in ruling.reasons}
+
+
+class TestAnotherAgent:
+    CHANGE = AgentChange(name="desk", judging=("kind (cli at the merge base, replay here)",), own=("model",))
+    WHY = (
+        "this change edits what judges of the agent 'desk' (kind (cli at the merge base, replay here)): that of the "
+        "merge base is run"
+    )
+
+    def test_it_never_passes_without_a_person(self) -> None:
+        ruling = rule(of("ppp"), base=Base(agent=self.CHANGE))
+        assert (ruling.decision, ruling.awaiting_sign_off) == (Decision.INCONCLUSIVE, True)
+        assert only(ruling).message.startswith(f"{self.WHY}; awaiting sign-off: passgate sign-off 2026")
+        assert self.WHY in ruling.notes
+
+    def test_it_fails_as_any_other(self) -> None:
+        ruling = rule(of("fff"), base=Base(agent=self.CHANGE))
+        assert (ruling.decision, ruling.awaiting_sign_off) == (Decision.FAIL, False)
+        assert self.WHY in ruling.notes
+
+    def test_an_agent_with_other_settings_of_its_own_is_noted_and_passes(self) -> None:
+        change = self.CHANGE.model_copy(update={"judging": ()})
+        ruling = rule(of("ppp"), base=Base(agent=change))
+        assert (ruling.decision, ruling.awaiting_sign_off) == (Decision.PASS, False)
+        assert "the agent 'desk' is run as this change defines it: its model differs" in ruling.notes
