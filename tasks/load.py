@@ -14,7 +14,7 @@ from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.evals.files.folder import files_of_folder, files_of_paths
 from passgate.tasks.formats.evals.files.recognise import is_eval
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
+from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.pins_file import PINS_FILE, read_pins
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
@@ -180,10 +180,14 @@ class _Reader:
         return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
 
     def _task(self, file: Path) -> Loaded:
-        answer = self._tasks.read(file)
-        if not isinstance(answer, EvalTask):
-            return Loaded(problems=tuple(answer), files=1)
-        return Loaded(tasks=(answer,), cannot_run=missing_graders(answer.graders, answer.file, answer.line), files=1)
+        task, answer = self._tasks.read(file)
+        return Loaded(
+            tasks=() if task is None else (task,),
+            problems=answer.problems,
+            warnings=answer.warnings,
+            cannot_run=answer.cannot_run,
+            files=1,
+        )
 
     def _eval(self, file: Path) -> Loaded:
         answer = self._evals.read(file)

@@ -24,6 +24,7 @@ from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.grade import grade_trial, outcome_of
 from passgate.tasks.graders import forbidden_by
+from passgate.tasks.graders.grade_metrics import with_grades
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
@@ -258,7 +259,7 @@ async def _measured(task: EvalTask, known: TrialRecord, bench: Bench) -> dict[st
             agent_kind=bench.agent_kind,
         )
         grades = await grade_trial(evidence)
-        known.trial = known.trial.model_copy(update={"grades": grades})
+        known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades(metrics, task, grades)})
     return {**outcome_of(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
 
 

@@ -30,24 +30,15 @@ def validate(
     """Check files and run nothing: every problem in every file, as file:line:column."""
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.errors import ExitCode, InputError, UsageError
-    from passgate.tasks.find import load_agents
-    from passgate.tasks.formats.agents_file import AGENTS_FILE
-    from passgate.tasks.formats.pins_file import PINS_FILE
-    from passgate.tasks.formats.prices_file import PRICES_FILE
+    from passgate.tasks.errors import InputError, UsageError
     from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
-    from passgate.tasks.load import Loaded, load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
+    from passgate.tasks.load import Loaded, load_paths, policy_or_default
     from passgate.tasks.refuse import problems_at_gates, warnings_of
 
     for path in paths:
         if not path.exists():
             raise UsageError(f"no file or folder {path}")
-    readers: dict[str, Callable[[Path], object]] = {
-        Path(gates).name: load_policy,
-        AGENTS_FILE: load_agents,
-        PRICES_FILE: load_price_table,
-        PINS_FILE: load_pins_file,
-    }
+    readers = readers_of_settings(gates)
     quarantines = [path for path in paths if path.name == QUARANTINE_FILE]
     settings = [path for path in paths if path.name in readers]
     problems = [problem for file in settings for problem in _problems(readers[file.name], file)]
@@ -55,18 +46,35 @@ def validate(
     policy_is_broken = any(path.name == Path(gates).name for path in settings) and problems
     policy = None if policy_is_broken else policy_or_default(Path(gates))
     loaded = Loaded() if policy is None else load_paths(task_paths, policy)
-    remark(replace(loaded, warnings=(*loaded.warnings, *warnings_of(loaded.tasks))))
-    problems += problems_at_gates(loaded.tasks, policy) if policy else []
+    runnable = [task for task in loaded.tasks if not task.cannot_run]
+    remark(replace(loaded, warnings=(*loaded.warnings, *warnings_of(runnable)), cannot_run=()))
+    problems += problems_at_gates(runnable, policy) if policy else []
     is_whole = not policy_is_broken and not loaded.problems and any(map(_is_suites_folder, task_paths))
     problems += [
         problem for file in quarantines for problem in _quarantine_problems(file, loaded.tasks if is_whole else None)
     ]
-    if problems or loaded.problems:
-        raise InputError([*problems, *loaded.problems])
+    if problems or loaded.problems or loaded.cannot_run:
+        raise InputError([*problems, *loaded.problems, *loaded.cannot_run])
     if task_paths and not loaded.tasks:
         raise UsageError(f"no task files in {', '.join(map(str, task_paths))}: neither tasks nor evals")
     say(_summary(loaded, len(settings) + len(quarantines)))
-    return ExitCode.BAD_INPUT if loaded.cannot_run else ExitCode.PASS
+    return 0
+
+
+def readers_of_settings(gates: str) -> dict[str, Callable[[Path], object]]:
+    """What reads a settings file, by its name. Each raises `InputError` or `UsageError`."""
+    from passgate.tasks.find import load_agents
+    from passgate.tasks.formats.agents_file import AGENTS_FILE
+    from passgate.tasks.formats.pins_file import PINS_FILE
+    from passgate.tasks.formats.prices_file import PRICES_FILE
+    from passgate.tasks.load import load_pins_file, load_policy, load_price_table
+
+    return {
+        Path(gates).name: load_policy,
+        AGENTS_FILE: load_agents,
+        PRICES_FILE: load_price_table,
+        PINS_FILE: load_pins_file,
+    }
 
 
 def _problems(read: Callable[[Path], object], file: Path) -> "tuple[Problem, ...]":
@@ -99,11 +107,10 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
 
 
 def _summary(loaded: "Loaded", settings: int) -> str:
-    """As in `12 files, 40 tasks checked, no problems`, or `12 files, 40 tasks checked; 3 cannot be run`."""
+    """As in `12 files, 40 tasks checked, no problems`."""
     from passgate.tasks.reports.figures import count
 
     counted = [count(loaded.files + settings, "file")]
     if loaded.tasks:
         counted.append(count(len(loaded.tasks), "task"))
-    stuck = sum(bool(task.cannot_run) for task in loaded.tasks)
-    return f"{', '.join(counted)} checked" + (f"; {stuck} cannot be run" if stuck else ", no problems")
+    return f"{', '.join(counted)} checked, no problems"

@@ -1,21 +1,41 @@
 """The four-suite dialect: one task per YAML file."""
 
+from dataclasses import dataclass
 from pathlib import Path
-
-from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests, all_graders
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import SANDBOXES, Surroundings, findings, sandbox_names
-from passgate.tasks.formats.schema_check import check_schema, schema_validator, validated
+from passgate.tasks.formats.schema_check import Difference, check_schema, schema_validator
 from passgate.tasks.formats.task_messages import asked_messages, with_texts
+from passgate.tasks.formats.task_shape import TaskSchemas, TaskShape
 from passgate.tasks.formats.text_files import read_text
 from passgate.tasks.model.assertions import LlmGrader, Unavailable
 from passgate.tasks.model.graders import Composite, Grader, Turns
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask, TaskFile
+
+
+@dataclass(frozen=True)
+class ReadTaskFile:
+    """What a task file says, and what there is to say of it."""
+
+    task: TaskFile | None
+    """Without what passgate cannot read; `None` where there are problems."""
+    origin: Origin
+    problems: tuple[Problem, ...] = ()
+    unread: tuple[Problem, ...] = ()
+    """What is left out of the task, and keeps it from being run."""
+    missing: tuple[Problem, ...] = ()
+    """Graders that passgate does not have."""
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def cannot_run(self) -> tuple[Problem, ...]:
+        """All that keeps the task from being run."""
+        return (*self.unread, *self.missing)
 
 
 class TaskReader:
@@ -26,28 +46,26 @@ class TaskReader:
         self._policy = policy
         self._working_folder = working_folder.absolute()
         self._digests = FileDigests(self._suites_folder)
-        self._validator: Draft202012Validator = schema_validator("task")
+        self._schemas = TaskSchemas()
         self._sandboxes: dict[str, list[Problem]] = {}
 
-    def read(self, file: Path) -> EvalTask | list[Problem]:
-        """The task of a file, or everything that is wrong with it."""
+    def read(self, file: Path) -> tuple[EvalTask | None, ReadTaskFile]:
+        """The task of a file as the pipeline uses it, and what there is to say of the file."""
+        answer = self.task_file(file)
+        return (None if answer.task is None else self._normalised(answer.task, answer.origin)), answer
+
+    def task_file(self, file: Path) -> ReadTaskFile:
+        """What a file says."""
         document = read_document(file, shown_path(file, self._working_folder))
-        task = self._task(file, document)
-        return task if isinstance(task, list) else self._normalised(task, document)
-
-    def task_file(self, file: Path) -> TaskFile | list[Problem]:
-        """What a file says, or everything that is wrong with it."""
-        return self._task(file, read_document(file, shown_path(file, self._working_folder)))
-
-    def _task(self, file: Path, document: Document) -> TaskFile | list[Problem]:
-        if document.problems:
-            return document.problems
-        task = validated(TaskFile, document, self._validator)
-        if isinstance(task, list):
-            return task
-        around = Surroundings(file.absolute(), self._suites_folder, self._policy)
-        problems = [document.problem(path, message) for path, message in findings(task, around)]
-        return [*problems, *self._sandbox_problems(task.environment.sandbox)] or task
+        shape = TaskShape(document, self._schemas)
+        said = shape.task()
+        if said is not None:
+            around = Surroundings(file.absolute(), self._suites_folder, self._policy)
+            shape.leave_out(Difference(path, message) for path, message in findings(said, around))
+            sandbox_problems = self._sandbox_problems(said.environment.sandbox)
+            if sandbox_problems:
+                shape.leave_out_sandbox(sandbox_problems)
+        return _as_read(document, shape)
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
@@ -64,16 +82,27 @@ class TaskReader:
         document = read_document(file, shown_path(file, self._working_folder))
         return document.problems or check_schema(document, schema_validator("sandbox"))
 
-    def _normalised(self, task: TaskFile, document: Document) -> EvalTask:
-        line = document.keys[("task_id",)].line
-        missing = missing_graders(task.graders, document.file, line)
+    def _normalised(self, task: TaskFile, origin: Origin) -> EvalTask:
         return normalised(
             with_files(task, self._suites_folder),
             asked_messages(task, self._suites_folder),
-            Origin(task.task_id, document.file, line, cannot_run=tuple(map(str, missing))),
+            origin,
             self._policy,
             self._digests,
         )
+
+
+def _as_read(document: Document, shape: TaskShape) -> ReadTaskFile:
+    task = shape.task()
+    if task is None:
+        problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
+        return ReadTaskFile(None, Origin("", document.file, 1), problems)
+    line = document.keys[("task_id",)].line
+    missing = missing_graders(shape.read_graders(task), document.file, line)
+    unread = tuple(dict.fromkeys(shape.cannot_run))
+    reasons = tuple(map(str, (*unread, *missing)))
+    origin = Origin(task.task_id, document.file, line, cannot_run=reasons, unknown=tuple(shape.unknown))
+    return ReadTaskFile(task, origin, unread=unread, missing=missing, warnings=tuple(shape.warnings))
 
 
 def with_files(task: TaskFile, root: Path) -> TaskFile:

@@ -7,9 +7,9 @@ from typing import Any
 
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.metrics import METRIC_GROUPS
+from passgate.tasks.model.metrics import metric_columns
 from passgate.tasks.model.policy import Policy, SuitePolicy
-from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics
+from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics, UnknownPart
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Origin:
     line: int
     suite_assumed: bool = False
     cannot_run: tuple[str, ...] = ()
+    unknown: tuple[UnknownPart, ...] = ()
 
 
 def normalised(
@@ -63,6 +64,7 @@ def normalised(
         test_id="" if task.task_id == origin.task_id else task.task_id,
         suite_assumed=origin.suite_assumed,
         cannot_run=origin.cannot_run,
+        unknown=origin.unknown,
         file=origin.file,
         line=origin.line,
         task_digest=digests.task(task, messages),
@@ -79,10 +81,8 @@ def _limits(budgets: Budgets, suite: SuitePolicy) -> Budgets:
 def _columns(tracked: tuple[str | TrackedMetrics, ...]) -> tuple[str, ...]:
     columns: dict[str, Any] = {}
     for item in tracked:
-        if isinstance(item, TrackedMetrics):
-            columns |= dict.fromkeys(item.metrics or METRIC_GROUPS[item.type])
-        else:
-            columns |= dict.fromkeys(METRIC_GROUPS.get(item, (item,)))
+        names = (item.metrics or (item.type,)) if isinstance(item, TrackedMetrics) else (item,)
+        columns |= dict.fromkeys(column for name in names for column in metric_columns(name))
     return tuple(columns)
 
 

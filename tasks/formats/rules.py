@@ -28,7 +28,7 @@ from passgate.tasks.model.graders import (
     ToolCalls,
     TrajectoryMetrics,
 )
-from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
+from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics, metric_columns
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import Solution, TaskFile, TrackedMetrics
 
@@ -104,28 +104,21 @@ def sandbox_names(suites_folder: Path) -> list[str]:
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:
-    columns = set(TrialMetrics.model_fields)
     for index, item in enumerate(task.tracked_metrics):
         path: DocumentPath = ("tracked_metrics", index)
-        if isinstance(item, TrackedMetrics):
-            if item.type not in METRIC_GROUPS:
-                yield (
-                    (*path, "type"),
-                    f"{item.type!r} is no group of metrics{nearest(item.type, list(METRIC_GROUPS))}",
-                )
-                continue
-            known = METRIC_GROUPS[item.type]
+        if not isinstance(item, TrackedMetrics):
+            yield from _metric(path, item)
+        elif item.metrics:
             for position, metric in enumerate(item.metrics):
-                if metric not in known:
-                    yield (
-                        (*path, "metrics", position),
-                        f"{metric!r} is no metric of {item.type}{nearest(metric, known)}",
-                    )
-        elif item not in METRIC_GROUPS and item not in columns:
-            yield (
-                path,
-                f"{item!r} is no metric and no group{nearest(item, [*METRIC_GROUPS, *sorted(columns)])}",
-            )
+                yield from _metric((*path, "metrics", position), metric)
+        else:
+            yield from _metric((*path, "type"), item.type)
+
+
+def _metric(path: DocumentPath, name: str) -> Iterator[Finding]:
+    if not metric_columns(name):
+        known = [*METRIC_GROUPS, *TrialMetrics.model_fields]
+        yield path, f"{name!r} is no metric and no group{nearest(name, known)}"
 
 
 def _reference(task: TaskFile, root: Path) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,8 @@ from passgate.tasks.formats.evals.json_kinds import JSON_TYPES, shown
 
 _OF_OUR_OWN = "Value error, "
 """What pydantic puts before the text of a model's own check."""
+_MISSPELT_FROM = 0.8
+"""How like a known key, from 0 to 1, an unknown one is that is taken for its misspelling."""
 _TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
 _BOUNDS = {
     "minimum": "at least",
@@ -29,6 +32,17 @@ _BOUNDS = {
 Model = TypeVar("Model", bound=BaseModel)
 
 
+@dataclass(frozen=True)
+class Difference:
+    """One way in which data differ from a schema."""
+
+    path: DocumentPath
+    message: str
+    is_unknown_key: bool = False
+    is_misspelt: bool = False
+    """Whether an unknown key is nearly a known one."""
+
+
 def schema_validator(name: str) -> Draft202012Validator:
     """The validator of one of the shipped schemas, as in `task`."""
     text = files("passgate").joinpath("schema", f"{name}.schema.json").read_text(encoding="utf-8")
@@ -36,13 +50,22 @@ def schema_validator(name: str) -> Draft202012Validator:
 
 
 def check_schema(document: Document, validator: Draft202012Validator) -> list[Problem]:
-    """Every way in which the document differs from the schema."""
-    problems = [
-        problem
-        for error in validator.iter_errors(document.data)
-        for problem in _problems(document, error, tuple(error.absolute_path))
-    ]
-    return list(dict.fromkeys(problems))
+    """Every way in which the document differs from the schema, each with its place."""
+    found = (difference_problem(document, difference) for difference in differences(document.data, validator))
+    return list(dict.fromkeys(found))
+
+
+def difference_problem(document: Document, difference: Difference) -> Problem:
+    """A difference as a problem of the document."""
+    return document.problem(difference.path, difference.message, at_key=difference.is_unknown_key)
+
+
+def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
+    """Every way in which data differ from the schema, in its order."""
+    found = (
+        difference for error in validator.iter_errors(data) for difference in _found(error, tuple(error.absolute_path))
+    )
+    return list(dict.fromkeys(found))
 
 
 def validated(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
@@ -54,7 +77,12 @@ def validated(model: type[Model], document: Document, validator: Draft202012Vali
         return model.model_validate(document.data)
     except ModelError as error:
         # What the schema does not say: keys that exclude each other, numbers that do not fit into a machine's word.
-        return [document.problem(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
+        return [document.problem(found.path, found.message) for found in model_differences(error)]
+
+
+def model_differences(error: ModelError) -> list[Difference]:
+    """What a model has against data that its schema has nothing against."""
+    return [Difference(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
 
 
 def read_model(
@@ -87,49 +115,50 @@ def nearest(name: object, known: Sequence[str]) -> str:
     return f"; known: {', '.join(sorted(set(known)))}" if known else ""
 
 
-def _problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:
+def _found(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
     kind, instance, schema = str(error.validator), _any(error.instance), _any(error.schema)
     if kind == "additionalProperties":
         known = list(schema.get("properties", {}))
         for key in instance:
             if key not in known:
-                yield _unknown_key(document, (*path, key), known)
+                yield _unknown_key((*path, key), known)
     elif "propertyNames" in error.relative_schema_path and kind == "enum":
-        yield _unknown_key(document, (*path, str(instance)), _any(error.validator_value))
+        yield _unknown_key((*path, str(instance)), _any(error.validator_value))
     elif kind == "required":
         # jsonschema reports one missing key at a time and names it only in its message.
         for key in _any(error.validator_value):
             if key not in instance and error.message.startswith(f"{key!r} is"):
-                yield document.problem(path, f"the key {key!r} is missing")
+                yield Difference(path, f"the key {key!r} is missing")
     elif kind in {"anyOf", "oneOf"}:
-        yield from _branch_problems(document, error, path)
+        yield from _of_branches(error, path)
     else:
-        yield document.problem(path, _message(error, kind))
+        yield Difference(path, _message(error, kind))
 
 
-def _unknown_key(document: Document, path: DocumentPath, known: Sequence[str]) -> Problem:
-    return document.problem(path, f"unknown key{nearest(path[-1], known)}", at_key=True)
+def _unknown_key(path: DocumentPath, known: Sequence[str]) -> Difference:
+    is_misspelt = bool(difflib.get_close_matches(str(path[-1]), known, n=1, cutoff=_MISSPELT_FROM))
+    return Difference(path, f"unknown key{nearest(path[-1], known)}", is_unknown_key=True, is_misspelt=is_misspelt)
 
 
-def _branch_problems(document: Document, error: ValidationError, path: DocumentPath) -> Iterator[Problem]:
-    """Of several allowed forms only the problems of the one that was meant: the one of the right type."""
+def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Difference]:
+    """Of several allowed forms only the differences from the one that was meant: the one of the right type."""
     branches: dict[int, list[ValidationError]] = {}
     for inner in error.context or ():
         branches.setdefault(int(inner.schema_path[0]), []).append(inner)
     meant = [inner_errors for inner_errors in branches.values() if not any(map(_is_another_form, inner_errors))]
     if len(meant) == 1:
         for inner in meant[0]:
-            yield from _problems(document, inner, (*path, *inner.relative_path))
+            yield from _found(inner, (*path, *inner.relative_path))
     elif meant and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
         keys = [str(_any(errors[0].validator_value)[0]) for errors in meant]
-        yield document.problem(path, f"one of these keys is needed: {', '.join(keys)}")
+        yield Difference(path, f"one of these keys is needed: {', '.join(keys)}")
     elif meant:
         # Forms of one type: the last is the widest.
         for inner in meant[-1]:
-            yield from _problems(document, inner, (*path, *inner.relative_path))
+            yield from _found(inner, (*path, *inner.relative_path))
     else:
         expected = dict.fromkeys(filter(None, map(_form, branches.values())))
-        yield document.problem(path, f"expected {' or '.join(expected)}, not {shown(error.instance)}")
+        yield Difference(path, f"expected {' or '.join(expected)}, not {shown(error.instance)}")
 
 
 def _is_another_form(error: ValidationError) -> bool:

@@ -8,7 +8,7 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.files.folder import files_of_paths
 from passgate.tasks.formats.evals.files.recognise import is_eval
 from passgate.tasks.formats.evals.reader import EvalReader
-from passgate.tasks.formats.four_suite import TaskReader, missing_graders, shown_path
+from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
@@ -66,10 +66,9 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
 
 
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
-    """The task of a task file."""
-    task = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
-    if not isinstance(task, TaskFile):
-        return Found(problems=tuple(task))
-    shown = shown_path(file, Path.cwd())
-    missing = missing_graders(task.graders, shown, 1)
-    return Found((SourceTask(task, root, Origin(task.task_id, shown, 1, cannot_run=tuple(map(str, missing)))),))
+    """The task of a task file. What passgate cannot read, or does not know, it cannot write either: a problem."""
+    answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
+    unread = [*answer.problems, *answer.unread, *answer.warnings]
+    if answer.task is None or unread:
+        return Found(problems=tuple(unread))
+    return Found((SourceTask(answer.task, root, answer.origin),))

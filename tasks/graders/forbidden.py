@@ -25,6 +25,14 @@ def forbidden_by(task: EvalTask) -> Callable[[ToolCall], bool]:
     return forbidden
 
 
+def finds_violations(task: EvalTask) -> bool:
+    """Whether a grader of the task, or a member of one, can find a violation in any call."""
+    return any(
+        isinstance(grader, PolicyCheck) or (isinstance(grader, ToolCalls) and bool(grader.forbidden))
+        for grader in _of_every_call(task.graders)
+    )
+
+
 def _of_every_call(graders: Iterable[Grader]) -> Iterator[Grader]:
     """Graders and their members at any depth. Those of a single turn are not among them: they see the calls of that
     turn alone, and in another one the call may be right.

@@ -10,7 +10,7 @@ from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.branch import DEFAULT_BRANCH
 from passgate.tasks.model.grader_options import Seconds, Share, Text
 from passgate.tasks.model.sequential import LEAST_TRIALS, Risk, SequentialTest
-from passgate.tasks.model.task import BY_TRIALS, Budgets, EvalTask, GateName, Metric, Suite
+from passgate.tasks.model.task import BY_TRIALS, MOST_TRIALS, Budgets, EvalTask, GateName, Metric, Suite
 
 
 class Rule(StrEnum):
@@ -30,7 +30,7 @@ class Rule(StrEnum):
 class SuitePolicy(Frozen):
     """What a task of a suite has when it does not say otherwise. A task may not raise `max_steps`."""
 
-    k: Annotated[int, Field(ge=1)]
+    k: Annotated[int, Field(ge=1, le=MOST_TRIALS)]
     metric: Metric
     max_steps: Annotated[int, Field(ge=1)]
     """The suite's limit: the default of its tasks and the most that any of them may ask for."""

@@ -13,6 +13,9 @@ from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.workspace import Workspace
 
+MOST_TRIALS: Final = 100_000
+"""Trials of one task: more than any estimate needs."""
+
 
 class Suite(StrEnum):
     GOLDEN = "golden"
@@ -144,7 +147,7 @@ class Scoring(Frozen):
 
 
 class Trials(Frozen):
-    k: Annotated[int, Field(ge=1)] | None = None
+    k: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | None = None
     """Trials of this task; its suite's default when not given."""
     metric: Metric | None = None
     """The rule that decides this task; its suite's default when not given."""
@@ -203,8 +206,9 @@ class TaskFile(Frozen):
     trials: Trials = Trials()
     graders: Annotated[tuple[Grader, ...], Field(min_length=1)]
     """All must pass for a trial to pass."""
-    tracked_metrics: Annotated[tuple[Text | TrackedMetrics, ...], Field(min_length=1)]
-    """Metrics shown for this task: names of groups (tokens, latency, tool_use, trajectory, cost) or of columns."""
+    tracked_metrics: Annotated[tuple[Text | TrackedMetrics, ...], Field(json_schema_extra={"minItems": 1})]
+    """Metrics shown for this task: names of groups (tokens, latency, tool_use, trajectory, safety, cost) or of columns.
+    """
     gates: GateSelection = GateSelection()
     reference: Reference | None = None
     scoring: Scoring = Scoring()
@@ -221,6 +225,13 @@ class TaskFile(Frozen):
     metadata: dict[str, Any] = {}
     target: Text | None = None
     """The agent's name in the tool that the task was written for; passgate takes the one of --agent."""
+
+
+class UnknownPart(Frozen):
+    """Something that a task's file says and passgate does not know."""
+
+    path: str
+    value: Any
 
 
 class EvalTask(Frozen):
@@ -262,6 +273,8 @@ class EvalTask(Frozen):
     """Whether neither its file nor its folder names a suite."""
     cannot_run: tuple[str, ...] = ()
     """What the file asks for and is not to be had, each with its place: a run with such a task is refused."""
+    unknown: tuple[UnknownPart, ...] = ()
+    """What the file says and passgate does not know: it has no effect, and is not in the digests."""
     file: str
     line: int = 1
     task_digest: str

@@ -1,5 +1,6 @@
 """`passgate validate`: every problem of every file at once, and nothing run."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -26,11 +27,11 @@ BREAKS: list[Callable[[str], str]] = [
     lambda text: text.replace("contains:", "contans:"),
     lambda text: text.replace("max_steps: 10", "max_steps: 21"),
     lambda text: text.replace("type: output_check", "type: outputcheck"),
-    lambda text: text.replace("[tokens]", "[tokns]"),
+    lambda text: text.replace("[tokens]", "[]"),
     lambda text: text.replace("inputs: {prompt: Do it.}", "inputs: [a, b]"),
     lambda text: text.replace("description: A task.\n", ""),
     lambda text: text + "suite: golden\n",
-    lambda text: text + "surprise: 1\n",
+    lambda text: text.replace("environment:", "enviroment:"),
     lambda text: text.replace("{prompt: Do it.}", "{prompt: !!python/object:os.system Do it.}"),
     lambda text: text.replace("  - type", " - type: [\n  - type"),
     lambda text: text.replace("contains: [done]", "matches: '('"),
@@ -129,12 +130,43 @@ def test_what_cannot_be_run_is_told_beside_warnings_and_is_exit_2(bare_project: 
     )
     bare_project.write("evals/results.yaml", "runs: []\n")
     result = bare_project.passgate("validate", "evals")
-    assert (result.returncode, result.stdout) == (2, "1 file, 2 tasks checked; 1 cannot be run\n")
-    budget, missing, other, suite = result.stderr.splitlines()
+    assert (result.returncode, result.stdout) == (2, "")
+    budget, other, suite, missing, last = result.stderr.splitlines()
     assert budget.startswith("warning: evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
-    assert missing == "cannot be run: evals/chat.eval.yaml:4:56: tests[1].workspace.template: no file './gone'"
     assert other == "not an eval file: evals/results.yaml"
     assert suite.startswith("warning: 2 tasks name no suite and are taken as golden: write `suite:`")
+    assert missing == "evals/chat.eval.yaml:4:56: tests[1].workspace.template: no file './gone'"
+    assert last == "passgate: 1 problem found, nothing was run"
+
+
+def test_what_a_task_has_of_its_own_is_warned_of_and_recorded(bare_project: Project) -> None:
+    free = "environment:\n  reset: {{database: seed.sql}}\n  budgets: {{gpu_minutes: 5, max_steps: 10}}\nowner: Ann\n"
+    text = GOOD.replace("environment:\n  budgets: {{max_steps: 10}}\n", free)
+    metrics = "[Tool-call accuracy, policy adherence, injection success rate, cleverness]"
+    bare_project.write("one.yaml", text.replace("[tokens]", metrics).format(name="one"))
+    result = bare_project.passgate("validate", "one.yaml")
+    assert (result.returncode, result.stdout) == (0, "1 file, 1 task checked, no problems\n")
+    told = [line.partition(": unknown key")[0].partition(": 'clever")[0] for line in result.stderr.splitlines()]
+    assert told == [
+        "warning: one.yaml:10:1: owner",
+        "warning: one.yaml:8:11: environment.reset.database",
+        "warning: one.yaml:9:13: environment.budgets.gpu_minutes",
+        "warning: one.yaml:14:74: tracked_metrics[3]",
+    ]
+    shown = bare_project.passgate("show", "one.yaml", "--json")
+    (task,) = json.loads(shown.stdout)
+    assert [part["path"] for part in task["unknown"]] == [line.rpartition(": ")[2] for line in told]
+    assert task["tracked_metrics"] == ["tool_call_accuracy", "policy_adherence", "injection_success_rate"]
+
+
+def test_a_misspelt_limit_keeps_a_task_from_being_run(bare_project: Project) -> None:
+    bare_project.write("suites/golden/one.yaml", GOOD.format(name="one").replace("max_steps", "max_step"))
+    bare_project.write("suites/golden/two.yaml", GOOD.format(name="two"))
+    for command in (("validate", "suites"), ("run", "ci_merge"), ("try", "golden/one")):
+        result = bare_project.passgate(*command)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "one.yaml:8:13: environment.budgets.max_step: unknown key; did you mean 'max_steps'?" in result.stderr
+    assert bare_project.passgate("try", "golden/two").returncode == 3, "it has no reference, and is not refused"
 
 
 def test_of_many_files_that_are_no_evals_only_some_are_named(bare_project: Project) -> None:

@@ -29,7 +29,9 @@ def accepts(name: str, document: Any) -> bool:
 
 def test_every_schema_is_known() -> None:
     assert set(schemas()) == set(NAMES)
-    assert {file.name for file in FOLDER.iterdir()} == {f"{name}.schema.json" for name in (*NAMES, "trial")}
+    assert {file.name for file in FOLDER.iterdir()} == {
+        f"{name}.schema.json" for name in (*NAMES, "trial", "four_suite")
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
