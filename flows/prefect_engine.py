@@ -24,6 +24,8 @@ from passgate.tasks.reports.markdown import markdown
 T = TypeVar("T")
 
 SECONDS_TO_PUBLISH = 10.0
+WITHOUT_VERDICT = ("GateNotRun", "GateCrashed")
+"""The states of a flow whose gate has come to no verdict; they hold the exception that says why."""
 _LONGEST_MESSAGE = 4000
 _NAMED_REASONS = 20
 

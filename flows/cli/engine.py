@@ -68,10 +68,14 @@ async def run_gate(folder: RunFolder, gate: GateName, request: RunRequest, engin
 async def _run_in_flow(gate: GateName, request: RunRequest, folder: RunFolder) -> None:
     """Run a gate's flow. Raises what the gate has raised, and `EngineError` where Prefect has not done its part."""
     async with _prefect():
+        from passgate.flows.prefect_engine import WITHOUT_VERDICT
+
         state = await _ended(gate, request, folder)
-    if state is not None and not folder.verdict.exists():
-        failure = await state.aresult(raise_on_failure=False)
-        raise failure if isinstance(failure, Exception) else EngineError("Prefect has ended the flow run")
+    if folder.verdict.exists():
+        return
+    if state.name not in WITHOUT_VERDICT:
+        raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
+    raise await state.aresult(raise_on_failure=False)
 
 
 async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:

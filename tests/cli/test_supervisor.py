@@ -94,6 +94,16 @@ def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
     assert not list(gate.path.glob(".passgate/runs/*/verdict.json"))
 
 
+@pytest.mark.parametrize(
+    "arguments", [("validate", "suites"), ("judge", "last"), ("burn-in", "ci_merge")], ids=lambda words: words[0]
+)
+def test_no_command_succeeds_whose_worker_exits_0_before_its_end(gate: Project, arguments: tuple[str, ...]) -> None:
+    in_the_worker(gate, "os._exit(0)")
+    ended = gate.passgate(*arguments)
+    said = "passgate: the process that did the work exited 0 before there was an answer\n"
+    assert (ended.returncode, ended.stderr) == (3, said)
+
+
 def test_a_worker_that_is_killed_leaves_no_process_and_its_run_can_be_carried_on(gate: Project, mark: str) -> None:
     with started(gate, run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
