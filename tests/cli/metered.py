@@ -78,6 +78,12 @@ def agents(project: Project, more: str) -> str:
     return f"version: 1\nagents:\n  bot: {{agent: {json.dumps(command)}}}\n"
 
 
+def server_complaints(stderr: str) -> list[str]:
+    """The lines in which the meter's server or asyncio complain of something that nobody has caught."""
+    signs = ("never retrieved", "ASGI", "uvicorn", "Task was destroyed", "InvalidStateError", "graceful shutdown")
+    return [line for line in stderr.splitlines() if any(sign in line for sign in signs)]
+
+
 def verdict(project: Project) -> dict[str, Any]:
     """The verdict of the newest run."""
     found: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())

@@ -1,11 +1,14 @@
 """Whose fault it is when the time of a trial ends during a model call."""
 
+import signal
+
 import pytest
 
-from tests.cli.metered import GATES, finished_trials, set_up, write_task
+from tests.cli.metered import GATES, finished_trials, server_complaints, set_up, write_task
 from tests.conftest import Project
+from tests.processes import interrupted
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Silent, Status
+from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
 
 PYTHON_AGENT = """
@@ -29,6 +32,19 @@ def metered(project: Project, upstream: ScriptedUpstream) -> Project:
     return project
 
 
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_interrupted_in_a_streamed_call_complains_of_nothing(
+    metered: Project, upstream: ScriptedUpstream, kind: signal.Signals
+) -> None:
+    metered.write("calling.py", PYTHON_AGENT.replace('"model": "m"', '"model": "m", "stream": True'))
+    write_task(metered, "max_seconds: 600")
+    upstream.says(Slow(0.2, Says("word " * 3000)))
+    command = metered.command("run", "ci_merge", "--agent", "python:calling:answer", "--k", "1")
+    ended = interrupted(metered, command, kind, lambda: upstream.count > 0)
+    assert ended.returncode == 130, ended.stderr
+    assert server_complaints(ended.stderr) == []
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_healthy_call_at_the_deadline_is_the_agents_time_out(
     metered: Project, upstream: ScriptedUpstream, agent: str
@@ -36,6 +52,7 @@ def test_a_healthy_call_at_the_deadline_is_the_agents_time_out(
     upstream.says(Silent(60, Says("yes")))
     result = metered.passgate("run", "ci_merge", "--agent", agent, "--k", "1")
     assert result.returncode == 1, result.stdout + result.stderr
+    assert server_complaints(result.stderr) == []
     [finished] = finished_trials(metered)
     assert (finished["trial"]["status"], finished["transcript"]["end"]) == ("failed", "timed_out")
     assert "max_seconds is 1.5 and the agent was still running" in finished["trial"]["reason"]
