@@ -137,7 +137,8 @@ class Ledger:
         self._dollars.settle(admission.dollars, cost or 0.0)
         self._trouble = None
         self._unanswered = 0
-        self._sizes = self._sizes.after(admission.request.characters, usage)
+        if admission.is_step:
+            self._sizes = self._sizes.after(admission.request.characters, usage)
         if usage.tokens_in is None or usage.tokens_out is None:
             self._usage_missing()
         self._queue.changed()
@@ -192,11 +193,12 @@ class Ledger:
         price = self._price_of(model)
         estimate = Estimate.of(request.characters, request.max_tokens_out, self._sizes)
         self._refuse_what_cannot_fit(price, estimate)
-        if not (self._tokens.has_room(estimate.tokens) and self._dollars.has_room(estimate.cost(price))):
+        cost = estimate.cost(price)
+        if not (self._tokens.has_room(estimate.tokens) and self._dollars.has_room(cost)):
             return None
         limit = _least(self._tokens_free(estimate), self._affordable(price, estimate))
         self._steps += is_step
-        tokens, dollars = self._tokens.reserve(estimate.tokens), self._dollars.reserve(estimate.cost(price))
+        tokens, dollars = self._tokens.reserve(estimate.tokens), self._dollars.reserve(cost)
         return _Granted(price, estimate, limit, tokens, dollars)
 
     def _refuse_what_is_over(self) -> None:

@@ -53,7 +53,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
         asked = str(document_of(content)["model"])
     except KeyError:
         raise UnreadableError("the request names no model") from None
-    request = ModelRequest(asked, False, None, (), (), False, len(content))
+    request = ModelRequest(asked, False, 0, (), (), False, len(content))
     try:
         call = await trial.begin(request, asked, is_step=False)
     except RefusalError as refusal:

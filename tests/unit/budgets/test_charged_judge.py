@@ -1,5 +1,7 @@
 """A judge that costs money."""
 
+import asyncio
+
 import pytest
 
 from passgate.tasks.budgets.charged_judge import ChargedJudge
@@ -24,6 +26,12 @@ class Oracle:
         pass
 
 
+class Slow(Oracle):
+    async def reply(self, request: JudgeRequest) -> JudgeReply:
+        await asyncio.sleep(0.01)
+        return await super().reply(request)
+
+
 class Dead(Oracle):
     async def reply(self, request: JudgeRequest) -> JudgeReply:
         raise MeasurementError("down")
@@ -43,6 +51,14 @@ async def test_without_money_nobody_is_asked() -> None:
     await judge.reply(REQUEST)
     with pytest.raises(CostCapError, match=r"\$0\.01"):
         await judge.reply(REQUEST)
+
+
+async def test_forty_questions_at_once_stay_within_the_cap() -> None:
+    purse = Purse(0.045)
+    judge = ChargedJudge(Slow(), CENT, purse)
+    replies = await asyncio.gather(*(judge.reply(REQUEST) for _ in range(40)), return_exceptions=True)
+    assert [isinstance(reply, JudgeReply) for reply in replies] == [True] * 4 + [False] * 36
+    assert purse.spent == pytest.approx(0.04)
 
 
 async def test_an_answer_that_did_not_come_costs_nothing() -> None:
