@@ -24,6 +24,7 @@ from passgate.tasks.history.git import git_text, top_folder
 from passgate.tasks.history.judging import JudgingPlaces, judging_places
 from passgate.tasks.history.links import linked_places
 from passgate.tasks.history.pinned_base import pinned_base
+from passgate.tasks.history.prefect_settings import edited_prefect_settings
 from passgate.tasks.history.run_folder import CHANGE, RunFolder
 from passgate.tasks.load import policy_of_run
 from passgate.tasks.model.run import Base, Plan, RunRequest
@@ -90,6 +91,7 @@ def choose(own: Plan) -> Chosen:
     root = top_folder(Path.cwd()) if base.commit else None
     if root is None:
         return Chosen(_with_base(own, base))
+    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(root, base.commit, Path.cwd())})
     places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
     if places is None or places.leads_out:
         base = _noted(base, _OUTSIDE)

@@ -122,6 +122,8 @@ async def _run(
     from passgate.tasks.prepare import prepare
 
     plan = prepare(gate, request)
+    if plan.base.prefect_edits:  # Prefect loads what they name as soon as it is imported
+        engine = EngineName.NONE
     folder = RunFolder(plan.run_id)
     folder.begin()
     begin(folder)

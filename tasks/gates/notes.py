@@ -41,6 +41,9 @@ def _of_plan(plan: Plan) -> Iterator[str]:
         edited = f"{len(plan.base.edits)} file{'s' if len(plan.base.edits) != 1 else ''}"
         base = plan.base.commit[:12]
         yield f"this change edits what it is judged by ({edited}): the files of the merge base {base} judge"
+    if plan.base.prefect_edits:
+        edited = ", ".join(plan.base.prefect_edits)
+        yield f"this change edits settings of Prefect ({edited}), which can name code: the gate is run without Prefect"
     if plan.base.agent is not None:
         agent = plan.base.agent
         yield judging_agent(agent) if agent.by_base else own_agent(agent)

@@ -71,6 +71,8 @@ class Base(Frozen):
     """Whose files judge: those of `commit`, where the change edits them and both can be read."""
     agent: AgentChange | None = None
     """How the change's definition of the agent differs from that of `commit`, where the files of `commit` judge."""
+    prefect_edits: tuple[str, ...] = ()
+    """Files of the working folder whose settings of Prefect the change edits."""
     note: str = ""
     """Why the base cannot be told or cannot judge."""
 

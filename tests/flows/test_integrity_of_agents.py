@@ -80,3 +80,20 @@ def test_a_change_of_the_command_runs_the_new_one(desk: Project) -> None:
     assert code == 0, printed
     assert "the agent 'desk' is run as this change defines it: its agent differs" in verdict["notes"]
     assert [edit["what"] for edit in verdict["integrity"]["edits"]] == ["agents"]
+
+
+def test_settings_of_prefect_that_name_code_are_not_loaded(desk: Project) -> None:
+    desk.write(".env", "PREFECT_LOGGING_SETTINGS_PATH=logging.yml\n")
+    desk.write(
+        "logging.yml",
+        """
+        version: 1
+        handlers: {any: {"()": os.system, command: touch loaded}}
+        loggers: {prefect: {handlers: [any]}}
+        """,
+    )
+    commit(desk, "Log more")
+    code, verdict, printed = run(desk)
+    assert code == 1, printed
+    assert not (desk.path / "loaded").exists()
+    assert any("this change edits settings of Prefect (.env)" in note for note in verdict["notes"])

@@ -1,6 +1,7 @@
 """What a change is judged by where the merge base judges: its tasks, policy and prices, and the files they need."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import write_task
@@ -15,9 +16,13 @@ from tests.unit.changes import (
     planned,
 )
 
+from passgate.tasks.choose import choose
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history import base_files
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.prepare import plan_of
 
 
 @pytest.fixture
@@ -64,15 +69,20 @@ def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitR
     assert change.pins is not None
 
 
+def judging(**request: Any) -> Plan:
+    """The plan of who judges, before its models are looked for."""
+    return choose(plan_of(GateName.CI_MERGE, RunRequest(**request))).plan
+
+
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:
     repository.write("prices.yaml", "models: {old: {input: 5, output: 5}}\n")
     repository.commit()
     repository.git("branch", "--force", "main")
     repository.write("prices.yaml", "models: {old: {input: 0, output: 0}, new: {input: 1, output: 1}}\n")
-    plan = planned(agent="openai:new", max_cost=1)
+    plan = judging(agent="openai:new", max_cost=1)
     assert [price and price.input for price in map(plan.prices.price_of, ("old", "new"))] == [5, 1]
     assert "the merge base has no price for the model 'new': the one that this change adds counts" in plan.warnings
-    assert planned(agent="openai:old", max_cost=1).warnings == ()
+    assert judging(agent="openai:old", max_cost=1).warnings == ()
 
 
 def test_the_merge_base_of_a_pinned_commit_is_the_true_one(repository: GitRepository) -> None:
