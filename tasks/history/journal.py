@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -51,6 +52,8 @@ class Journal:
         self._file = file
         self._masker = masker
         self._descriptor = -1
+        self._whole = 0
+        """Bytes of whole lines; what lies behind them is left of a write that failed."""
         self._waiting: list[asyncio.Future[None]] = []
         self._syncing: asyncio.Task[None] | None = None
 
@@ -59,6 +62,7 @@ class Journal:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._whole = os.fstat(self._descriptor).st_size
         except BlockingIOError as error:
             os.close(self._descriptor)
             raise StorageError(f"{self._file} is being written by another process: the run is going on") from error
@@ -77,6 +81,7 @@ class Journal:
         torn = self._file.stat().st_size > whole
         if torn:
             os.ftruncate(self._descriptor, whole)
+            self._whole = whole
         return torn
 
     async def append(self, finished: FinishedTrial) -> None:
@@ -89,8 +94,21 @@ class Journal:
             raise StorageError(f"cannot write the journal {self._file}: {error}") from error
 
     def _write(self, line: bytes) -> None:
-        while line:
-            line = line[os.write(self._descriptor, line) :]
+        """Write a line whole or not at all: a part of one would join the next line and damage it."""
+        self._cut_back()
+        rest = line
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            with suppress(OSError):  # the next append tries again, and does not write where that fails
+                self._cut_back()
+            raise
+        self._whole += len(line)
+
+    def _cut_back(self) -> None:
+        if os.fstat(self._descriptor).st_size > self._whole:
+            os.ftruncate(self._descriptor, self._whole)
 
     async def _synced(self) -> None:
         """Wait for an fsync that began after the write; trials that wait together share one."""

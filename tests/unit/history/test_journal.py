@@ -9,7 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.builders import a_finished, a_task, a_trial
+from tests.builders import REPOSITORY, a_finished, a_task, a_trial
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import Journal, read_journal
@@ -139,6 +139,63 @@ async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: p
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(StorageError, match=r"cannot write the journal .*No space left"):
             await journal.append(a_finished(TASK, 0))
+
+
+def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) -> None:
+    program = textwrap.dedent("""
+        import asyncio, resource, sys
+        from pathlib import Path
+        from passgate.tasks.errors import StorageError
+        from passgate.tasks.history.journal import Journal
+        from passgate.tasks.history.masking import Masker
+        from tests.builders import REPOSITORY, a_finished, a_task
+
+        async def run(file):
+            with Journal(file, Masker([])) as journal:
+                await journal.append(a_finished(a_task(), 0))
+                limit = file.stat().st_size + 100
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+                try:
+                    await journal.append(a_finished(a_task(), 1))
+                except StorageError as error:
+                    print(error)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                await journal.append(a_finished(a_task(), 2))
+
+        asyncio.run(run(Path(sys.argv[1])))
+    """)
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    result = subprocess.run(
+        [sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=False, env=environment
+    )
+    assert "cannot write the journal" in result.stdout, result.stderr
+    assert "File too large" in result.stdout
+    assert numbers(file) == [0, 2]
+
+
+async def test_what_cannot_be_cut_back_at_once_is_before_the_next_trial(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, truncate = os.write, os.ftruncate
+
+    def fails(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def stops_half_way(descriptor: int, data: bytes) -> int:
+        monkeypatch.setattr(os, "write", fails)
+        return write(descriptor, data[: len(data) // 2])
+
+    with Journal(file, NO_SECRETS) as journal:
+        await journal.append(a_finished(TASK, 0))
+        monkeypatch.setattr(os, "write", stops_half_way)
+        monkeypatch.setattr(os, "ftruncate", fails)
+        for trial in (1, 2):
+            with pytest.raises(StorageError, match=r"cannot write the journal .*Input/output error"):
+                await journal.append(a_finished(TASK, trial))
+        monkeypatch.setattr(os, "write", write)
+        monkeypatch.setattr(os, "ftruncate", truncate)
+        await journal.append(a_finished(TASK, 3))
+    assert numbers(file) == [0, 3]
 
 
 async def test_a_second_writer_in_this_process_is_refused(file: Path) -> None:
