@@ -21,7 +21,7 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.plan import agent_digest_of, make_plan
 from passgate.tasks.providers.endpoints import targets_of
 from passgate.tasks.reach import refuse_unreachable
-from passgate.tasks.record import history_location, masker_of
+from passgate.tasks.record import history_location, masker_of, refuse_unwritable
 
 
 def prepare(gate: GateName, request: RunRequest) -> Plan:
@@ -38,6 +38,7 @@ def prepare(gate: GateName, request: RunRequest) -> Plan:
     chosen = choose(own)
     try:
         _refuse_unrunnable(chosen)
+        refuse_unwritable(chosen.plan)
         if chosen.change is not None:
             _write(chosen.change)
         _write(chosen.plan)
@@ -66,6 +67,7 @@ def _begun(run: str, gate: GateName, request: RunRequest) -> Plan:
     if plan.gate is not gate:
         raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
     _refuse_signed_off(RunFolder(run))
+    refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
 
@@ -127,7 +129,10 @@ def refuse_unrunnable(plan: Plan) -> None:
 
 
 def _write(plan: Plan) -> None:
-    RunFolder(plan.run_id).write_plan(plan, masker_of(plan))
+    try:
+        RunFolder(plan.run_id).write_plan(plan, masker_of(plan))
+    except StorageError as error:
+        raise UsageError(f"{error}: nothing was run; start passgate in a folder that you can write to") from error
 
 
 def _refuse_unknown_price(plan: Plan) -> None:

@@ -14,17 +14,27 @@ def history_location(plan: Plan) -> str:
     return plan.request.history or plan.policy.history
 
 
+def refuse_unwritable(plan: Plan) -> None:
+    """Find out, before the first trial, whether the history can take the run. Raises `UsageError`."""
+    suites = dict.fromkeys(str(task.suite) for task in plan.tasks)
+    History(history_location(plan)).refuse_unwritable(_day(plan), suites)
+
+
 def record(plan: Plan, finished: Sequence[FinishedTrial]) -> History:
     """Store a run that is complete, but for trials of earlier runs, which are stored already. Raises `StorageError`."""
     history = History(history_location(plan))
     own = [one for one in finished if not one.trial.reused_from]
     history.write_run(
         plan.run_id,
-        f"{plan.created_at:%Y-%m-%d}",
+        _day(plan),
         rows([one.trial for one in own], plan),
         {one.trial.transcript_digest: one.transcript.model_dump_json() for one in own},
     )
     return history
+
+
+def _day(plan: Plan) -> str:
+    return f"{plan.created_at:%Y-%m-%d}"
 
 
 def masker_of(plan: Plan) -> Masker:

@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import VerdictCode, app
-from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_streams, warn
+from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_streams, warn, warnings_printed
 from passgate.flows.interrupts import ignore_interrupts
 from passgate.flows.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
 def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
     """Run one command; gives its exit code or what it raised."""
     try:
-        result = app(args=list(arguments), standalone_mode=False, obj=report)
+        with warnings_printed():
+            result = app(args=list(arguments), standalone_mode=False, obj=report)
     except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last door: no traceback
         return error
     # typer makes a code of its own of ^C.

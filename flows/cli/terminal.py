@@ -1,9 +1,12 @@
 """What the terminal is like, and the one way to it."""
 
 import io
+import logging
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from passgate.tasks.reports.escape import printable
@@ -95,3 +98,31 @@ def say(text: str) -> None:
 def warn(message: str) -> None:
     """Print to standard error, in one line that no message can break out of."""
     sys.stderr.write(f"passgate: {printable(message, LONGEST_MESSAGE)}\n")
+
+
+class _Warnings(logging.Handler):
+    """Prints what rooms below warn of, each thing once: a run reads its history more than once."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        if message not in self._told:
+            self._told.add(message)
+            warn(message)
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """While the context lasts, what passgate logs as a warning goes to standard error."""
+    log, handler = logging.getLogger("passgate"), _Warnings()
+    propagated = log.propagate
+    log.addHandler(handler)
+    log.propagate = False  # else a handler of Prefect's or of an agent's module prints it again
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.propagate = propagated

@@ -4,6 +4,8 @@ HISTORY/trials/suite=golden/day=2026-01-31/RUN.parquet      a row per trial: sch
 HISTORY/transcripts/day=2026-01-31/RUN.parquet              each transcript once, by its digest
 """
 
+import logging
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
+from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
 
-FILE = "__filename"
-"""The column with the file that a row is from: Arrow's own name for it."""
-_PARTITIONING = ds.partitioning(pa.schema([(name, pa.string()) for name in PARTITIONS]), flavor="hive")
+_log = logging.getLogger(__name__)
 
 
 class History:
@@ -49,10 +50,32 @@ class History:
         except OSError as error:
             raise StorageError(f"cannot write the history {self.location}: {error}") from error
 
+    def refuse_unwritable(self, day: str, suites: Iterable[str]) -> None:
+        """Find out, by writing and removing empty files, whether a run of a day and these suites can be stored.
+
+        Raises `UsageError` when it cannot.
+        """
+        try:
+            for folder in (f"transcripts/day={day}", *(f"trials/suite={suite}/day={day}" for suite in suites)):
+                self._try_to_write(f"{self._root}/{folder}")
+        except Exception as error:  # drivers of fsspec have errors of their own
+            raise UsageError(
+                f"the history {self.location} cannot be written: {error}: name a folder or URL that can be, "
+                "with --history or `history` in gates.yaml"
+            ) from error
+
+    def _try_to_write(self, folder: str) -> None:
+        probe = f"{folder}/.probe-{secrets.token_hex(8)}"
+        self._files.create_dir(folder, recursive=True)
+        with self._files.open_output_stream(probe) as stream:
+            stream.write(b"")
+        self._files.delete_file(probe)
+
     def trials(self, where: Mapping[str, str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
 
-        With `columns` only these are read; `FILE` may be one of them.
+        With `columns` only these are read; `FILE` may be one of them. A file that is broken or none of passgate's is
+        skipped, with a warning to the log that counts them.
 
         Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
         """
@@ -62,12 +85,9 @@ class History:
             equal = ds.field(column) == value
             condition = equal if condition is None else condition & equal
         try:
-            table = self._dataset("trials").to_table(read, filter=condition) if self._exists("trials") else None
-        except (OSError, pa.ArrowInvalid) as error:
+            table = self._read(read, condition)
+        except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
-        if table is None:
-            empty = arrow_schema().empty_table()
-            table = empty.append_column(FILE, pa.array([], pa.string())).select(read or empty.column_names)
         newest = pc.max(table["schema_version"]).as_py() or 0
         if newest > SCHEMA_VERSION:
             raise StorageError(
@@ -76,14 +96,13 @@ class History:
         frame: pd.DataFrame = table.to_pandas()
         return frame
 
-    def _dataset(self, name: str) -> ds.Dataset:
-        return ds.dataset(
-            f"{self._root}/{name}",
-            filesystem=self._files,
-            format="parquet",
-            partitioning=_PARTITIONING,
-            schema=arrow_schema(),
-        )
+    def _read(self, columns: Sequence[str] | None, condition: ds.Expression | None) -> pa.Table:
+        if not self._exists("trials"):
+            return empty_table(columns)
+        table, skipped = read_trials(self._files, f"{self._root}/trials", columns, condition)
+        if skipped:
+            _log.warning("the history %s: %s", self.location, skipped_text(skipped))
+        return table
 
     def _exists(self, name: str) -> bool:
         return bool(self._files.get_file_info(f"{self._root}/{name}").type == fs.FileType.Directory)
@@ -94,7 +113,7 @@ class History:
         folder, _, file = target.rpartition("/")
         unfinished = f"{folder}/.{file}.unfinished"
         self._files.create_dir(folder, recursive=True)
-        pq.write_table(table, unfinished, filesystem=self._files, compression="zstd")
+        pq.write_table(table, unfinished, filesystem=self._files, compression="zstd", write_page_checksum=True)
         self._files.move(unfinished, target)
 
 

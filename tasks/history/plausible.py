@@ -7,7 +7,7 @@ from typing import Final
 
 import pandas as pd
 
-from passgate.tasks.history.dataset import FILE
+from passgate.tasks.history.parquet_files import FILE
 from passgate.tasks.model.trial import TrialStatus
 
 CHECKED: Final = (

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violation
 
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.metrics import TrialMetrics
@@ -176,12 +176,121 @@ def test_a_write_that_ends_half_way_is_not_seen(tmp_path: Path, monkeypatch: pyt
     assert len(pd.read_parquet(tmp_path / "transcripts")) == 1
 
 
-def test_a_broken_file_is_a_storage_error(tmp_path: Path) -> None:
+def put_noise(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[4:64] = b"\xff" * 60
+    file.write_bytes(content)
+
+
+def put_other_columns(file: Path) -> None:
+    pq.write_table(pa.table({"name": ["x"], "value": [1]}), file)
+
+
+def put_other_types(file: Path) -> None:
+    table = pq.ParquetFile(file).read()
+    pq.write_table(table.set_column(0, "schema_version", pa.array([["x"]] * len(table))), file)
+
+
+def put_a_folder(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+BROKEN = {
+    "empty": lambda file: file.write_bytes(b""),
+    "cut off": lambda file: file.write_bytes(file.read_bytes()[:-10]),
+    "text": lambda file: file.write_text("PAR1 and no more"),
+    "noise": put_noise,
+    "other columns": put_other_columns,
+    "other types": put_other_types,
+    "a folder": put_a_folder,
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_file_is_skipped_and_told(tmp_path: Path, what: str, caplog: pytest.LogCaptureFixture) -> None:
     history = History(str(tmp_path))
     write(history, "run-1")
-    (tmp_path / f"trials/suite=golden/day={DAY}/run-2.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(StorageError, match="cannot read the history"):
-        history.trials()
+    write(history, "run-2")
+    BROKEN[what](tmp_path / f"trials/suite=golden/day={DAY}/run-2.parquet")
+    trials = history.trials()
+    assert sorted(zip(trials["suite"], trials["run_id"], strict=True)) == [
+        ("adversarial", "run-1"),
+        ("adversarial", "run-2"),
+        ("golden", "run-1"),
+    ]
+    assert len(history.trials({"agent": "cli:my-agent"}, ["run_id"])) == 3
+    (first, _) = caplog.messages
+    assert first.startswith(f"the history {tmp_path}: 1 file is skipped: suite=golden/day={DAY}/run-2.parquet (")
+    assert first.endswith("); restore or remove what is skipped")
+
+
+def test_a_file_with_a_changed_value_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1")
+    file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 8] ^= 1
+    file.write_bytes(content)
+    assert len(history.trials()) == 1
+    assert "CRC checksum verification failed" in caplog.text
+
+
+def test_stray_files_are_skipped_and_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1")
+    day = tmp_path / f"trials/suite=golden/day={DAY}"
+    whole = (day / "run-1.parquet").read_bytes()
+    for name in ("README.md", "copy.parquet", "suite=golden/copy.parquet", f"suite=golden/day={DAY}/notes.txt"):
+        (tmp_path / "trials" / name).write_bytes(whole)
+    for name in (".DS_Store", "_metadata"):
+        (day / name).write_bytes(b"hidden from all readers of data sets")
+    assert len(history.trials()) == 2
+    (told,) = caplog.messages
+    assert "4 files are skipped" in told
+    assert "1 more" in told
+
+
+def test_a_file_that_vanishes_while_it_is_read_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1")
+    write(history, "run-2")
+    real = ds.FileSystemDataset.to_table
+
+    class Vanishing(ds.FileSystemDataset):
+        def to_table(self, *arguments: Any, **options: Any) -> pa.Table:
+            (tmp_path / f"trials/suite=golden/day={DAY}/run-2.parquet").unlink(missing_ok=True)
+            return real(self, *arguments, **options)
+
+    monkeypatch.setattr(ds, "FileSystemDataset", Vanishing)
+    assert len(history.trials()) == 3
+    assert "run-2.parquet" in caplog.text
+
+
+def test_a_file_of_another_suite_is_not_opened(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    history = History(str(tmp_path))
+    write(history, "run-1")
+    (tmp_path / f"trials/suite=adversarial/day={DAY}/run-1.parquet").write_bytes(b"")
+    assert len(history.trials({"suite": "golden"})) == 1
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("place", ["", "trials", "transcripts", "trials/suite=golden"])
+def test_a_history_that_cannot_take_a_run_is_found_before_it(tmp_path: Path, place: str) -> None:
+    location = tmp_path / "history"
+    file = location / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("in the way")
+    with pytest.raises(UsageError, match=r"the history .* cannot be written: .*--history"):
+        History(str(location)).refuse_unwritable(DAY, ["golden"])
+
+
+def test_the_look_whether_a_history_can_be_written_leaves_no_file(history: History, tmp_path: Path) -> None:
+    history.refuse_unwritable(DAY, ["golden", "adversarial"])
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == []
+    assert len(history.trials()) == 0
 
 
 def test_a_newer_history_is_refused(tmp_path: Path) -> None:
