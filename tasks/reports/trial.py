@@ -14,6 +14,7 @@ from passgate.tasks.reports.escape import printable, printable_lines
 
 _MOST_LINES = 200
 _LONGEST_LINE = 2000
+_BROKEN_OFF = frozenset({TrialStatus.ERROR, TrialStatus.NOT_RUN})
 _STYLES = {
     TrialStatus.PASSED: "bold green",
     TrialStatus.FAILED: "bold red",
@@ -27,10 +28,9 @@ def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
     trial = finished.trial
     parts: list[RenderableType] = [
         heading(printable(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}", 500)),
-        *_transcript(finished.transcript),
+        *_transcript(finished),
         *(part for grade in trial.grades for part in _grade(grade)),
-        heading("metrics"),
-        Text(_metrics(finished)),
+        *_metrics(finished),
         heading(_status(trial), _STYLES[trial.status]),
     ]
     if trial.reason:
@@ -43,8 +43,9 @@ def _status(trial: Trial) -> str:
     return f"{trial.status.upper()}, score {trial.score:.2f}" if by_score else trial.status.upper()
 
 
-def _transcript(transcript: Transcript) -> Iterator[RenderableType]:
-    yield heading(f"transcript  {transcript.end}, {transcript.wall_time_seconds:.2f} s")
+def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
+    transcript = finished.transcript
+    yield heading(f"transcript  {_end(finished.trial, transcript)}")
     for message in transcript.messages:
         yield from _message(message)
     last = transcript.messages[-1].content if transcript.messages else ""
@@ -52,6 +53,13 @@ def _transcript(transcript: Transcript) -> Iterator[RenderableType]:
         yield _marked("output", transcript.output)
     if not transcript.complete:
         yield Text("The agent reported no transcript: its steps and tool calls are not known.", "dim")
+
+
+def _end(trial: Trial, transcript: Transcript) -> str:
+    """How the agent ended. Of a trial that was broken off before its graders were asked that is not known."""
+    if trial.status in _BROKEN_OFF and not trial.grades:
+        return "none, the trial was broken off"
+    return f"{transcript.end}, {transcript.wall_time_seconds:.2f} s"
 
 
 def _message(message: Message) -> Iterator[RenderableType]:
@@ -90,9 +98,11 @@ def _check(check: Check) -> RenderableType:
     return _marked("✓" if check.passed else "✗", check.message, style="green" if check.passed else "red")
 
 
-def _metrics(finished: FinishedTrial) -> str:
+def _metrics(finished: FinishedTrial) -> Iterator[RenderableType]:
     known = finished.trial.metrics.model_dump(exclude_none=True)
-    return "  ".join(f"{name} {value:g}" for name, value in known.items())
+    if known:
+        yield heading("metrics")
+        yield Text("  ".join(f"{name} {value:g}" for name, value in known.items()))
 
 
 def _marked(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Marked:

@@ -1,7 +1,10 @@
 """`passgate try`: one trial with everything that was said."""
 
+import subprocess
+
 from tests.cli.test_run import WRITES_OK, agent_file
 from tests.conftest import Project
+from tests.unit.agents import agent_server
 
 
 def test_the_transcript_the_checks_and_the_status_are_shown(bare_project: Project) -> None:
@@ -82,3 +85,46 @@ def test_a_task_is_tried_by_the_name_that_reports_print(bare_project: Project) -
     result = tried("golden/a")
     assert result.returncode == 2
     assert "no task file golden/a, and no suites folder suites with a task of this name" in result.stderr
+
+
+def tried(project: Project, agent: str) -> subprocess.CompletedProcess[str]:
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    return project.passgate("try", "suites/golden/a.yaml", "--agent", agent)
+
+
+def test_a_crash_of_a_python_agent_is_shown_with_its_last_frames(bare_project: Project) -> None:
+    agent_file(
+        bare_project,
+        """
+        def look(order):
+            raise LookupError(f"no order {order}")
+        def agent(attempt):
+            return look(17)
+        """,
+    )
+    result = tried(bare_project, "python:agent:agent")
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "transcript  crashed, " in result.stdout
+    assert "the agent crashed: LookupError: no order 17" in result.stdout
+    assert "line 5, in agent" in result.stdout
+    assert "line 3, in look" in result.stdout
+
+
+def test_an_answer_of_a_wrong_type_has_completed_nothing(bare_project: Project) -> None:
+    agent_file(bare_project, "def agent(attempt):\n    return 3\n")
+    result = tried(bare_project, "python:agent:agent")
+    assert (result.returncode, result.stderr) == (3, "")
+    assert "transcript  none, the trial was broken off" in result.stdout
+    assert "completed" not in result.stdout
+    assert "the agent gave int, not a text or a transcript" in result.stdout
+
+
+def test_an_endpoint_that_answers_500_has_completed_nothing(bare_project: Project) -> None:
+    with agent_server.running_agent() as server:
+        server.replies = [agent_server.Says({"error": "no memory left"}, status=500)]
+        result = tried(bare_project, server.url)
+    assert (result.returncode, result.stderr) == (3, "")
+    assert "transcript  none, the trial was broken off" in result.stdout
+    assert "completed" not in result.stdout
+    assert "answered 500" in result.stdout
+    assert "no memory left" in result.stdout
