@@ -95,7 +95,7 @@ async def _derived(proof: Proof, bench: Bench) -> Proof:
     return replace(tried, derived=True) if passed else proof
 
 
-class _Speaker:
+class _Speaker(Agent):
     """An agent that says and does what a transcript holds."""
 
     def __init__(self, transcript: Transcript) -> None:

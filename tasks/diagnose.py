@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from passgate.tasks.agents import make_agent
+from passgate.tasks.agents import check_agent
 from passgate.tasks.budgets.ledger import PRICE_REMEDY
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
@@ -33,7 +33,7 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     """
     subject = f"agent {agent}"
     try:
-        make_agent(agent, suites)
+        check_agent(agent, suites)
     except PassgateError as error:
         return [Symptom(subject=subject, what=agent.kind, state=State.FAILED, found=str(error))]
     symptoms = [_itself(subject, agent)]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate import __version__
-from passgate.tasks.agents import make_agent
+from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.judge import judge_model, make_judge
 from passgate.tasks.budgets.ledger import PRICE_REMEDY
 from passgate.tasks.choose import Chosen, choose
@@ -114,7 +114,7 @@ def plan_of(gate: GateName, request: RunRequest) -> Plan:
 def refuse_unrunnable(plan: Plan) -> None:
     """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
     for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
-        make_agent(plan.agent, suites)
+        check_agent(plan.agent, suites)
         make_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
         targets_of(plan.agent.upstreams, os.environ)

@@ -96,8 +96,10 @@ async def open_bench(
             stack.push_async_callback(judge.close)
         if judge is not None and model:
             judge = ChargedJudge(judge, prices.price_of(model), purse)
+        agent = make_agent(spec, suites_folder)
+        stack.push_async_callback(asyncio.to_thread, agent.close)
         yield Bench(
-            agent=make_agent(spec, suites_folder),
+            agent=agent,
             agent_kind=spec.kind,
             workbench=await stack.enter_async_context(workbench),
             meter=meter,

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.masking import Masker
@@ -19,6 +18,7 @@ from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.run import Bench, run_trial
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.builders import SHIPPED, a_plan
+from tests.function_agent import FunctionAgent
 
 Answer = Callable[[Attempt], Any]
 
@@ -51,7 +51,7 @@ async def trials_of_files(
     tasks = tuple(task if k is None else task.model_copy(update={"k": k}) for task in load_tasks(suites, _policy()))
     with Workbench(suites, processes=2) as workbench:
         bench = Bench(
-            agent=PythonAgent(agent),
+            agent=FunctionAgent(agent),
             workbench=workbench,
             meter=None,
             purse=Purse(),

@@ -65,7 +65,7 @@ class Attempt:
 
 
 class Agent(Protocol):
-    """A system under test."""
+    """A system under test. Derive from it to have nothing that ends with a trial or with the agent."""
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
@@ -75,3 +75,11 @@ class Agent(Protocol):
         Gives what happened in this turn. What the agent does wrong is in the transcript (`end`); raises
         `MeasurementError` when it is not the agent's fault.
         """
+
+    async def end_session(self, session: str) -> None:
+        """End what the agent has running for a trial, which is known by `Attempt.session`, before it is graded."""
+        return
+
+    def close(self) -> None:
+        """End what the agent has running at all. This may block for some seconds."""
+        return

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
@@ -19,7 +19,7 @@ _NO_ANSWER = " and no expected output"
 _CLOSING = "The reference solution is in place."
 
 
-class NopAgent:
+class NopAgent(Agent):
     """Does nothing and says nothing."""
 
     async def run(
@@ -28,7 +28,7 @@ class NopAgent:
         return Transcript(messages=(Message(role="user", content=task.prompt),), usage=_NO_MODEL)
 
 
-class OracleAgent:
+class OracleAgent(Agent):
     """Applies a task's reference solution, or one of its counterexamples by name. A task without a reference solution
     is answered with its expected output.
     """

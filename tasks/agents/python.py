@@ -1,19 +1,12 @@
 """A Python function as an agent: `python:MODULE:FUNCTION`, sync or async."""
 
-import asyncio
-import importlib
-import inspect
 import os
-import sys
-import threading
-from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from passgate.tasks.agents.foreign import sendable
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
-from passgate.tasks.agents.scoped import Scope, ScopedThreads, prepare_process
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
+from passgate.tasks.agents.processes.messages import TurnAnswered, TurnCrashed, TurnReply, TurnRequest, TurnUnmeasurable
+from passgate.tasks.agents.processes.server import ForkServer
+from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.agents.variables import leading_to_models
 from passgate.tasks.budgets.access import ModelAccess
@@ -21,108 +14,66 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
-_DETAIL = 2000
 
-
-class PythonAgent:
+class PythonAgent(Agent):
     """Calls a function with an `Attempt`; it gives its answer as text, or a transcript.
 
-    Async functions share an event loop of their own and sync ones get a thread each, so that an agent that blocks
-    holds up neither passgate nor its time limit. A thread that has run out of time cannot be ended: it is left.
-    While it runs, its trial's way to the models is in `os.environ`, and what it prints is kept for its trial.
+    Every trial has a process of its own, which answers all its turns and ends with it. The module is imported once,
+    before the first trial, and each process begins as a copy of that state.
     """
 
-    def __init__(self, function: Callable[[Attempt], Any]) -> None:
-        self._function = function
-        self._loop: asyncio.AbstractEventLoop | None = None
+    def __init__(self, server: ForkServer) -> None:
+        self._server = server
+        self._processes: dict[str, TrialProcess] = {}
 
     @classmethod
     def from_target(cls, target: str) -> Self:
-        """Import `MODULE:FUNCTION`, also from the working folder. Raises `UsageError`."""
+        """Import `MODULE:FUNCTION`, also from the working folder, in a process of its own. Raises `UsageError`."""
         module_name, _, function_name = target.partition(":")
         if not module_name or not function_name:
             raise UsageError(f"the agent python:{target} needs the form python:MODULE:FUNCTION")
-        if str(Path.cwd()) not in sys.path:
-            sys.path.insert(0, str(Path.cwd()))
-        prepare_process()  # before the import: handlers of `logging` keep the stream that they find
-        try:
-            function = getattr(importlib.import_module(module_name), function_name)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise UsageError(f"the agent python:{target} cannot be imported: {reason}") from error
-        if not callable(function):
-            raise UsageError(f"the agent python:{target} is not a function")
-        return cls(function)
+        return cls(ForkServer(target))
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """See `Agent.run`."""
         wanted = {**os.environ, **sandbox.variables}
-        scope = Scope({**sandbox.variables, **leading_to_models(wanted, access)})
-        transcript = await self._answered(attempt, scope, seconds)
-        return transcript.model_copy(update={"printed": scope.printed}) if scope.printed else transcript
+        variables = {**sandbox.variables, **leading_to_models(wanted, access)}
+        process = await self._process_of(attempt.session)
+        reply = await process.turn(TurnRequest(attempt=attempt, variables=variables), seconds=seconds)
+        printed = process.printed()
+        transcript = _transcript(attempt, reply)
+        return transcript.model_copy(update={"printed": printed}) if printed else transcript
 
-    async def _answered(self, attempt: Attempt, scope: Scope, seconds: float) -> Transcript:
-        answer = asyncio.wrap_future(self._call(attempt, scope))
-        try:
-            done, _ = await asyncio.wait([answer], timeout=seconds)
-        finally:
-            answer.cancel()
-        if not done:
-            return _ended(attempt, EndReason.TIMED_OUT, "")
-        if answer.cancelled():
-            return _ended(attempt, EndReason.CRASHED, "it cancelled itself")
-        error = answer.exception()
-        if error is None:
-            return transcript_of(answer.result())
-        if isinstance(error, MeasurementError):
-            raise error
-        return _ended(attempt, EndReason.CRASHED, f"{type(error).__name__}: {error}"[:_DETAIL])
+    async def end_session(self, session: str) -> None:
+        """End the process of a trial."""
+        process = self._processes.pop(session, None)
+        if process is not None:
+            await process.end()
 
-    def _call(self, attempt: Attempt, scope: Scope) -> "Future[Any]":
-        if inspect.iscoroutinefunction(self._function):
-            coroutine = _contained(self._function, attempt, scope)
-            return asyncio.run_coroutine_threadsafe(coroutine, self._own_loop())
-        future: Future[Any] = Future()
-        threading.Thread(target=_into, args=(future, self._function, attempt, scope), daemon=True).start()
-        return future
+    def close(self) -> None:
+        """End all processes of the agent."""
+        self._server.close()
 
-    def _own_loop(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._loop.set_default_executor(ScopedThreads(thread_name_prefix="agents"))
-            threading.Thread(target=self._loop.run_forever, daemon=True, name="agents").start()
-        return self._loop
+    async def _process_of(self, session: str) -> TrialProcess:
+        if session not in self._processes:
+            self._processes[session] = await start_process(self._server)
+        return self._processes[session]
 
 
-async def _contained(function: Callable[[Attempt], Coroutine[Any, Any, Any]], attempt: Attempt, scope: Scope) -> Any:
-    """The agent's answer. An exit of the agent must not end the loop that all agents share."""
-    try:
-        with scope.entered():
-            return await function(attempt)
-    except (SystemExit, KeyboardInterrupt) as error:
-        raise RuntimeError(repr(error)) from error
-
-
-def _into(future: "Future[Any]", function: Callable[[Attempt], Any], attempt: Attempt, scope: Scope) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        with scope.entered():
-            answer = function(attempt)
-            if inspect.isawaitable(answer):
-                answer = asyncio.run(_awaited(answer))
-        future.set_result(answer)
-    except BaseException as error:  # noqa: BLE001 - handed on to whoever waits, SystemExit of the agent too
-        future.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
-
-
-async def _awaited(answer: Awaitable[Any]) -> Any:
-    """The answer of a callable that is async without saying so, as an object with an async `__call__` is."""
-    return await answer
+def _transcript(attempt: Attempt, reply: TurnReply | NoReply) -> Transcript:
+    match reply:
+        case TurnAnswered():
+            return transcript_of(reply.transcript)
+        case TurnUnmeasurable():
+            raise MeasurementError(reply.message, transient=reply.transient)
+        case TurnCrashed():
+            return _ended(attempt, EndReason.CRASHED, reply.detail)
+        case NoReply():
+            return _ended(attempt, reply.end, reply.detail)
 
 
 def _ended(attempt: Attempt, end: EndReason, detail: str) -> Transcript:
     asked = Message(role="user", content=attempt.prompt)
-    return Transcript(messages=(asked,), complete=False, end=end, detail=sendable(detail))
+    return Transcript(messages=(asked,), complete=False, end=end, detail=detail)

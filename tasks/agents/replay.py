@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.budgets.access import ModelAccess
@@ -13,7 +13,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
 
-class ReplayAgent:
+class ReplayAgent(Agent):
     """Says and does what a recorded transcript holds, in one turn, the user's part included. Nothing is run."""
 
     def __init__(self, folder: Path | None, suites_folder: Path) -> None:

@@ -27,11 +27,12 @@ gates:
 concurrency: {trials: 4}
 """
 NOW_AND_THEN = """
-    import itertools
-    NUMBERS = itertools.count()
     async def agent(attempt):
-        return "no" if next(NUMBERS) % 7 == 6 else "yes"
+        with open("numbers", "ab", buffering=0) as file:
+            file.write(b"x")
+            return "no" if file.tell() % 7 == 0 else "yes"
     """
+"""Every seventh trial fails, whichever process it is in."""
 
 
 @pytest.fixture

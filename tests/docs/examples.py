@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator
 
-from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents import check_agent, parse_agent
 from passgate.tasks.agents.judge import RecordedJudge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import read_agents
@@ -117,7 +117,7 @@ def check_agents(document: dict[str, Any], folder: Path) -> None:
 
 def _trouble(agent: AgentSpec, folder: Path) -> str:
     try:
-        make_agent(agent, folder)
+        check_agent(agent, folder)
     except UsageError as error:
         return str(error)
     return ""

@@ -5,7 +5,7 @@ import pytest
 from passgate.tasks.agents import transcripts
 from passgate.tasks.agents.conversation import users
 from passgate.tasks.agents.http import endpoint
-from passgate.tasks.agents.scoped import PRINTED_BYTES
+from passgate.tasks.agents.processes.printed import MAX_PRINTED_BYTES, PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.budgets import requests
 from passgate.tasks.formats import text_files
@@ -34,6 +34,8 @@ NUMBERS = {8: "eight"}
     [
         ("docs/agents.md", "agents.yaml", f"at most {LONGEST_NAME} characters"),
         ("docs/agents.md", "http", f"a reply of more than {endpoint.MAX_REPLY_BYTES // MIB} MiB"),
+        ("docs/agents.md", "python", f"returns more than {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
+        ("docs/agents.md", "python", f"prints more than {MAX_PRINTED_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"the last {PRINTED_BYTES // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),

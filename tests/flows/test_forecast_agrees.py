@@ -27,10 +27,11 @@ EVIDENCE = {"mode": "evidence", "alpha": 0.3, "max_trials": 9}
 AGENT = """
 import random
 
-STREAMS = {{task: random.Random(f"{seed}/{{task}}") for task in {rates}}}
-
 async def agent(attempt):
-    return "yes" if STREAMS[attempt.task_id].random() < {rates}[attempt.task_id] else "no"
+    with open("trials." + attempt.task_id, "ab", buffering=0) as file:
+        file.write(b"x")
+        chance = random.Random(f"{seed}/{{attempt.task_id}}/{{file.tell()}}").random()
+    return "yes" if chance < {rates}[attempt.task_id] else "no"
 """
 
 

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.function_agent import FunctionAgent
+
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.run import Bench
@@ -24,7 +25,7 @@ def benches(suites: Path) -> Iterator[MakeBench]:
 
         def bench(function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None) -> Bench:
             return Bench(
-                agent=PythonAgent(function),
+                agent=FunctionAgent(function),
                 workbench=workbench,
                 meter=None,
                 purse=Purse(),

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from passgate.tasks.agents.cli.commands import Command, Given, read_command
 from passgate.tasks.agents.cli.places import Places
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
 from passgate.tasks.agents.variables import leading_to_models
 from passgate.tasks.budgets.access import ModelAccess
@@ -50,7 +50,7 @@ _MISSING_SCRIPT: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class CliAgent:
+class CliAgent(Agent):
     """A command whose words may hold placeholders, as in `cli:my-agent --task {prompt_file}`.
 
     It is started in the workspace, or where `places` say, once for every turn, with the environment of passgate. It

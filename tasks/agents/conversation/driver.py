@@ -48,6 +48,7 @@ async def converse(
         played = await _all_turns(agent, person, place, _Limits(seconds, grace, over))
     finally:
         over.cancel()
+        await agent.end_session(place.session)
     known = await access.transcript(merged(played.turns))
     update: dict[str, Any] = {"wall_time_seconds": played.seconds}
     if known.transcript.end is EndReason.NOT_STARTED and known.transcript.steps:

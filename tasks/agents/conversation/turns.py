@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passgate.tasks.agents.scoped import PRINTED_BYTES
+from passgate.tasks.agents.processes.printed import PRINTED_BYTES
 from passgate.tasks.model.transcript import Message, Transcript, Usage, total_usage
 
 

@@ -10,7 +10,7 @@ from passgate.tasks.agents.http.endpoint import Endpoint, TooLargeError
 from passgate.tasks.agents.http.headers import HeaderTemplates
 from passgate.tasks.agents.http.reply import read_reply
 from passgate.tasks.agents.http.templates import check_template, filled, values_of
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
@@ -22,7 +22,7 @@ from passgate.tasks.providers.faults import TRY_AGAIN
 _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
 
 
-class HttpAgent:
+class HttpAgent(Agent):
     """Asks an endpoint with the request of its options and reads the reply as they say."""
 
     def __init__(self, endpoint: Endpoint, options: HttpOptions, headers: HeaderTemplates) -> None:

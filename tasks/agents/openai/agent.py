@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import httpx
 
 from passgate.tasks.agents.foreign import excerpt, read_json
-from passgate.tasks.agents.interface import AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.openai.chat import ChatMessage, request_of, returned_message, tool_message
 from passgate.tasks.agents.openai.opening import opening_of
 from passgate.tasks.agents.tools.toolbox import Toolbox, toolbox_of
@@ -36,7 +36,7 @@ _ENDS: Final = {
 """What the meter's refusals mean, by their code."""
 
 
-class OpenAiAgent:
+class OpenAiAgent(Agent):
     """Asks a model, runs the tools that it calls and tells it what came of them, until it calls none any more."""
 
     def __init__(self, spec: AgentSpec, suites_folder: Path) -> None:

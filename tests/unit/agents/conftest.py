@@ -1,7 +1,9 @@
 """Real sandboxes for agents to run in."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import secrets
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from tests.builders import a_task
 
 from passgate.tasks.agents.interface import Agent, Attempt
+from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
@@ -59,9 +62,8 @@ async def one_turn(
     **changes: Any,
 ) -> Transcript:
     """A turn of an agent in this sandbox; `changes` are fields of its `Attempt`."""
-    return await agent.run(
-        task, an_attempt(task, sandbox, **changes), sandbox.for_the_agent, access or Unmetered(), seconds=seconds
-    )
+    asked = an_attempt(task, sandbox, **changes)
+    return await agent.run(task, asked, sandbox.for_the_agent, access or Unmetered(), seconds=seconds)
 
 
 @pytest.fixture
@@ -70,7 +72,26 @@ def attempt(sandbox_of: OpenSandbox):
 
     async def _attempt(agent: Agent, task: EvalTask | None = None, **changes: Any) -> Transcript:
         task = task or a_task()
+        asked = {"session": secrets.token_hex(8)} | changes
         async with sandbox_of(task) as sandbox:
-            return await one_turn(agent, task, sandbox, **changes)
+            try:
+                return await one_turn(agent, task, sandbox, **asked)
+            finally:
+                await agent.end_session(asked["session"])
 
     return _attempt
+
+
+@pytest.fixture
+def python_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], PythonAgent]]:
+    """Agents from the source of their module, whose function is `answer`; the working folder is where it lies."""
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+
+        def _agent(source: str) -> PythonAgent:
+            (tmp_path / "agent_under_test.py").write_text(textwrap.dedent(source), encoding="utf-8")
+            agent = PythonAgent.from_target("agent_under_test:answer")
+            stack.callback(agent.close)
+            return agent
+
+        yield _agent

@@ -1,6 +1,6 @@
 """Which agent a word on the command line names."""
 
-import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,11 +71,8 @@ def test_nop_takes_no_target() -> None:
     ],
 )
 def test_every_agent_can_be_made(text: str, kind: type, tmp_path: Path) -> None:
-    before = list(sys.path)
-    try:
-        assert isinstance(make_agent(parse_agent(text), tmp_path), kind)
-    finally:
-        sys.path[:] = before
+    with closing(make_agent(parse_agent(text), tmp_path)) as agent:
+        assert isinstance(agent, kind)
 
 
 @pytest.mark.parametrize("text", ["http:host/ask", "replay:not/there", "cli:not-a-program", "python:no_such_module:f"])

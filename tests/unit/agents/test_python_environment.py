@@ -7,65 +7,106 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.metered import Metered
 
-from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.python import PythonAgent
-from passgate.tasks.budgets.access import Unmetered
+from passgate.tasks.agents.interface import Agent
+
+SHOWS = """
+    import asyncio, os, subprocess
+    DEFINE answer(attempt):
+        await_or_not
+        of_a_command = subprocess.check_output(["sh", "-c", "echo $TRIAL_KEY"], text=True).strip()
+        return f"{os.environ['TRIAL_KEY']} {of_a_command} {attempt.variables['TRIAL_KEY']}"
+    """
 
 
-def sees(attempt: Attempt) -> str:
-    return os.environ["TRIAL_KEY"]
-
-
-async def sees_later(attempt: Attempt) -> str:
-    await asyncio.sleep(0.05)
-    return os.environ["TRIAL_KEY"]
-
-
-@pytest.mark.parametrize("function", [sees, sees_later])
-async def test_every_trial_has_its_own_way_to_the_models(attempt, function) -> None:
-    agent = PythonAgent(function)
-    trials = (attempt(agent, trial=trial, access=Metered(TRIAL_KEY=f"k-{trial}")) for trial in range(6))
-    assert [transcript.output for transcript in await asyncio.gather(*trials)] == [f"k-{n}" for n in range(6)]
+@pytest.mark.parametrize(("define", "wait"), [("def", "pass"), ("async def", "await asyncio.sleep(0.05)")])
+async def test_every_trial_has_its_own_way_to_the_models(attempt, python_agent, define: str, wait: str) -> None:
+    agent = python_agent(SHOWS.replace("DEFINE", define).replace("await_or_not", wait))
+    accesses = [Metered(TRIAL_KEY=f"k-{n}") for n in range(6)]
+    trials = (attempt(agent, trial=n, access=way, variables=way.variables) for n, way in enumerate(accesses))
+    seen = [transcript.output for transcript in await asyncio.gather(*trials)]
+    assert seen == [f"k-{n} k-{n} k-{n}" for n in range(6)]
     assert "TRIAL_KEY" not in os.environ
 
 
-async def test_a_proxy_is_not_asked_for_the_meter(attempt, monkeypatch) -> None:
+async def test_a_proxy_is_not_asked_for_the_meter(attempt, python_agent, monkeypatch) -> None:
     monkeypatch.setenv("NO_PROXY", "a.example")
     monkeypatch.delenv("no_proxy", raising=False)
-
-    def shows(given: Attempt) -> str:
-        return os.environ["NO_PROXY"] + "|" + os.environ.get("no_proxy", "unset")
-
+    agent = python_agent("""
+        import os
+        def answer(attempt):
+            return os.environ["NO_PROXY"] + "|" + os.environ.get("no_proxy", "unset")
+        """)
     both = "a.example,127.0.0.1,localhost"
-    assert (await attempt(PythonAgent(shows), access=Metered(TRIAL_KEY="k"))).output == f"{both}|{both}"
-    assert (await attempt(PythonAgent(shows))).output == "a.example|unset"
+    assert (await attempt(agent, access=Metered(TRIAL_KEY="k"))).output == f"{both}|{both}"
+    assert (await attempt(agent)).output == "a.example|unset"
 
 
-async def test_a_real_client_takes_the_trials_way(attempt, monkeypatch) -> None:
-    openai = pytest.importorskip("openai")
+async def test_a_real_client_takes_the_trials_way(attempt, python_agent, monkeypatch) -> None:
+    pytest.importorskip("openai")
     monkeypatch.setenv("OPENAI_API_KEY", "the real one")
-
-    def makes_clients(given: Attempt) -> str:
-        with openai.OpenAI() as client:
+    agent = python_agent("""
+        import openai
+        async def answer(attempt):
+            client = openai.OpenAI() if attempt.trial else openai.AsyncOpenAI()
             return f"{client.base_url} {client.api_key}"
-
-    async def makes_async_clients(given: Attempt) -> str:
-        async with openai.AsyncOpenAI() as client:
-            return f"{client.base_url} {client.api_key}"
-
-    for function in (makes_clients, makes_async_clients):
-        access = Metered(OPENAI_BASE_URL="http://127.0.0.1:1/t/v1", OPENAI_API_KEY="of-the-trial")
-        transcript = await attempt(PythonAgent(function), access=access)
+        """)
+    access = Metered(OPENAI_BASE_URL="http://127.0.0.1:1/t/v1", OPENAI_API_KEY="of-the-trial")
+    for trial in range(2):
+        transcript = await attempt(agent, trial=trial, access=access)
         assert transcript.output == "http://127.0.0.1:1/t/v1/ of-the-trial"
 
 
-async def test_the_variables_of_the_workspace_are_set_for_the_agent(attempt, monkeypatch) -> None:
-    def sees(attempt: Attempt) -> str:
-        return f"{os.environ['MODE']} {os.environ['OPENAI_BASE_URL']}"
-
+async def test_the_variables_of_the_workspace_are_set_for_the_agent(attempt, python_agent, monkeypatch) -> None:
     monkeypatch.setenv("MODE", "of the shell")
     task = a_task(workspace={"environment": {"MODE": "of the task", "OPENAI_BASE_URL": "http://elsewhere"}})
-    metered = Unmetered()
-    metered.variables = {"OPENAI_BASE_URL": "http://meter"}
-    assert (await attempt(PythonAgent(sees), task, access=metered)).output == "of the task http://meter"
+    agent = python_agent("""
+        import os
+        def answer(attempt):
+            return f"{os.environ['MODE']} {os.environ['OPENAI_BASE_URL']}"
+        """)
+    access = Metered(OPENAI_BASE_URL="http://meter")
+    assert (await attempt(agent, task, access=access)).output == "of the task http://meter"
     assert os.environ["MODE"] == "of the shell"
+
+
+async def output(attempt, agent: Agent, **changes: object) -> str:
+    return str((await attempt(agent, **changes)).output)
+
+
+async def test_what_belongs_to_the_judge_is_kept_from_it(attempt, python_agent, monkeypatch) -> None:
+    monkeypatch.setenv("PASSGATE_JUDGE_API_KEY", "secret")
+    agent = python_agent("""
+        import os, pathlib
+        def answer(attempt):
+            return str(b"PASSGATE_JUDGE" in pathlib.Path("/proc/self/environ").read_bytes())
+        """)
+    assert await output(attempt, agent) == "False"
+
+
+async def test_what_a_trial_does_to_its_process_no_other_sees(attempt, python_agent, tmp_path) -> None:
+    agent = python_agent("""
+        import builtins, json, os, random, signal, sys
+        SEEN = []
+        def answer(attempt):
+            before = [os.environ.get("LEFT"), os.getcwd(), json.dumps(1), sys.path[0], str(SEEN)]
+            state = str([*before, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL, hasattr(builtins, "left")])
+            SEEN.append(1)
+            os.environ["LEFT"] = "x"
+            os.chdir("/")
+            json.dumps = lambda value: "patched"
+            sys.path[:] = ["/nowhere"]
+            builtins.left = 1
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            return state
+        """)
+    first, second = await output(attempt, agent), await output(attempt, agent)
+    assert first == second == str([None, str(tmp_path), "1", str(tmp_path), "[]", True, False])
+
+
+async def test_random_numbers_of_python_differ_from_trial_to_trial(attempt, python_agent) -> None:
+    agent = python_agent("""
+        import random
+        def answer(attempt):
+            return str(random.random())
+        """)
+    assert await output(attempt, agent) != await output(attempt, agent)

@@ -1,47 +1,60 @@
 """Python functions as agents, named by their module."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.processes import marked_processes, wait_until
 
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.errors import UsageError
 
 
-@pytest.fixture(autouse=True)
-def _module_path() -> Iterator[None]:
-    """Agents are looked for in the working folder, which is another one in each test."""
-    path, modules = list(sys.path), set(sys.modules)
-    yield
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if name.startswith("agent_under_test"):
-            del sys.modules[name]
+async def test_a_function_of_the_working_folder(attempt, python_agent) -> None:
+    agent = python_agent("""
+        import sys
+        async def answer(attempt):
+            return f"{attempt.prompt.upper()} {sys.argv[1:]}"
+        """)
+    assert (await attempt(agent)).output == "SAY YES. []"
+    assert "agent_under_test" not in sys.modules, "it is loaded elsewhere"
 
 
-async def test_a_function_of_the_working_folder(attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent_under_test.py").write_text("async def answer(attempt):\n    return attempt.prompt.upper()\n")
-    agent = PythonAgent.from_target("agent_under_test:answer")
-    assert (await attempt(agent)).output == "SAY YES."
+async def test_the_module_is_imported_once(attempt, python_agent, tmp_path: Path) -> None:
+    agent = python_agent("""
+        import pathlib
+        with pathlib.Path("imports").open("a") as file:
+            file.write("x")
+        def answer(attempt):
+            return "yes"
+        """)
+    for trial in range(3):
+        assert (await attempt(agent, trial=trial)).output == "yes"
+    assert (tmp_path / "imports").read_text() == "x"
 
 
-async def test_what_a_module_logs_is_its_trials(attempt, tmp_path: Path, monkeypatch, capfd) -> None:
-    """Its handler was made before any trial began."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent_under_test_logs.py").write_text(
-        "import logging\n"
-        "log = logging.getLogger('agent_under_test')\n"
-        "log.addHandler(logging.StreamHandler())\n"
-        "def answer(attempt):\n"
-        "    log.warning('of trial %d', attempt.trial)\n"
-        "    return 'yes'\n"
-    )
-    agent = PythonAgent.from_target("agent_under_test_logs:answer")
-    assert (await attempt(agent, trial=2)).printed == "of trial 2\n"
-    assert capfd.readouterr() == ("", "")
+async def test_a_module_that_starts_threads_has_them_in_every_trial(attempt, python_agent) -> None:
+    agent = python_agent("""
+        import queue, threading
+        ASKED, ANSWERED = queue.Queue(), queue.Queue()
+        def work():
+            while True:
+                ANSWERED.put(ASKED.get().upper())
+        threading.Thread(target=work, daemon=True).start()
+        def answer(attempt):
+            ASKED.put("yes")
+            return ANSWERED.get(timeout=20)
+        """)
+    for trial in range(2):
+        assert (await attempt(agent, trial=trial)).output == "YES"
+
+
+@pytest.mark.parametrize("name", ["json", "typing", "socket", "pydantic"])
+async def test_a_file_of_the_working_folder_takes_the_place_of_no_module_of_ours(
+    attempt, python_agent, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / f"{name}.py").write_text("raise RuntimeError('not that one')")
+    assert (await attempt(python_agent("def answer(attempt):\n    return 'yes'\n"))).output == "yes"
 
 
 @pytest.mark.parametrize("target", ["", "module", "module:", ":function"])
@@ -51,26 +64,38 @@ def test_a_target_of_another_form_is_refused(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "function", "reason"),
+    ("content", "reason"),
     [
-        (None, "answer", "ModuleNotFoundError"),
-        ("def other(attempt): ...", "answer", "has no attribute 'answer'"),
-        ("def answer(", "answer", "SyntaxError"),
-        ("raise RuntimeError('no key')", "answer", "RuntimeError: no key"),
-        ("1 / 0", "answer", "ZeroDivisionError"),
+        (None, "ModuleNotFoundError: No module named 'broken'"),
+        ("def other(attempt): ...", "has no attribute 'answer'"),
+        ("def answer(", "SyntaxError: '(' was never closed (broken.py, line 1)"),
+        ("\nraise RuntimeError('no key')", "RuntimeError: no key (FOLDER/broken.py:2)"),
+        ("import gone", "ModuleNotFoundError: No module named 'gone' (FOLDER/broken.py:1)"),
+        ("print('set KEY')\nraise SystemExit(1)", "SystemExit(1) (FOLDER/broken.py:2). It printed: set KEY"),
+        ("import os\nos._exit(0)", "its process exited with code 0 while it was imported"),
+        ("import ctypes\nctypes.string_at(0)", "its process was ended by SIGSEGV while it was imported"),
+        ("answer = 3", "is not a function"),
     ],
 )
-def test_a_function_that_cannot_be_imported_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, function: str, reason: str
+def test_a_function_that_cannot_be_had_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if content is not None:
-        (tmp_path / "agent_under_test_broken.py").write_text(content)
-    with pytest.raises(UsageError, match="cannot be imported") as caught:
-        PythonAgent.from_target(f"agent_under_test_broken:{function}")
-    assert reason in str(caught.value)
+        (tmp_path / "broken.py").write_text(content)
+    with pytest.raises(UsageError, match=r"^the agent python:broken:answer ") as caught:
+        PythonAgent.from_target("broken:answer")
+    assert reason.replace("FOLDER", str(tmp_path)) in str(caught.value)
 
 
-def test_what_cannot_be_called_is_refused() -> None:
-    with pytest.raises(UsageError, match="is not a function"):
-        PythonAgent.from_target("math:pi")
+def test_what_a_module_has_started_ends_with_the_agent(python_agent) -> None:
+    mark = "4242.31"
+    agent = python_agent(f"""
+        import subprocess
+        subprocess.Popen(["sleep", "{mark}"], start_new_session=True)
+        def answer(attempt):
+            return "yes"
+        """)
+    wait_until(lambda: bool(marked_processes(mark)))
+    agent.close()
+    assert marked_processes(mark) == []

@@ -1,65 +1,110 @@
 """What Python functions as agents print, each trial's its own."""
 
 import asyncio
-import sys
-import threading
 
 import pytest
 
-from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.python import PythonAgent
+from passgate.tasks.agents.processes.printed import PRINTED_BYTES
 from passgate.tasks.model.transcript import EndReason
 
+PRINTS = """
+    import os, subprocess, sys, threading
+    DEFINE answer(attempt):
+        print(f"trial {attempt.trial}")
+        print("aside", file=sys.stderr)
+        sys.stdout.buffer.write("é\\n".encode())
+        os.write(1, b"raw\\n")
+        subprocess.run(["echo", "of a command"])
+        thread = threading.Thread(target=print, args=("of a thread",))
+        thread.start()
+        thread.join()
+        return "yes"
+    """
 
-def prints(attempt: Attempt) -> str:
-    print(f"trial {attempt.trial}")
-    print("aside", file=sys.stderr)
-    return "yes"
 
-
-async def prints_later(attempt: Attempt) -> str:
-    await asyncio.sleep(0.02)
-    return prints(attempt)
-
-
-@pytest.mark.parametrize("function", [prints, prints_later])
-async def test_what_it_prints_is_its_trials(attempt, capsys, function) -> None:
-    agent = PythonAgent(function)
+@pytest.mark.parametrize("define", ["def", "async def"])
+async def test_what_it_prints_is_its_trials_whoever_prints(attempt, python_agent, capfd, define: str) -> None:
+    agent = python_agent(PRINTS.replace("DEFINE", define))
     transcripts = await asyncio.gather(*(attempt(agent, trial=trial) for trial in range(4)))
-    assert [transcript.printed for transcript in transcripts] == [f"trial {n}\naside\n" for n in range(4)]
+    assert [transcript.printed for transcript in transcripts] == [
+        f"trial {n}\naside\né\nraw\nof a command\nof a thread\n" for n in range(4)
+    ]
     assert {transcript.detail for transcript in transcripts} == {""}
-    print("ours")
-    assert capsys.readouterr() == ("ours\n", "")
+    assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    ("error", "end"), [(ValueError("no key"), EndReason.CRASHED), (asyncio.CancelledError(), EndReason.CRASHED)]
-)
-async def test_what_a_crashing_agent_printed_is_kept(attempt, error: BaseException, end: EndReason) -> None:
-    async def crashes(attempt: Attempt) -> str:
-        print("before")
-        raise error
-
-    transcript = await attempt(PythonAgent(crashes))
-    assert (transcript.end, transcript.printed) == (end, "before\n")
+async def test_what_a_crashing_agent_printed_is_kept(attempt, python_agent) -> None:
+    agent = python_agent("""
+        def answer(attempt):
+            print("before")
+            raise ValueError("no key")
+        """)
+    transcript = await attempt(agent)
+    assert (transcript.end, transcript.printed) == (EndReason.CRASHED, "before\n")
 
 
-async def test_a_thread_that_ran_out_of_time_prints_nowhere(attempt, capsys) -> None:
-    release, done = threading.Event(), threading.Event()
-
-    def prints_late(attempt: Attempt) -> str:
-        print("before")
-        release.wait(20)
-        print("after")
-        done.set()
-        return "late"
-
-    transcript = await attempt(PythonAgent(prints_late), seconds=0.2)
-    assert (transcript.end, transcript.printed) == (EndReason.TIMED_OUT, "before\n")
-    release.set()
-    assert await asyncio.to_thread(done.wait, 10)
-    assert capsys.readouterr() == ("", "")
+async def test_what_a_module_logs_is_its_trials(attempt, python_agent, capfd) -> None:
+    """Its handler was made before any trial began."""
+    agent = python_agent("""
+        import logging
+        log = logging.getLogger("agent_under_test")
+        log.addHandler(logging.StreamHandler())
+        print("of the import")
+        def answer(attempt):
+            log.warning("of trial %d", attempt.trial)
+            return "yes"
+        """)
+    assert (await attempt(agent, trial=2)).printed == "of trial 2\n"
+    assert capfd.readouterr() == ("", "")
 
 
-async def test_what_a_transcript_says_was_printed_stays_where_nothing_is(attempt) -> None:
-    assert (await attempt(PythonAgent(lambda _: {"output": "yes", "printed": "of old"}))).printed == "of old"
+async def test_what_a_transcript_says_was_printed_stays_where_nothing_is(attempt, python_agent) -> None:
+    agent = python_agent("def answer(attempt):\n    return {'output': 'yes', 'printed': 'of old'}\n")
+    assert (await attempt(agent)).printed == "of old"
+
+
+async def test_of_much_the_end_is_kept(attempt, python_agent) -> None:
+    agent = python_agent("""
+        def answer(attempt):
+            for number in range(100_000):
+                print(number)
+            return "yes"
+        """)
+    printed = (await attempt(agent)).printed
+    assert printed.endswith("99998\n99999\n")
+    assert PRINTED_BYTES - 10 < len(printed) <= PRINTED_BYTES
+
+
+@pytest.mark.parametrize("shift", range(4))
+async def test_no_half_character_is_kept(attempt, python_agent, shift: int) -> None:
+    agent = python_agent(f"""
+        import sys
+        def answer(attempt):
+            sys.stdout.write("🙂" * {PRINTED_BYTES} + "x" * {shift})
+            return "yes"
+        """)
+    printed = (await attempt(agent)).printed
+    assert set(printed) <= {"🙂", "x"}
+    assert len(printed.encode()) <= PRINTED_BYTES
+
+
+async def test_anything_printed_can_be_recorded(attempt, python_agent) -> None:
+    agent = python_agent(r"""
+        import sys
+        def answer(attempt):
+            print("a\ud800b")
+            sys.stdout.buffer.write(b"\xff")
+            return "yes"
+        """)
+    assert (await attempt(agent)).printed.encode() == b"a\\ud800b\n\xef\xbf\xbd"
+
+
+@pytest.mark.parametrize("code", ["sys.stdout.close()", "sys.stdout = None", "os.close(1); os.close(2)"])
+async def test_a_stream_that_is_closed_is_the_agents_right(attempt, python_agent, code: str) -> None:
+    agent = python_agent(f"""
+        import os, sys
+        def answer(attempt):
+            {code}
+            return "yes"
+        """)
+    assert (await attempt(agent)).output == "yes"

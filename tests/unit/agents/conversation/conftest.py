@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.function_agent import FunctionAgent
 
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent, Attempt
-from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.budgets.access import ModelAccess, Unmetered
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.task import EvalTask
@@ -31,7 +31,7 @@ def talk(sandbox_of):
         grace: float = 5.0,
     ) -> Transcript:
         task = task or a_task()
-        chosen = agent if hasattr(agent, "run") else PythonAgent(agent)
+        chosen = agent if hasattr(agent, "run") else FunctionAgent(agent)
         async with sandbox_of(task) as sandbox:
             said = await converse(
                 chosen, task, trial, sandbox, access or Unmetered(), user, seconds=seconds, grace=grace

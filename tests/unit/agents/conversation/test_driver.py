@@ -11,7 +11,7 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent
-from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse
@@ -89,7 +89,7 @@ async def test_all_turns_share_the_time(talk) -> None:
 async def test_without_time_no_turn_is_begun(talk) -> None:
     turns: list[int] = []
 
-    class TakesItsTime:
+    class TakesItsTime(Agent):
         async def run(self, task: Any, attempt: Attempt, *_: Any, seconds: float) -> Transcript:
             turns.append(attempt.turn)
             await asyncio.sleep(0.2)
@@ -104,7 +104,7 @@ async def test_without_time_no_turn_is_begun(talk) -> None:
 async def test_a_trial_that_is_called_off_ends_the_agent(talk) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    class Waits:
+    class Waits(Agent):
         async def run(self, *_: Any, seconds: float) -> Transcript:
             begun.set()
             try:

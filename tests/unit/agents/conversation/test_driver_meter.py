@@ -13,7 +13,7 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.budgets.access import TrialTranscript, Unmetered
 from passgate.tasks.budgets.meter import open_meter
 from passgate.tasks.budgets.purse import Purse
@@ -101,7 +101,7 @@ async def test_a_command_that_goes_on_regardless_is_ended_with_its_children(talk
     agent = make_agent(parse_agent("cli:sh -c 'echo begun > begun; (sleep 1.5; touch ended) & sleep 60'"), suites)
     seen: list[Sequence[str]] = []
 
-    class Watching:
+    class Watching(Agent):
         async def run(self, task: Any, attempt: Attempt, *rest: Any, **more: Any) -> Transcript:
             try:
                 return await agent.run(task, attempt, *rest, **more)

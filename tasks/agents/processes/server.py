@@ -1,0 +1,160 @@
+"""The fork server as passgate sees it: started, asked for processes, ended."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO, Final, NamedTuple
+
+from pydantic import ValidationError
+
+from passgate.tasks.agents.processes.messages import ImportReport, ProcessEnded
+from passgate.tasks.errors import UsageError
+
+IMPORT_SECONDS: Final = 300.0
+"""How long the import of an agent may take."""
+_PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
+_OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"
+_END_SECONDS: Final = 15.0
+_LONGEST_REPORT: Final = 64 * 1024
+_TAIL: Final = 1000
+
+
+class TrialConnections(NamedTuple):
+    """passgate's ends of what it shares with the process of a trial."""
+
+    turns: socket.socket
+    control: socket.socket
+    """Closing it ends the process and all that it has started; it tells when they have ended."""
+    output: int
+    """The descriptor that brings what is printed."""
+
+
+class ForkServer:
+    """Processes in which the agent `MODULE:FUNCTION` is loaded, made by forking one that has imported it.
+
+    It starts in the working folder, with passgate's environment but for what begins with PASSGATE_JUDGE_. When
+    passgate ends, however it ends, so do the server and every process that comes from it.
+    """
+
+    def __init__(self, target: str) -> None:
+        """Start the server and wait until it has imported the agent. Raises `UsageError`."""
+        self._target = target
+        self._lock = threading.Lock()
+        self._start()
+
+    def forked(self) -> TrialConnections:
+        """Connections to a new process. Where none comes about, both sockets are closed at once."""
+        turns, their_turns = socket.socketpair()
+        control, their_control = socket.socketpair()
+        output, their_output = os.pipe()
+        try:
+            handed_on = [their_turns.fileno(), their_control.fileno(), their_output]
+            socket.send_fds(self._requests, [b"f"], handed_on)
+        except OSError:
+            pass  # the server has ended: whoever reads the connections sees it
+        finally:
+            their_turns.close()
+            their_control.close()
+            os.close(their_output)
+        return TrialConnections(turns, control, output)
+
+    def restart_if_ended(self) -> None:
+        """Start the server again where the agent, or whoever, has ended it. Raises `UsageError`."""
+        with self._lock:
+            try:
+                self._process.wait(timeout=1)
+            except subprocess.TimeoutExpired:
+                return
+            self._disconnect()
+            self._start()
+
+    def close(self) -> None:
+        """End the server and every process that comes from it."""
+        self._disconnect()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> None:
+        self._requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control, their_control = socket.socketpair()
+        with their_requests, their_control, tempfile.TemporaryFile() as printed:
+            self._process = _started(self._target, their_requests, their_control, printed)
+            their_requests.close()
+            their_control.close()
+            try:
+                problem = self._import_problem()
+                if problem:
+                    raise UsageError(f"the agent python:{self._target} {problem}{_tail(printed)}")
+            except BaseException:
+                self.close()
+                raise
+
+    def _import_problem(self) -> str:
+        """Why the agent cannot be used; empty when it can."""
+        self._requests.settimeout(IMPORT_SECONDS)
+        try:
+            report = self._requests.recv(_LONGEST_REPORT)
+        except TimeoutError:
+            return f"cannot be imported: it takes longer than {IMPORT_SECONDS:g} s"
+        except ConnectionResetError:
+            report = b""
+        self._requests.settimeout(None)
+        if not report:
+            return f"cannot be imported: {self._end()} while it was imported"
+        try:
+            return ImportReport.model_validate_json(report).problem
+        except ValidationError:
+            return "cannot be imported: it writes into descriptors that are not its own"
+
+    def _end(self) -> str:
+        """How a server that has ended did so."""
+        self._control.settimeout(_END_SECONDS)
+        try:
+            return ended_how(ProcessEnded.model_validate_json(self._control.recv(_LONGEST_REPORT)).status)
+        except (OSError, ValidationError):
+            return ended_how(None)
+
+    def _disconnect(self) -> None:
+        self._requests.close()
+        self._control.close()
+
+
+def ended_how(status: int | None) -> str:
+    """How a process has ended, in words; `None` is not known."""
+    if status is None:
+        return "its process was ended"
+    if status >= 0:
+        return f"its process exited with code {status}"
+    try:
+        return f"its process was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"its process was ended by signal {-status}"
+
+
+def _started(
+    target: str, requests: socket.socket, control: socket.socket, printed: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    numbers = (requests.fileno(), control.fileno())
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), target],
+        env={name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_JUDGE)},
+        stdin=subprocess.DEVNULL,
+        stdout=printed,
+        stderr=printed,
+        pass_fds=numbers,
+        start_new_session=True,
+    )
+
+
+def _tail(printed: IO[bytes]) -> str:
+    """The end of what was printed, for a message."""
+    size = os.fstat(printed.fileno()).st_size
+    text = os.pread(printed.fileno(), _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace").strip()
+    return f". It printed: {text}" if text else ""

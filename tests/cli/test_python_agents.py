@@ -1,0 +1,185 @@
+"""Python agents under the real command: whatever they do to their process, the verdict is the gate's."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_run import agent_file, gate_of
+from tests.conftest import Project
+from tests.processes import marked_processes, wait_until
+
+AGENT = ("--agent", "python:agent:agent")
+TASK = """
+task_id: say_yes
+suite: golden
+description: Say yes.
+inputs: {prompt: Say yes.}
+graders: [{type: output_check, contains: ["yes"]}]
+tracked_metrics: [latency]
+"""
+
+
+@pytest.fixture
+def gate(bare_project: Project) -> Project:
+    gate_of(bare_project, k=6)
+    bare_project.write("suites/golden/a.yaml", TASK)
+    bare_project.environment["PASSGATE_ENGINE"] = "none"
+    return bare_project
+
+
+def tried(project: Project, **variables: str) -> subprocess.CompletedProcess[str]:
+    return project.passgate("try", "suites/golden/a.yaml", *AGENT, **variables)
+
+
+def verdict_of(project: Project) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
+    return found
+
+
+def transcripts(project: Project) -> list[dict[str, Any]]:
+    """Those of the trials, by their numbers."""
+    lines = (project.run_folders()[-1] / "journal.jsonl").read_text().splitlines()
+    trials = sorted(map(json.loads, lines), key=lambda line: line["trial"]["trial"])
+    return [trial["transcript"] for trial in trials]
+
+
+ENDS = {
+    "os._exit(0)": "exited with code 0 before it gave an answer",
+    "sys.exit(0)": "SystemExit(0)",
+    "ctypes.string_at(0)": "ended by SIGSEGV",
+    "os.kill(os.getppid(), 9)": "its process was ended",
+    "os.kill(SERVER, 9)": "",
+    "refused(os.environ['DESK_TOKEN'])": "ValueError: 401 for ",
+}
+ENDING = f"""
+import ctypes, os, sys, time
+SERVER = os.getpid()
+def refused(token):
+    raise ValueError("401 for " + token)
+def agent(attempt):
+    eval({list(ENDS)}[attempt.trial])
+    time.sleep(600)
+"""
+
+
+def test_whatever_ends_an_agents_process_the_verdict_is_fail(gate: Project) -> None:
+    """Its transcript says what it was, and holds no secret."""
+    policy = (gate.path / "gates.yaml").read_text()
+    policy = policy.replace("ci_merge:", "ci_merge:\n    curtailment: false")
+    gate.write("gates.yaml", f"{policy}secrets: [DESK_TOKEN]\nconcurrency: {{trials: 1}}\n")
+    agent_file(gate, ENDING)
+    result = gate.passgate("run", "ci_merge", *AGENT, DESK_TOKEN="tok-8d1f7c2e9a")
+    assert result.returncode == 1, result.stderr
+    assert verdict_of(gate)["decision"] == "FAIL"
+    kept = transcripts(gate)
+    assert [one["end"] for one in kept] == ["crashed"] * len(ENDS)
+    for one, detail in zip(kept, ENDS.values(), strict=True):
+        assert detail in one["detail"]
+    assert kept[-1]["detail"].index(", in agent\n") < kept[-1]["detail"].index(", in refused\n")
+    written = b"".join(file.read_bytes() for file in (gate.path / ".passgate").rglob("*") if file.is_file())
+    assert b"tok-8d1f7c2e9a" not in written
+
+
+PATCHES = """
+import builtins, os, sys
+import passgate.tasks.gates.decide, passgate.tasks.grade, passgate.tasks.graders, passgate.tasks.run
+from passgate.tasks.model.grade import Grade
+
+async def nothing_wrong(evidence):
+    return (Grade(name="g", type="output_check", passed=True, score=1.0),)
+
+def patch():
+    passgate.tasks.run.grade_trial = passgate.tasks.grade.grade_trial = nothing_wrong
+    builtins.all = lambda values: True
+    sys.exit = lambda code=0: os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("place", ["when it is imported", "when it is called"])
+def test_an_agent_that_patches_the_gate_patches_its_own_process(gate: Project, place: str) -> None:
+    imported = "patch()" if place == "when it is imported" else ""
+    agent_file(gate, f"{PATCHES}\n{imported}\ndef agent(attempt):\n    patch()\n    return 'no'\n")
+    result = tried(gate)
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "does not contain 'yes'" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"PYTHONIOENCODING": "latin-1"},
+        pytest.param({"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, marks=pytest.mark.slow),
+    ],
+)
+def test_an_output_that_knows_few_characters_costs_no_verdict(gate: Project, variables: dict[str, str]) -> None:
+    gate_of(gate, k=1)
+    agent_file(gate, "def agent(attempt):\n    print('żółw ✓')\n    return 'yes żółw ✓'\n")
+    gate.write("suites/golden/a.yaml", TASK.replace("Say yes.", "Say yes ✓ żółw."))
+    command = ["sh", "-c", 'exec "$@" > output 2>&1', "sh", *gate.command("run", "ci_merge", *AGENT)]
+    result = gate.run(command, **variables)
+    assert (result.returncode, verdict_of(gate)["decision"]) == (0, "PASS"), (gate.path / "output").read_bytes()
+    assert [(one["printed"], one["output"]) for one in transcripts(gate)] == [("żółw ✓\n", "yes żółw ✓")]
+
+
+HANGS = """
+import os, subprocess, time
+subprocess.Popen(["sleep", "4243.{mark}1"], start_new_session=True)
+def agent(attempt):
+    subprocess.Popen(["sleep", "4243.{mark}2"], start_new_session=True, env={{"PATH": os.environ["PATH"]}})
+    subprocess.Popen(["sh", "-c", "sleep 4243.{mark}3 & sleep 4243.{mark}4"])
+    if os.fork() == 0:
+        os.execvp("sleep", ["sleep", "4243.{mark}5"])
+    time.sleep(600)
+"""
+
+
+def test_an_agent_out_of_time_leaves_no_process(gate: Project) -> None:
+    gate_of(gate, k=1, seconds=3)
+    mark = os.getpid()
+    agent_file(gate, HANGS.format(mark=mark))
+    result = tried(gate)
+    assert result.returncode == 1, result.stderr
+    assert "timed_out" in result.stdout
+    assert marked_processes(f"4243.{mark}") == []
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
+def test_a_gate_that_is_ended_leaves_no_process_of_its_agents(gate: Project, kind: signal.Signals) -> None:
+    gate_of(gate, k=1, seconds=600)
+    mark = os.getpid() * 100 + kind
+    agent_file(gate, HANGS.format(mark=mark))
+    process = subprocess.Popen(
+        gate.command("try", "suites/golden/a.yaml", *AGENT),
+        cwd=gate.path,
+        env=gate.full_environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        # One of the import, and four of the trial beside the shell that starts two of them.
+        wait_until(lambda: len(marked_processes(f"4243.{mark}")) >= 6)
+        process.send_signal(kind)
+        process.wait(60)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: marked_processes(f"4243.{mark}") == [], seconds=30)
+    wait_until(lambda: servers_in(gate.path) == [], seconds=30)
+
+
+def servers_in(folder: Path) -> list[int]:
+    """The fork servers of agents whose working folder this is, their keepers and processes among them."""
+    found = []
+    for process_id in marked_processes("agents.processes.fork_server"):
+        try:
+            if Path(f"/proc/{process_id}/cwd").resolve() == folder.resolve():
+                found.append(process_id)
+        except OSError:
+            continue
+    return found
