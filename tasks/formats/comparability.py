@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.said import Saying, said_task
 from passgate.tasks.formats.evals.writing.differences import differences
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.task_files import SourceTask
@@ -56,8 +55,8 @@ def _changed_digests(before: SourceTask, after: SourceTask, digests: _Digests) -
 
 
 def _cause(before: SourceTask, after: SourceTask) -> str:
-    """What is said otherwise, as paths in the task."""
-    one, other = (said_task(source.task, Saying(lambda path: path)) for source in (before, after))
+    """What is said otherwise, word by word, as paths in the task."""
+    one, other = (source.task.model_dump(mode="json", exclude_defaults=True) for source in (before, after))
     paths = list(differences(one, other))
     more = " and more" if len(paths) > _MOST_PATHS else ""
     return ", ".join(paths[:_MOST_PATHS]) + more or "the files that it names"

@@ -135,3 +135,18 @@ def test_a_task_whose_files_are_missing_is_converted(bare_project: Project) -> N
     again = bare_project.passgate("convert", "suites", "--to", "jsonl", "--out", "suites/golden/all.jsonl")
     assert again.returncode == 0, again.stderr
     assert "no baseline" not in again.stderr
+
+
+def test_messages_are_kept_word_by_word(bare_project: Project) -> None:
+    said = "messages: [{role: user, content: Say hello., name: null}, {role: assistant, content: Hi, tool_calls: []}]"
+    bare_project.write("suites/golden/greets.yaml", WITHOUT_SANDBOX.replace("prompt: 'Say hello.'", said))
+    bare_project.write("suites/_shared/tests/t/test_a.py", "def test_a(): pass\n")
+    before = digests(bare_project, "suites")
+    again = bare_project.passgate("convert", "suites", "--to", "four-suite", "--out", "suites", "--force")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert digests(bare_project, "suites") == before
+    other = bare_project.passgate("convert", "suites", "--to", "eval", "--out", "suites/golden/EVAL.yaml")
+    assert (
+        "the digest of its task changes, for inputs.messages[0].name, inputs.messages[1].tool_calls differ"
+        in other.stderr
+    )

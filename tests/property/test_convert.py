@@ -362,6 +362,7 @@ def test_reading_what_was_written_gives_the_same_tasks(
     root = the_repository(tmp_path_factory.mktemp("repository"))
     tasks, converted, _ = write(said, dialect, root)
     assert converted.left_out == ()
-    assert [problem.message for problem in converted.not_comparable if "digest" in problem.message] == []
+    if dialect is Dialect.FOUR_SUITE:
+        assert converted.not_comparable == ()
     assert [plain(task) for task in read(converted, root)] == [plain(task) for task in tasks]
     assert not [path for path in root.rglob(".*") if path.name != ".git"]
