@@ -78,9 +78,22 @@ class RunFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def begin(self) -> None:
-        """Take away the verdict of an earlier end of the run: there is none until this one has ended."""
+        """Take away the verdict of an earlier end of the run: there is none until this one has ended.
+
+        Raises `StorageError` while another process carries the run on: the verdict may be its own.
+        """
+        self._refuse_going_on()
         self.attestation.unlink(missing_ok=True)
         self.verdict.unlink(missing_ok=True)
+
+    def _refuse_going_on(self) -> None:
+        if not self.journal.exists():
+            return
+        with self.journal.open("rb+") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StorageError(f"the run {self._run_id} is going on in another process") from error
 
     @contextmanager
     def held(self) -> Iterator[None]:

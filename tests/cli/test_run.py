@@ -363,7 +363,7 @@ def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
     gate_of(project, k=3)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     process = subprocess.Popen(
-        project.command("run", "ci_merge", "--agent", "cli:sleep 6", "--jobs", "1"),
+        project.command("run", "ci_merge", "--agent", "cli:sleep 20", "--jobs", "1"),
         cwd=project.path,
         env=project.full_environment(),
         stdout=subprocess.DEVNULL,
@@ -375,5 +375,5 @@ def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
         assert second.returncode == 3
         assert "another process" in second.stderr
     finally:
-        process.wait(timeout=60)
+        process.wait(timeout=200)
     assert process.returncode == 1

@@ -7,6 +7,7 @@ from tests.builders import SHIPPED, a_plan, a_task, trials_of
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder, find_run
 from passgate.tasks.judge import judge
@@ -165,3 +166,15 @@ def test_a_plan_that_was_read_is_judged_alike(folder: Path) -> None:
     verdict = judge(read_back, read_back.policy, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
     again = rule_on(plan, plan.gate_policy, verdict.measurement, Baseline(branch="main"))
     assert (verdict.decision, verdict.reasons) == (again.decision, again.reasons)
+
+
+def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -> None:
+    run = RunFolder("r")
+    run.verdict.parent.mkdir(parents=True)
+    run.verdict.write_text("{}")
+    with Journal(run.journal, NO_SECRETS):
+        with pytest.raises(StorageError, match="going on in another process"):
+            run.begin()
+        assert run.verdict.exists()
+    run.begin()
+    assert not run.verdict.exists()
