@@ -8,6 +8,7 @@ from passgate.tasks.formats.evals.json_kinds import Kind, shown, wrong_kind
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.parts import Key, Keys, take_apart
 from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.root_rules import check_execution, is_timeout
 from passgate.tasks.formats.evals.values import agreed, as_number
 
 _NUMBER, _TEXT, _TRUTH = (Kind.NUMBER,), (Kind.TEXT,), (Kind.TRUTH,)
@@ -45,7 +46,7 @@ OPTIONS_KEYS: Keys = {
 }
 BLOCKS = {
     "run": RUN_KEYS,
-    "execution": POLICY_KEYS,
+    "execution": {**POLICY_KEYS, "timeout_seconds": Key(says="Seconds for one trial, from 1 to 3600.")},
     "experiment": POLICY_KEYS,
     "policy": POLICY_KEYS,
     "evaluate_options": OPTIONS_KEYS,
@@ -97,6 +98,8 @@ def check_runtime(node: Node, sources: Sources) -> None:
             sources.refuse(block, f"{message}: {_NAME_OF_RUN}" if is_name else message)
             continue
         take_apart(block, keys, sources.complaints)
+        if name == "execution":
+            check_execution(block, sources.complaints)
         for key in _NOT_HAD:
             asked = block.get(key)
             if asked is not None:
@@ -111,6 +114,8 @@ def _mappings(node: Node | None) -> Iterator[Node]:
 def max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     """How long a trial may take."""
     said = runtime.said(("timeout_seconds", "timeout_ms"), complaints)
+    if said is not None and said.path[-2:] == ("execution", "timeout_seconds"):
+        return float(said.value) if is_timeout(said.value) else None
     number = as_number(said, complaints)
     if said is None or number is None:
         return None

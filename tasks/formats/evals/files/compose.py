@@ -16,6 +16,7 @@ from passgate.tasks.formats.evals.files.top_level import check_top_level, has_te
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
+from passgate.tasks.formats.evals.root_rules import check_root
 
 MAX_DEPTH = 8
 """Of files that include files."""
@@ -82,6 +83,7 @@ def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Pa
 
 def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     check_top_level(root, documents.complaints)
+    check_root(root, documents.complaints)
     scope = _scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
     tests = tests_of(root, documents.complaints)
     gathered = _entries(tests, scope) if tests is not None else []
@@ -95,6 +97,7 @@ def _lines_suite(file: Path, sidecar: Node | None, documents: Documents, trail: 
     context = _bare(file, documents)
     if sidecar is not None:
         check_top_level(sidecar, documents.complaints)
+        check_root(sidecar, documents.complaints)
         documents = documents.for_files_of(sidecar)
         context = replace(context, root=sidecar)
     scope = _scope(context, documents, (*trail, file))

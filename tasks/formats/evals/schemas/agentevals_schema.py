@@ -2,13 +2,13 @@
 
 from typing import Final
 
+from passgate.tasks.formats.evals.root_rules import ROOT_RULES, TIMEOUT_RULE
 from passgate.tasks.formats.evals.schemas.grader_schema import Schema, grader_definitions, reference
 from passgate.tasks.formats.evals.schemas.schema_words import (
     COMMON_TEST,
     COMPATIBILITY,
     MESSAGE_LIST,
     MESSAGES,
-    NAME_PATTERN,
     described,
     goals_needed,
     headed,
@@ -20,7 +20,6 @@ from passgate.tasks.formats.evals.schemas.schema_words import (
     text,
     text_or,
     texts,
-    whole,
 )
 
 _TESTS: Final = ("tests", "evalcases", "eval_cases", "cases")
@@ -44,9 +43,9 @@ def agentevals_schema() -> Schema:
 
 def _root() -> Schema:
     properties = {
-        "name": text("The suite's name.", pattern=NAME_PATTERN, minLength=2, maxLength=64),
-        "version": text("Version of the specification, as in 1.0."),
-        "description": text("What the suite is about.", maxLength=2048),
+        "name": described("The suite's name.", **ROOT_RULES["name"]),
+        "version": described("Version of the specification, as in 1.0.", **ROOT_RULES["version"]),
+        "description": described("What the suite is about.", **ROOT_RULES["description"]),
         "metadata": _metadata(),
         "suite": text("The suite of passgate that the tests belong to, where their folder does not say it."),
         "compat": COMPATIBILITY,
@@ -89,7 +88,7 @@ def _test() -> Schema:
 def _execution() -> Schema:
     properties = {
         "target": text("The agent's name in targets.yaml; passgate takes the one of --agent."),
-        "timeout_seconds": whole("How long a trial may take.", minimum=1, maximum=3600),
+        "timeout_seconds": described("How long a trial may take.", **TIMEOUT_RULE),
         "assert": listed("Graders.", "Assertion"),
         "evaluators": listed("Graders, by their earlier name.", "Assertion"),
     }

@@ -3,13 +3,13 @@
 from typing import Final
 
 from passgate.tasks.formats.evals.grading.forms import Form
+from passgate.tasks.formats.evals.root_rules import ROOT_RULES, TIMEOUT_RULE
 from passgate.tasks.formats.evals.schemas.grader_schema import Schema, grader_definitions, reference
 from passgate.tasks.formats.evals.schemas.schema_words import (
     COMMON_TEST,
     COMPATIBILITY,
     MESSAGE_LIST,
     MESSAGES,
-    NAME_PATTERN,
     described,
     goals_needed,
     headed,
@@ -49,6 +49,8 @@ _RUN: Final[dict[str, Schema]] = {
     "budget_usd": number("US dollars that it may cost."),
 }
 
+_EXECUTION: Final[Schema] = {**reference("Policy"), "properties": {"timeout_seconds": dict(TIMEOUT_RULE)}}
+
 
 def agentv_schema() -> Schema:
     """Suites of tests, raw cases, and wrappers that include them with a runtime policy of their own."""
@@ -80,10 +82,10 @@ def _names(form: Form) -> tuple[str, ...]:
 
 def _root() -> Schema:
     properties = {
-        "name": text("The file's name.", pattern=NAME_PATTERN, maxLength=64),
+        "name": described("The file's name.", **ROOT_RULES["name"]),
         "suite": text("The suite that the tests belong to."),
-        "description": text("What the tests are about."),
-        "version": described("Version of the tests.", type=["string", "number"]),
+        "description": described("What the tests are about.", **ROOT_RULES["description"]),
+        "version": described("Version of the tests.", **ROOT_RULES["version"]),
         "author": text("Who wrote it."),
         "license": text("As in MIT."),
         "tags": texts("Tags of every test."),
@@ -95,7 +97,7 @@ def _root() -> Schema:
         "input": {**_INPUT, "description": "Messages before those of every test."},
         "input_files": texts("Files attached to every test whose input is a text."),
         **_GRADERS,
-        "execution": reference("Policy"),
+        "execution": _EXECUTION,
         "experiment": reference("Policy"),
         "run": reference("Run"),
         "policy": reference("Policy"),
@@ -149,7 +151,7 @@ def _test() -> Schema:
         "input_files": texts("Files attached to a text as input, instead of those of the file."),
         "expected_output": described("The answer that is hoped for: a text, a JSON value, or messages."),
         **_GRADERS,
-        "execution": reference("Policy"),
+        "execution": _EXECUTION,
         "run": reference("Run"),
         "threshold": _THRESHOLD,
         "targets": listed("Agents of targets.yaml; passgate takes the one of --agent.", "Target"),

@@ -6,8 +6,6 @@ from typing import Any, Final
 from passgate.tasks.formats.evals.schemas.grader_schema import Schema, reference
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-NAME_PATTERN: Final = r"^[a-z](-?[a-z0-9])+$"
-"""Lower case, digits and single hyphens, from a letter to a letter or digit."""
 
 
 def headed(name: str, title: str, root: Schema, definitions: dict[str, Schema]) -> Schema:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from passgate.tasks.formats.evals.root_rules import is_timeout
 from passgate.tasks.formats.evals.writing.graders import written_criteria, written_graders
 from passgate.tasks.formats.evals.writing.messages import conversation_of, written_messages
 from passgate.tasks.formats.evals.writing.native import only_passgates
@@ -31,7 +32,7 @@ def written_test(task: Said) -> dict[str, Any]:
         **_expected(task),
         **_graders(graders, task, is_conversation=conversation is not None),
         **_execution(task),
-        **_trials(task.get("trials", {})),
+        **_run(task),
         **written_workspace(task.get("environment", {}).get("workspace")),
         **{key: task[key] for key in ("metadata",) if key in task},
         **only_passgates(task, is_conversation=conversation is not None),
@@ -64,19 +65,32 @@ def _graders(graders: list[Any], task: Said, *, is_conversation: bool) -> dict[s
 
 def _execution(task: Said) -> dict[str, Any]:
     """Under `execution`: target and time of one trial, and the least score that passes."""
-    budgets = task.get("environment", {}).get("budgets", {})
+    seconds = _seconds(task)
     said = {
         "target": task.get("target"),
-        "timeout_seconds": budgets.get("max_seconds"),
+        "timeout_seconds": seconds if is_timeout(seconds) else None,
         "threshold": task.get("scoring", {}).get("threshold"),
     }
     known = {key: value for key, value in said.items() if value is not None}
     return {"execution": known} if known else {}
 
 
-def _trials(trials: Said) -> dict[str, Any]:
-    if "k" not in trials:
-        return {}
+def _seconds(task: Said) -> Any:
+    return task.get("environment", {}).get("budgets", {}).get("max_seconds")
+
+
+def _run(task: Said) -> dict[str, Any]:
+    """Under `run`: how often a test is tried, and a time that `execution` cannot say."""
+    trials, seconds = task.get("trials", {}), _seconds(task)
+    said = {
+        "repeat": _repeat(trials) if "k" in trials else None,
+        "timeout_seconds": None if is_timeout(seconds) else seconds,
+    }
+    known = {key: value for key, value in said.items() if value is not None}
+    return {"run": known} if known else {}
+
+
+def _repeat(trials: Said) -> Any:
     if "metric" not in trials:
-        return {"run": {"repeat": trials["k"]}}
-    return {"run": {"repeat": {"count": trials["k"], "strategy": _STRATEGIES[trials["metric"]]}}}
+        return trials["k"]
+    return {"count": trials["k"], "strategy": _STRATEGIES[trials["metric"]]}

@@ -65,7 +65,10 @@ def test_a_threshold_of_zero_is_a_problem(tmp_path: Path, said: dict[str, Any]) 
     ("top", "problem"),
     [
         ({"threshold": "high"}, 'threshold: expected a number, not "high"'),
-        ({"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be more than 0"),
+        ({"execution": {"timeout_seconds": 0}}, "execution.timeout_seconds: must be at least 1, not 0"),
+        ({"execution": {"timeout_seconds": 3601}}, "execution.timeout_seconds: must be at most 3600, not 3601"),
+        ({"execution": {"timeout_seconds": 0.5}}, "execution.timeout_seconds: expected a whole number, not 0.5"),
+        ({"run": {"timeout_seconds": 0}}, "run.timeout_seconds: must be more than 0"),
         (
             {"execution": {"timeout_second": 5}},
             "execution.timeout_second: unknown key; did you mean 'timeout_seconds'?",

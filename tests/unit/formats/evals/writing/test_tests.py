@@ -53,3 +53,9 @@ def test_a_rubric_that_comes_first_is_that_of_the_test() -> None:
     assert [grader["type"] for grader in test["assert"]] == ["contains"]
     weighted = written_test({**TASK, "graders": [{**rubric, "weight": 2}]})
     assert "rubrics" not in weighted
+
+
+def test_a_time_that_execution_cannot_say_stands_under_run() -> None:
+    for seconds in (0.5, 7200):
+        written = written_test({**TASK, "environment": {"budgets": {"max_seconds": seconds}}})
+        assert (written["run"], "execution" in written) == ({"timeout_seconds": seconds}, False)
