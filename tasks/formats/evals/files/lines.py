@@ -12,14 +12,16 @@ from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.model.json_values import strictly_equal
 
 LINES_SUFFIX = ".jsonl"
+MOST_BROKEN_LINES = 1000
+"""Of one file. More of them are another kind of file, and the list of them helps nobody."""
 _SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
 _TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
 """Keys of a sidecar that change nothing about its tests."""
 
 
 def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
-    """The value of every line that is not blank. A line that is no JSON is a problem."""
-    name = documents.shown(file)
+    """The value of every line that is not blank. A line that is no JSON is a problem; nothing is read behind many."""
+    name, broken = documents.shown(file), 0
     for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
         if not line or line.isspace():
             continue
@@ -28,6 +30,11 @@ def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
             node = Node(parse_json(line), places, file.parent)
         except JsonError as error:
             documents.refuse(places.problem_at(error.offset, str(error)))
+            broken += 1
+            if broken == MOST_BROKEN_LINES:
+                message = f"{broken} lines are no JSON: what stands behind this one is not read"
+                documents.refuse(places.problem_at(0, message))
+                return
         else:
             yield documents.interpolated(node) if documents.placeholder.search(line) else node
 

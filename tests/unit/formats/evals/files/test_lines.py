@@ -4,6 +4,8 @@ from pathlib import Path
 
 from tests.unit.formats.evals.eval_files import read, write
 
+from passgate.tasks.formats.evals.files.lines import MOST_BROKEN_LINES
+
 
 def test_a_sidecar_says_what_all_lines_have(tmp_path: Path) -> None:
     write(
@@ -74,3 +76,10 @@ def test_a_line_that_is_no_json_is_told_and_the_others_are_read(tmp_path: Path) 
 def test_a_file_without_lines_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {"d.jsonl": "\n  \n"})
     assert read(tmp_path, "d.jsonl").problems == ["d.jsonl:1:1: there are no tests in this file"]
+
+
+def test_of_a_file_that_is_no_jsonl_only_the_first_lines_are_told(tmp_path: Path) -> None:
+    write(tmp_path, {"data.jsonl": '{"id": "a"}\n' + "- x\n" * 300_000})
+    answer = read(tmp_path, "data.jsonl")
+    assert len(answer.problems) == MOST_BROKEN_LINES + 1
+    assert answer.problems[-1] == "data.jsonl:1001:1: 1000 lines are no JSON: what stands behind this one is not read"
