@@ -61,7 +61,9 @@ def test_a_healthy_call_at_the_deadline_is_the_agents_time_out(
 def test_a_call_that_the_provider_keeps_declining_until_the_deadline_is_no_fault_of_the_agent(
     metered: Project, upstream: ScriptedUpstream
 ) -> None:
-    upstream.says(Status(429, {"retry-after": "1"}))
+    # Long enough for the agent to begin on a busy machine.
+    write_task(metered, "max_seconds: 15")
+    upstream.says(Status(429, {"retry-after": "50"}))
     result = metered.passgate("run", "ci_merge", "--agent", "bot", "--k", "1")
     assert result.returncode == 3, result.stdout + result.stderr
     [finished] = finished_trials(metered)
