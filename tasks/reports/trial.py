@@ -14,7 +14,7 @@ from passgate.tasks.reports.escape import printable, printable_lines
 
 _MOST_LINES = 200
 _LONGEST_LINE = 2000
-_BROKEN_OFF = frozenset({TrialStatus.ERROR, TrialStatus.NOT_RUN})
+_UNMEASURED = frozenset({TrialStatus.ERROR, TrialStatus.NOT_RUN})
 _STYLES = {
     TrialStatus.PASSED: "bold green",
     TrialStatus.FAILED: "bold red",
@@ -57,9 +57,8 @@ def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
 
 def _end(trial: Trial, transcript: Transcript) -> str:
     """How the agent ended. Of a trial that was broken off before its graders were asked that is not known."""
-    if trial.status in _BROKEN_OFF and not trial.grades:
-        return "none, the trial was broken off"
-    return f"{transcript.end}, {transcript.wall_time_seconds:.2f} s"
+    end = "broken off" if trial.status in _UNMEASURED and not trial.grades else transcript.end
+    return f"{end}, {transcript.wall_time_seconds:.2f} s" if transcript.wall_time_seconds else end
 
 
 def _message(message: Message) -> Iterator[RenderableType]:
