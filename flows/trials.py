@@ -12,6 +12,7 @@ from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.slots import Slots
 from passgate.tasks.budgets.standing import Standing
 from passgate.tasks.confirm import confirming_trials
+from passgate.tasks.files.temporary import sweep
 from passgate.tasks.gates.curtail import needless
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.run_folder import RunFolder
@@ -30,6 +31,8 @@ async def run_trials(engine: Engine, plan: Plan, pool: Pool) -> list[FinishedTri
     """Run every trial of a plan that its journal does not hold yet and that can still matter, confirming ones included;
     gives all of them.
     """
+    for remains in await asyncio.to_thread(sweep):
+        warn(str(remains))
     journal_file = RunFolder(plan.run_id).journal
     with Journal(journal_file, masker_of(plan)) as journal:
         journal.drop_torn_line()
@@ -67,6 +70,7 @@ async def _open_benches(plan: Plan, purse: Purse) -> AsyncIterator[Mapping[Suite
                     purse=purse,
                     needs_price=plan.needs_price,
                     hidden=hidden_from_agents(plan),
+                    label=plan.run_id,
                 )
             )
             for folder in dict.fromkeys(map(plan.folder_of, suites))

@@ -1,10 +1,10 @@
 """Base: a request and its policy in, the commit that a change is compared with out."""
 
 import os
-import tempfile
 from functools import partial
 from pathlib import Path
 
+from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.history.base_files import is_committed, read_committed
 from passgate.tasks.history.git import top_folder
@@ -41,8 +41,8 @@ def _branch_at(folder: Path, request: RunRequest, own: str, commit: str) -> str 
 
 def _named_by(content: bytes, name: str) -> str:
     """The branch that a gates file names; the usual one where the file cannot be read."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / Path(name).name
+    with temporary_folder("base") as folder:
+        file = folder / Path(name).name
         file.write_bytes(content)
         policy = read_policy(file, name)
     return policy.baseline.branch if isinstance(policy, Policy) else DEFAULT_BRANCH

@@ -1,6 +1,7 @@
 """Burn in: a gate's plan in, what the gate has done in many runs of the same agent out."""
 
 import asyncio
+import stat
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from passgate.tasks.budgets.slots import Slots, TrialKey
 from passgate.tasks.budgets.standing import Standing
 from passgate.tasks.confirm import confirming_trials
 from passgate.tasks.errors import StorageError
+from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
 from passgate.tasks.gates.curtail import needless
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.journal import Journal, read_journal
@@ -25,6 +27,7 @@ from passgate.tasks.order import run_order
 from passgate.tasks.pool_runs import pool_of_runs
 from passgate.tasks.record import masker_of
 from passgate.tasks.run import Bench, hidden_from_agents, open_bench, run_numbered
+from passgate.tasks.whole_files import write_whole
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ async def burn_in(
         purse=Purse(plan.request.max_cost),
         needs_price=plan.needs_price,
         hidden=hidden_from_agents(plan),
+        label=plan.run_id,
     ) as bench:
         series = _Series(plan, bench, slots, finished, tell)
         first = 0 if pool is not None else first_runs(plan, runs)
@@ -94,9 +98,10 @@ async def burn_in(
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True)
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=stat.S_IRWXU)
         # What a burn-in leaves behind belongs in no commit.
-        (folder.parent / ".gitignore").write_text("*\n", encoding="utf-8")
+        write_whole(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
     except OSError as error:
         raise StorageError(f"cannot make {folder}: {error}") from error
 

@@ -3,7 +3,6 @@
 import asyncio
 import platform
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +14,7 @@ from passgate.tasks.agents import FORMS
 from passgate.tasks.agents.judge import SETTINGS, RecordedJudge, make_judge
 from passgate.tasks.diagnose import USUAL_KEYS, diagnose, price_symptom
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError
+from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.find import NamedAgents, find_agent, named_agents
 from passgate.tasks.formats.agents_file import AGENTS_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
@@ -116,8 +116,8 @@ def _of_machine(what: str, state: State, found: str, remedy: str = "") -> Sympto
 
 
 def _isolation() -> Symptom:
-    with tempfile.TemporaryDirectory(prefix="passgate-") as folder:
-        name = best_isolation((), run_folder=Path(folder).resolve()).name
+    with temporary_folder("doctor") as folder:
+        name = best_isolation((), run_folder=folder).name
     if name == "bubblewrap":
         return _of_machine("isolation", State.OK, name)
     installed = shutil.which("bwrap") is not None

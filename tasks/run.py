@@ -75,20 +75,25 @@ async def open_bench(
     needs_price: str | None = None,
     hidden: Sequence[Path] = (),
     error_retries: int | None = None,
+    label: str = "trials",
 ) -> AsyncIterator[Bench]:
     """What trials of an agent need, for as long as the context lasts. Raises `UsageError`.
 
-    `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see.
+    `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see; `label`, the
+    id of a run, begins the names of temporary folders.
     """
     async with AsyncExitStack() as stack:
         meter = None
         if spec.calls_models:
-            meter = await stack.enter_async_context(open_meter(spec, prices, purse, needs_price=needs_price))
+            meter = await stack.enter_async_context(
+                open_meter(spec, prices, purse, needs_price=needs_price, label=label)
+            )
         workbench = Workbench(
             suites_folder,
             processes=policy.concurrency.processes,
             hidden=hidden,
             bridge=meter.bridge if meter else None,
+            label=label,
         )
         judge = make_judge(policy.judge, suites_folder)
         model = judge_model(policy.judge)

@@ -14,6 +14,7 @@ from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_s
 from passgate.flows.interrupts import ignore_interrupts
 from passgate.flows.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
+from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.escape import printable
 
 
@@ -78,9 +79,7 @@ def _answer(ended: int | BaseException) -> int:
     if isinstance(error, PassgateError):
         warn(str(error))
         return error.exit_code
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="passgate-bug-", suffix=".txt", delete=False, encoding="utf-8"
-    ) as file:
+    with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
     warn(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
     return ExitCode.BUG

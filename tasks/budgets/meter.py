@@ -22,6 +22,7 @@ from passgate.tasks.budgets.passing import pass_on
 from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.budgets.relay import Route, error_response, relay
 from passgate.tasks.budgets.trial_meter import Addresses, Forbidden, TrialMeter, new_token
+from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import Bridge
@@ -32,8 +33,10 @@ from passgate.tasks.providers.endpoints import Target, targets_of
 from passgate.tasks.providers.patience import Patience
 
 PATIENCE = Patience()
-_LONGEST_FOLDER = 64
-"""Bytes: of the 107 that the path of a Unix socket may have, with room for the rest of it."""
+_LONGEST_SOCKET = 107
+"""Bytes that the path of a Unix socket may have."""
+_REST_OF_PATH = 52
+"""Of these, what the names of the user, the process and the socket take at most."""
 _PLACEHOLDER_KEY = "passgate"
 _APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
@@ -138,6 +141,7 @@ async def open_meter(
     purse: Purse,
     *,
     needs_price: str | None = None,
+    label: str = "meter",
     environment: Mapping[str, str] = os.environ,
     patience: Patience = PATIENCE,
 ) -> AsyncIterator[Meter]:
@@ -154,7 +158,7 @@ async def open_meter(
             )
             for name, target in targets.items()
         }
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="passgate-meter-", dir=_short_folder())))
+        folder = stack.enter_context(temporary_folder(label, place=_short_place(label)))
         sockets = [_listening_on_loopback(), _listening_at(folder / "socket")]
         bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
         meter = Meter(spec, upstreams, targets, prices, purse, needs_price, bridge)
@@ -216,10 +220,10 @@ def _listening_on_loopback() -> socket.socket:
     return listening
 
 
-def _short_folder() -> str:
-    """Where temporary folders are; where that is too long a path for a socket to lie in, `/tmp`."""
-    usual = tempfile.gettempdir()
-    return usual if len(os.fsencode(usual)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108 - the folder in it is private
+def _short_place(label: str) -> Path | None:
+    """`None`, the usual place of temporary folders; where a path in it is too long for a socket, `/tmp`."""
+    longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
+    return None if longest <= _LONGEST_SOCKET else SHORT_PLACE
 
 
 def _listening_at(path: Path) -> socket.socket:

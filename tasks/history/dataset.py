@@ -18,8 +18,10 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
 from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
+from passgate.tasks.history.run_folder import STATE_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +32,8 @@ class History:
     def __init__(self, location: str) -> None:
         self.location = location
         self._files, self._root = _file_system(location)
+        # A history elsewhere may be shared: its permissions are those that its owner chose.
+        self._is_private = "://" not in location and Path(self._root).is_relative_to(STATE_FOLDER.absolute())
 
     @property
     def folder(self) -> Path | None:
@@ -66,7 +70,7 @@ class History:
 
     def _try_to_write(self, folder: str) -> None:
         probe = f"{folder}/.probe-{secrets.token_hex(8)}"
-        self._files.create_dir(folder, recursive=True)
+        self._make(folder)
         with self._files.open_output_stream(probe) as stream:
             stream.write(b"")
         self._files.delete_file(probe)
@@ -112,9 +116,17 @@ class History:
         target = f"{self._root}/{name}"
         folder, _, file = target.rpartition("/")
         unfinished = f"{folder}/.{file}.unfinished"
-        self._files.create_dir(folder, recursive=True)
+        self._make(folder)
         pq.write_table(table, unfinished, filesystem=self._files, compression="zstd", write_page_checksum=True)
+        if self._is_private:
+            Path(unfinished).chmod(PRIVATE_FILE)
         self._files.move(unfinished, target)
+
+    def _make(self, folder: str) -> None:
+        if self._is_private:
+            make_private_folder(Path(folder))
+        else:
+            self._files.create_dir(folder, recursive=True)
 
 
 def _is_of_this_machine(files: fs.FileSystem) -> bool:

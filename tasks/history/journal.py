@@ -11,6 +11,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError
+from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.trial import FinishedTrial
 
@@ -59,8 +60,8 @@ class Journal:
 
     def __enter__(self) -> Self:
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            make_private_folder(self._file.parent)
+            self._descriptor = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE_FILE)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._whole = os.fstat(self._descriptor).st_size
         except BlockingIOError as error:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.private import PRIVATE_FILE, close_to_others, make_private_folder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.tracked import refuse_tracked
 from passgate.tasks.model.run import Plan
@@ -67,8 +69,9 @@ class RunFolder:
         """A new, empty folder of the run, for files that no report is. Raises `StorageError`."""
         try:
             folder = self.path / name
-            folder.mkdir(parents=True)
-            _keep_out_of_git(STATE_FOLDER)
+            make_private_folder(self.path)
+            folder.mkdir(mode=stat.S_IRWXU)
+            _protect(STATE_FOLDER)
         except OSError as error:
             raise StorageError(f"cannot make {self.path / name}: {error}") from error
         return folder
@@ -149,18 +152,19 @@ class RunFolder:
     def _write(self, name: str, text: str) -> None:
         """Write a file whole or not at all."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            _keep_out_of_git(STATE_FOLDER)
+            make_private_folder(self.path)
+            _protect(STATE_FOLDER)
         except OSError as error:
             raise StorageError(f"cannot write {self.path / name}: {error}") from error
-        write_whole(self.path / name, text)
+        write_whole(self.path / name, text, mode=PRIVATE_FILE)
 
 
-def _keep_out_of_git(folder: Path) -> None:
-    """What runs leave behind belongs in no commit; the folder says so itself."""
+def _protect(folder: Path) -> None:
+    """What runs leave behind is for its owner only, and belongs in no commit; the folder says so itself."""
+    close_to_others(folder)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        ignore.write_text("*\n", encoding="utf-8")
+        write_whole(ignore, "*\n", mode=PRIVATE_FILE)
 
 
 def refuse_tracked_runs() -> None:

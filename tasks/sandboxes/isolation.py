@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.sandboxes import bridge as bridge_program
 
@@ -29,8 +30,10 @@ _RUNTIME = Path("/run")
 """Where the machine's services have their sockets: who reaches Docker's has the machine, network or not."""
 _SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-system", "wrappers")
 """Names are resolved by the first two; NixOS has its programs in the others."""
-_DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*", "passgate-meter-*")
+_DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*")
 """Folders of /tmp that hold sockets of programs which do more than an agent may."""
+_PRIVATE = (f"{ROOT_PREFIX}*", f"{BUG_PREFIX}*")
+"""What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them."""
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
 _LIMITED = ("sh", "-c", 'ulimit -c 0; ulimit -f 2097152; exec "$@"', "sh")
@@ -153,7 +156,8 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
     executable = shutil.which("bwrap")
     if executable is None:
         return ProcessGroup()
-    folders = [_RUNTIME, *(folder.resolve() for folder in hidden), run_folder]
+    # Beside its own trials a gate hides those of all others.
+    folders = [_RUNTIME, *private_roots(), *(folder.resolve() for folder in hidden), run_folder]
     isolation = Bubblewrap(
         executable,
         hidden=tuple(folder for folder in folders if folder.is_dir() and not folder.is_symlink()),
@@ -186,11 +190,11 @@ def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
         return ()
     if len(entries) > _MAX_KEPT:
         entries = [entry for entry in entries if any(path.is_relative_to(entry) for path in _needed())]
-    return tuple(entry for entry in entries if entry != run_folder and not entry.is_symlink() and not _is_door(entry))
+    return tuple(entry for entry in entries if entry != run_folder and not entry.is_symlink() and not _is_closed(entry))
 
 
-def _is_door(entry: Path) -> bool:
-    return entry.is_socket() or any(fnmatchcase(entry.name, pattern) for pattern in _DOORS)
+def _is_closed(entry: Path) -> bool:
+    return entry.is_socket() or any(fnmatchcase(entry.name, pattern) for pattern in (*_DOORS, *_PRIVATE))
 
 
 def _needed() -> list[Path]:

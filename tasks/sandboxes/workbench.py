@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,6 +12,7 @@ import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.removal import remove_tree
+from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.workspace import Workspace
@@ -31,20 +31,28 @@ class Workbench:
     one it gives up the set-ups that still go on and runs the `after_all` hooks of workspaces before that.
 
     `bridge` is what agents can reach from a sandbox without network; graders' commands and set-ups cannot. Its socket
-    lies in a folder of its own. Raises `MeasurementError` when it does not work.
+    lies in a folder of its own. `label` begins the name of the workbench's folder. Raises `MeasurementError` when the
+    bridge does not work, `UsageError` when there is no place for temporary folders.
     """
 
     def __init__(
-        self, suites_folder: Path, *, processes: int, hidden: Sequence[Path] = (), bridge: Bridge | None = None
+        self,
+        suites_folder: Path,
+        *,
+        processes: int,
+        hidden: Sequence[Path] = (),
+        bridge: Bridge | None = None,
+        label: str = "trials",
     ) -> None:
         self._suites_folder = suites_folder.absolute()
-        self._folder = Path(tempfile.mkdtemp(prefix="passgate-")).resolve()
+        self._held = TemporaryFolder(label)
+        self._folder = self._held.path
         of_authors = [self._suites_folder, *_git_folders(self._suites_folder)]
         secret = [*of_authors, *hidden, *([bridge.socket.parent] if bridge else [])]
         try:
             isolation = best_isolation(secret, run_folder=self._folder, bridge=bridge)
         except MeasurementError:
-            remove_tree(self._folder)
+            self._held.remove()
             raise
         self._around = Surroundings(
             isolation=isolation,
@@ -73,7 +81,7 @@ class Workbench:
             await asyncio.shield(asyncio.to_thread(self._remove_folder))
 
     def _remove_folder(self) -> None:
-        remains = remove_tree(self._folder)
+        remains = self._held.remove()
         if remains is not None:
             self._remains.append(str(remains))
 

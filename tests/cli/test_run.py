@@ -358,6 +358,19 @@ def test_the_artifacts_of_a_run_are_whole_and_of_their_schema(project: Project) 
     assert set(rows["transcript_digest"]) <= set(transcripts["transcript_digest"])
 
 
+def test_what_a_run_keeps_is_for_its_owner_only(project: Project) -> None:
+    gate_of(project, k=1)
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    open_to_all = ["sh", "-c", 'umask 000; exec "$@"', "sh", *project.command("run", "ci_merge", "--agent", "nop")]
+    result = project.run(open_to_all)
+    assert result.returncode == 1, result.stderr
+    state = project.path / ".passgate"
+    kept = [state, *state.rglob("*")]
+    assert {"plan.json", "journal.jsonl", "verdict.json"} <= {path.name for path in kept}
+    assert any(path.suffix == ".parquet" for path in kept)
+    assert {path.name: oct(path.stat().st_mode) for path in kept if path.stat().st_mode & 0o077} == {}
+
+
 @pytest.mark.slow
 def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
     gate_of(project, k=3)

@@ -120,6 +120,24 @@ class TestBubblewrap:
                 assert not await tries(second, f"ls {first.workspace}")
                 assert await tries(first, "cat answer")
 
+    @pytest.mark.parametrize("place", ["/tmp", "/var/tmp"])
+    async def test_other_gates_are_hidden(
+        self, workbench_of, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """Their trials, and the hidden tests that are copied into them, wherever they have their temporary files."""
+        monkeypatch.setattr(tempfile, "tempdir", place)
+        with workbench_of() as theirs:
+            async with theirs.sandbox(a_task()) as first:
+                (first.scratch / "hidden-test").write_text("the answer")
+                for own in (place, str(tmp_path)):
+                    monkeypatch.setattr(tempfile, "tempdir", own)
+                    with workbench_of() as ours:
+                        async with ours.sandbox(a_task()) as second:
+                            assert second.isolation == "bubblewrap"
+                            assert not await tries(second, f"cat {first.scratch}/hidden-test")
+                            assert not await tries(second, f"ls {first.workspace.parents[1]}")
+                            assert await tries(second, "touch answer")
+
     async def test_other_processes_are_hidden(self, workbench_of) -> None:
         with workbench_of() as workbench:
             async with workbench.sandbox(a_task()) as sandbox:

@@ -38,6 +38,11 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def left_in(temporary: Path) -> list[Path]:
+    """The folders of workbenches in a temporary folder."""
+    return list(temporary.glob("*/*"))
+
+
 async def test_every_trial_has_a_fresh_copy(isolation: str, describe, workbench_of) -> None:
     source = describe()
     with workbench_of() as workbench:
@@ -119,7 +124,7 @@ async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(
             with pytest.raises(MeasurementError, match=what):
                 async with workbench.sandbox(a_task(sandbox="notes", reset=reset)):
                     pytest.fail("the trial must not begin")
-    assert list(temporary.iterdir()) == []
+    assert left_in(temporary) == []
 
 
 async def test_a_set_up_that_takes_too_long_is_an_error(
@@ -166,8 +171,8 @@ async def test_nothing_is_left_when_the_workbench_closes(
             trial = sandbox.workspace.parent
             assert temporary in trial.parents
         assert not trial.exists()
-        assert len(list(temporary.iterdir())) == 1
-    assert list(temporary.iterdir()) == []
+        assert len(left_in(temporary)) == 1
+    assert left_in(temporary) == []
 
 
 async def test_a_trial_that_fails_leaves_nothing(workbench_of, temporary: Path) -> None:
@@ -195,7 +200,7 @@ async def test_a_tree_deeper_than_a_path_can_say_is_gone_with_its_trial(
             assert left.exit_code == 0, left.stderr
         assert not sandbox.workspace.parent.exists()
     assert workbench.troubles == ()
-    assert list(temporary.iterdir()) == []
+    assert left_in(temporary) == []
 
 
 async def test_what_a_trial_has_left_for_good_is_told_once_and_changes_nothing(
@@ -320,7 +325,7 @@ async def test_a_set_up_that_nobody_waits_for_is_ended_before_the_folder_goes(
         assert running_tasks(), "another trial may want it yet"
     assert running_tasks() == set()
     assert await until(lambda: marked(word) == [])
-    assert list(temporary.iterdir()) == []
+    assert left_in(temporary) == []
 
 
 async def test_what_comes_of_a_set_up_that_nobody_waits_for_troubles_nobody(describe, workbench_of) -> None:
@@ -350,7 +355,7 @@ async def test_a_folder_goes_only_when_nothing_is_copied_to_it_any_more(
     async with workbench_of() as workbench:
         await called_off(workbench, begun.is_set)
     await asyncio.get_running_loop().shutdown_default_executor()
-    assert list(temporary.iterdir()) == []
+    assert left_in(temporary) == []
 
 
 @pytest.mark.parametrize(
