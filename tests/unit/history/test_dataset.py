@@ -229,8 +229,10 @@ def test_a_file_with_a_changed_value_is_skipped(tmp_path: Path, caplog: pytest.L
     history = History(str(tmp_path))
     write(history, "run-1")
     file = tmp_path / f"trials/suite=golden/day={DAY}/run-1.parquet"
+    column = pq.ParquetFile(file).metadata.row_group(0).column(1)
+    last_byte = column.dictionary_page_offset + column.total_compressed_size - 1
     content = bytearray(file.read_bytes())
-    content[len(content) // 8] ^= 1
+    content[last_byte] ^= 1
     file.write_bytes(content)
     assert len(history.trials()) == 1
     assert "CRC checksum verification failed" in caplog.text
