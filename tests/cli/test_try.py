@@ -105,9 +105,10 @@ def test_a_crash_of_a_python_agent_is_shown_with_its_last_frames(bare_project: P
     result = tried(bare_project, "python:agent:agent")
     assert (result.returncode, result.stderr) == (1, "")
     assert "transcript  crashed, " in result.stdout
-    assert "the agent crashed: LookupError: no order 17" in result.stdout
-    assert "line 5, in agent" in result.stdout
-    assert "line 3, in look" in result.stdout
+    shown = " ".join(result.stdout.replace("│", "").split())  # long paths wrap the lines
+    assert "the agent crashed: LookupError: no order 17" in shown
+    assert "line 5, in agent" in shown
+    assert "line 3, in look" in shown
 
 
 def test_an_answer_of_a_wrong_type_has_completed_nothing(bare_project: Project) -> None:
