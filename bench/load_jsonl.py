@@ -51,7 +51,7 @@ def a_test(number: int) -> dict[str, object]:
 def measure(what: str, folder: Path) -> None:
     """Do one thing and print its seconds and the peak of memory in MiB."""
     if what == "passgate":
-        from passgate.tasks.load import load_tasks, policy_or_default
+        from passgate.tasks.formats.loading import load_tasks, policy_or_default
 
         policy = policy_or_default(folder / "gates.yaml")
         started = time.perf_counter()

@@ -61,8 +61,8 @@ def measure(pipe: Connection, provider: int) -> None:
 
 
 async def _measure(pipe: Connection, provider: int) -> None:
-    from passgate.tasks.budgets.meter import open_meter
-    from passgate.tasks.budgets.purse import Purse
+    from passgate.tasks.metering.cost_cap import Purse
+    from passgate.tasks.metering.meter import open_meter
     from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
     from passgate.tasks.model.price import Price, PriceTable
     from passgate.tasks.model.task import Budgets

@@ -25,9 +25,9 @@ from pathlib import Path
 from bench.mutations import MUTATIONS
 from passgate.flows.cli.validate import readers_of_settings
 from passgate.tasks.errors import InputError, Problem
+from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE, read_quarantine
-from passgate.tasks.load import load_paths, policy_or_default
-from passgate.tasks.refuse import problems_at_gates
+from passgate.tasks.planning.preflight import problems_at_gates
 
 REPOSITORY = Path(__file__).parents[1]
 MOST_SECONDS = 5
@@ -112,7 +112,7 @@ def sources(project: Path, corpus: Path | None) -> list[Path]:
     for name in ("suites", "gates.yaml"):
         origin = REPOSITORY / name
         shutil.copytree(origin, project / name) if origin.is_dir() else shutil.copy(origin, project / name)
-    shutil.copy(REPOSITORY / "tasks/budgets/prices.yaml", project / "prices.yaml")
+    shutil.copy(REPOSITORY / "tasks/metering/prices.yaml", project / "prices.yaml")
     (project / "agents.yaml").write_text(AGENTS, encoding="utf-8")
     (project / "quarantine.yaml").write_text(QUARANTINE, encoding="utf-8")
     shutil.copytree(REPOSITORY / "tests/examples/valid", project / "examples")

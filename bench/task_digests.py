@@ -11,8 +11,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from passgate.tasks.formats.evals.files.folder import files_of_folder
-from passgate.tasks.load import load_paths, policy_or_default
+from passgate.tasks.formats.evals.read.folder import files_of_folder
+from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.model.policy import Policy
 
 

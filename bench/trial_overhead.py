@@ -15,17 +15,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.budgets.slots import Slots
-from passgate.tasks.budgets.standing import Standing
+from passgate.tasks.execution.batch import run_batch
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.run_state import Standing
+from passgate.tasks.execution.scheduler import Slots
+from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.load import load_policy, load_tasks
-from passgate.tasks.measure import measure
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.run import open_bench, run_batch
+from passgate.tasks.stats.measurement import measure
 
 AT_ONCE = 32
 ANSWER = "The order is confirmed. Code: OK-17"

@@ -5,26 +5,29 @@ With an engine the verbs of `passgate.tasks` are its steps, without one they are
 
 from functools import partial
 
-from passgate.flows.engine import Engine, work_of
 from passgate.flows.integrity import with_change
-from passgate.flows.interrupts import cancelled_by_sigterm
-from passgate.flows.trials import run_trials, take_over
+from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.judge import judge_name
+from passgate.tasks.execution.engine import Engine, work_of
+from passgate.tasks.execution.rounds import take_over
+from passgate.tasks.history.of_plan import masker_of
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge, pool_of, read_rows
+from passgate.tasks.judge import judge
+from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.prepare import prepare
-from passgate.tasks.record import masker_of, record
+from passgate.tasks.planning.baseline import pool_of, read_rows
+from passgate.tasks.planning.reuse import reusable
+from passgate.tasks.record import record
 from passgate.tasks.report import report
-from passgate.tasks.reuse import reusable
+from passgate.tasks.run import run as run_trials
 
 
 async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdict:
     """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there."""
     with cancelled_by_sigterm():
-        plan = await engine.step("load", work_of(prepare, gate, request))
+        plan = await engine.step("load", work_of(load, gate, request))
         folder, run = RunFolder(plan.run_id), partial(run_trials, engine)
         earlier = await engine.step("baseline", work_of(read_rows, plan))
         if plan.gate_policy.reuse is not None:

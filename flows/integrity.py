@@ -3,16 +3,17 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePosixPath
 
-from passgate.flows.cli.terminal import warn
-from passgate.flows.trials import take_over
 from passgate.tasks.agents.judge import judge_name
 from passgate.tasks.errors import first_known
+from passgate.tasks.execution.rounds import take_over
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import Pool, judge, pool_of, read_rows
+from passgate.tasks.judge import judge
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
+from passgate.tasks.planning.baseline import Pool, pool_of, read_rows
+from passgate.tasks.reports.messages import warn
 
 RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[FinishedTrial]]]
 """Runs what a plan's journal does not hold yet and gives every trial of the plan."""

@@ -12,10 +12,10 @@ from prefect.context import TagsContext
 from prefect.events import emit_event
 from prefect.states import Completed, Crashed, Failed
 
-from passgate.flows.engine import Work, no_fault
 from passgate.flows.evaluate import evaluate
-from passgate.flows.interrupts import cancelled_by_sigterm
+from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import first_known
+from passgate.tasks.execution.engine import Work, no_fault
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict

@@ -9,12 +9,12 @@ from prefect.flow_runs import apause_flow_run
 from prefect.input import RunInput
 from pydantic import Field
 
+from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports.escape import markdown
-from passgate.tasks.sign_off import sign_off
 
 _POLL_SECONDS = 5
 _LONGEST = 1000

@@ -7,8 +7,7 @@ from typing import Any
 
 import yaml
 
-from passgate.tasks.load import load_policy
-from passgate.tasks.measure import measure
+from passgate.tasks.formats.loading import load_policy
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, FiguresOfRuns
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
@@ -19,6 +18,7 @@ from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+from passgate.tasks.stats.measurement import measure
 
 REPOSITORY = Path(__file__).parents[1]
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)

@@ -5,18 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.execution.resources import Bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.load import load_tasks
-from passgate.tasks.measure import measure
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.run import Bench, run_trial
 from passgate.tasks.sandboxes.workbench import Workbench
+from passgate.tasks.stats.measurement import measure
 from tests.builders import SHIPPED, a_plan
 from tests.function_agent import FunctionAgent
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import transcript_of
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 

@@ -16,7 +16,7 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.metering.access import ModelAccess
 
 MODEL = "scripted-model"
 MAX_TOKENS = 64

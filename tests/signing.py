@@ -7,8 +7,10 @@ from typing import Any, Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from passgate.tasks.history.of_plan import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
+from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.policy import Rule
@@ -17,8 +19,6 @@ from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict
-from passgate.tasks.prepare import prepare
-from passgate.tasks.record import masker_of
 from passgate.tasks.report import report
 from tests.builders import STARTED, a_finished, a_task, measured, trials_of, write_task
 
@@ -90,7 +90,7 @@ def write_gate(folder: Path) -> None:
 
 def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunFolder:
     """A run of the working folder, which `write_gate` has filled, ended with a verdict that awaits a sign-off."""
-    plan = prepare(GateName.RELEASE_CANDIDATE, RunRequest(agent=agent))
+    plan = load(GateName.RELEASE_CANDIDATE, RunRequest(agent=agent))
     run = RunFolder(plan.run_id)
     finished = [_finished(plan.tasks[0], trial) for trial in range(3)]
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")

@@ -11,14 +11,14 @@ from bench.gate_trust.draws import Booleans, Draw, draws, standing
 from bench.gate_trust.regression_tests import RegressionTests
 from bench.gate_trust.setting import Fall, Scale, Setting, shipped_gate, shipped_regression
 from bench.gate_trust.simulate import weigh
-from passgate.tasks.confirm import confirming_trials
+from passgate.tasks.execution.confirming import confirming_trials
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
+from passgate.tasks.stats.measurement import measure
 
 
 class Agreement(NamedTuple):

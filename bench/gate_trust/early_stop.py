@@ -10,11 +10,10 @@ from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a
 
 from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
-from passgate.tasks.budgets.standing import Standing, always_needed
-from passgate.tasks.confirm import confirming_trials
-from passgate.tasks.gates.curtail import needless
+from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.run_state import Standing, always_needed
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.measure import measure
+from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.metrics import TrialMetrics
@@ -23,6 +22,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
+from passgate.tasks.stats.measurement import measure
 
 PASSED, FAILED, VETOED, ERROR, LEFT_OUT = range(5)
 CONFIRMING = 9

@@ -9,11 +9,11 @@ from tests.builders import a_baseline_task, a_plan, a_policy, a_task, a_trial
 from bench.gate_trust.figures import Block, Figure, Target, share
 from bench.gate_trust.setting import TASKS, Scale, shipped_gate
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Policy, Rule
 from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
+from passgate.tasks.stats.measurement import measure
 from passgate.tasks.stats.percentiles import percentile
 
 Floats = npt.NDArray[np.float64]

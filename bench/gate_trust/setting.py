@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from passgate.tasks.load import load_policy
+from passgate.tasks.formats.loading import load_policy
 from passgate.tasks.model.policy import GatePolicy, Regression
 from passgate.tasks.model.task import GateName
 from passgate.tasks.stats.regression import FALL

@@ -10,12 +10,13 @@ import typer
 from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import VerdictCode, app
-from passgate.flows.cli.terminal import LONGEST_MESSAGE, Output, take_standard_streams, warn, warnings_printed
-from passgate.flows.interrupts import ignore_interrupts
-from passgate.flows.worker_report import WorkerReport
+from passgate.flows.cli.terminal import Output, take_standard_streams, warnings_printed
+from passgate.flows.process.interrupts import ignore_interrupts
+from passgate.flows.process.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
 
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:

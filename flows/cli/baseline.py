@@ -33,11 +33,12 @@ def show(
 ) -> int:
     """Show how each task stands at the baseline, and of which runs it is made."""
     from passgate import __version__
-    from passgate.flows.cli.terminal import color, say, warn, width
-    from passgate.tasks.find import find_agent
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.baseline import plan_of_every_task, pool
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.pool import plan_of_every_task, pool
+    from passgate.tasks.planning.named_agents import find_agent
     from passgate.tasks.reports.baseline import baseline_as_json, baseline_table
+    from passgate.tasks.reports.messages import warn
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     spec = find_agent(agent, Path(gates), Path(suites))
@@ -66,17 +67,18 @@ def pin(
     history: HistoryOption = None,
 ) -> int:
     """Pin the baseline to a commit or to runs, in baseline.yaml beside the gates file."""
-    from passgate.flows.cli.terminal import say, warn
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.commands.pin import pin as write
+    from passgate.tasks.commands.pin import pinned_commit, pinned_runs
     from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.formats.pins_file import PINS_FILE
-    from passgate.tasks.history.earlier_runs import open_history
-    from passgate.tasks.history.revision import user_name
-    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.integrity.earlier_runs import open_history
+    from passgate.tasks.integrity.revision import user_name
     from passgate.tasks.model.baseline import Pins
-    from passgate.tasks.pin import pin as write
-    from passgate.tasks.pin import pinned_commit, pinned_runs
     from passgate.tasks.reports.baseline import pin_text
     from passgate.tasks.reports.escape import printable
+    from passgate.tasks.reports.messages import warn
 
     if (commit is None) is (not runs):
         raise UsageError("give --commit or --run, and not both")
@@ -101,7 +103,7 @@ def pin(
 def clear(gates: GatesOption = "gates.yaml") -> int:
     """Take the pin away: the merge base with the baseline branch is the baseline again."""
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.pin import clear as remove
+    from passgate.tasks.commands.pin import clear as remove
     from passgate.tasks.reports.baseline import pin_text
 
     before = remove(Path(gates))

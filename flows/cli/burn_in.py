@@ -9,9 +9,9 @@ import typer
 from passgate.flows.cli.options import AgentOption, GateArgument, GatesOption, HistoryOption, SuitesOption
 
 if TYPE_CHECKING:
-    from passgate.tasks.burn_in import Finished
-    from passgate.tasks.judge import Pool
+    from passgate.tasks.commands.burn_in import Finished
     from passgate.tasks.model.run import Plan
+    from passgate.tasks.planning.baseline import Pool
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -33,16 +33,17 @@ def burn_in(
 
     Nothing goes into the history. Without a baseline there, the first runs make one, at most half of them.
     """
-    from passgate.flows.cli.terminal import color, say, warn, width
-    from passgate.tasks.burn_in import Finished, folder_of
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.burn_in import Finished, folder_of
+    from passgate.tasks.commands.burn_in_report import tally, why_nothing
+    from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import ExitCode
-    from passgate.tasks.forecast import plan_of_forecast
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.pool_runs import pool_of_history
-    from passgate.tasks.prepare import refuse_unrunnable
-    from passgate.tasks.reach import refuse_unreachable
+    from passgate.tasks.planning.pooled_runs import pool_of_history
+    from passgate.tasks.planning.reach import refuse_unreachable
+    from passgate.tasks.planning.requirements import refuse_unrunnable
     from passgate.tasks.reports.burn_in import burn_in_text
-    from passgate.tasks.tally import tally, why_nothing
+    from passgate.tasks.reports.messages import warn
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
     plan = plan_of_forecast(gate, request)
@@ -61,8 +62,8 @@ def burn_in(
 
 def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
     """Run until all is done, or ^C or a SIGTERM ends it; whether one did."""
-    from passgate.flows.interrupts import until_ended
-    from passgate.tasks.burn_in import burn_in as burn
+    from passgate.flows.process.interrupts import until_ended
+    from passgate.tasks.commands.burn_in import burn_in as burn
 
     try:
         until_ended(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))

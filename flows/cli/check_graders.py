@@ -33,10 +33,10 @@ def check_graders(
 ) -> int:
     """Prove graders: reference solutions pass, doing nothing, counterexamples and mutants of good transcripts fail."""
     from passgate.flows.cli.terminal import color, say, width
-    from passgate.flows.interrupts import until_ended
-    from passgate.tasks.check import check_graders as check
+    from passgate.flows.process.interrupts import until_ended
+    from passgate.tasks.commands.check_graders import check_graders as check
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.load import load_prices, policy_or_default
+    from passgate.tasks.formats.loading import load_prices, policy_or_default
     from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
 
     if not paths and not Path(suites).is_dir():
@@ -56,7 +56,7 @@ def _by_folder(paths: Sequence[Path], policy: "Policy") -> "dict[Path, list[Eval
     from passgate.flows.cli.remarks import remark
     from passgate.tasks.errors import InputError, UsageError
     from passgate.tasks.formats.discover import root_of
-    from passgate.tasks.load import load_paths
+    from passgate.tasks.formats.loading import load_paths
 
     by_folder: dict[Path, list[EvalTask]] = {}
     problems: list[Problem] = []

@@ -9,7 +9,7 @@ import typer
 from passgate.flows.cli.options import GatesOption, named_path
 
 if TYPE_CHECKING:
-    from passgate.tasks.convert import Converted
+    from passgate.tasks.commands.convert import Converted
     from passgate.tasks.model.policy import Policy
 
 DIALECTS = ("four-suite", "eval", "jsonl")
@@ -50,7 +50,7 @@ def convert(
     import os
 
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.convert import (
+    from passgate.tasks.commands.convert import (
         Dialect,
         Target,
         accept_existing,
@@ -58,9 +58,9 @@ def convert(
         refuse_existing,
         refuse_losses,
     )
-    from passgate.tasks.convert import convert as write
+    from passgate.tasks.commands.convert import convert as write
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.reports.figures import count
 
     if to not in DIALECTS:
@@ -82,7 +82,7 @@ def _refuse_problems(paths: list[Path], policy: "Policy") -> None:
     """Raise `InputError` for files with problems, `UsageError` for those that are not there."""
     from passgate.flows.cli.remarks import remark
     from passgate.tasks.errors import InputError, UsageError
-    from passgate.tasks.load import load_paths
+    from passgate.tasks.formats.loading import load_paths
 
     for path in paths:
         if not path.exists():
@@ -94,8 +94,8 @@ def _refuse_problems(paths: list[Path], policy: "Policy") -> None:
 
 
 def _tell(converted: "Converted") -> None:
-    from passgate.flows.cli.terminal import LONGEST_MESSAGE
     from passgate.tasks.reports.escape import printable
+    from passgate.tasks.reports.messages import LONGEST_MESSAGE
 
     left_out = [f"left out: {loss}" for loss in converted.left_out]
     warnings = [f"warning: {problem}" for problem in converted.not_comparable]

@@ -31,7 +31,7 @@ def doctor(
 ) -> int:
     """Check the machine, the files, the judge and the agents: commands, endpoints, keys, prices."""
     from passgate.flows.cli.terminal import color, say, width
-    from passgate.flows.interrupts import until_ended
+    from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.errors import ExitCode, UsageError
     from passgate.tasks.model.checkup import State
     from passgate.tasks.reports.doctor import doctor_report
@@ -51,7 +51,7 @@ async def _examined(
     names: "Sequence[str]", gates: Path, suites: Path, *, tries: bool
 ) -> "tuple[list[Symptom], list[FinishedTrial]]":
     """What is well and what is not, and the trials of the agents that are to be tried and can be."""
-    from passgate.tasks.doctor import examine
+    from passgate.tasks.commands.doctor import examine
     from passgate.tasks.model.checkup import State
 
     symptoms = list(await examine(names, gates, suites))
@@ -59,7 +59,7 @@ async def _examined(
     unfit = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
     for name in names if tries else ():
         if f"agent {name}" not in unfit:
-            from passgate.tasks.try_agent import try_agent
+            from passgate.tasks.commands.try_agent import try_agent
 
             symptom, trial = await try_agent(name, gates, suites)
             symptoms.append(symptom)

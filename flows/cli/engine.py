@@ -11,13 +11,13 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from passgate.flows.cli.engine_name import EngineName
-from passgate.flows.cli.terminal import warn
-from passgate.flows.engine import NoEngine
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
+from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.reports.messages import warn
 
 if TYPE_CHECKING:
     from passgate.flows.embedded.server import EmbeddedServer

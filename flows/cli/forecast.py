@@ -15,7 +15,7 @@ from passgate.flows.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passgate.tasks.forecasts.grounds import Grounds
+    from passgate.tasks.forecasts.basis import Grounds
     from passgate.tasks.model.run import Plan
 
 
@@ -47,12 +47,13 @@ def forecast(
     as_json: Annotated[bool, typer.Option("--json", help="Every number as JSON.")] = False,
 ) -> int:
     """Say how often a gate will be red for nothing, what it catches and costs, and what would make it better."""
-    from passgate.flows.cli.terminal import color, say, warn, width
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.forecast import forecast as foresee
+    from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import StorageError, UsageError
-    from passgate.tasks.forecast import forecast as foresee
-    from passgate.tasks.forecast import plan_of_forecast
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.reports.forecast import forecast_text
+    from passgate.tasks.reports.messages import warn
 
     if assume is not None and rates is not None:
         raise UsageError("give --assume or --rates, not both")
@@ -74,8 +75,8 @@ def forecast(
 
 
 def _grounds(plan: "Plan", assume: float | None, rates: Path | None) -> "Grounds":
+    from passgate.tasks.commands.forecast import grounds_of
     from passgate.tasks.errors import InputError
-    from passgate.tasks.forecast import grounds_of
     from passgate.tasks.formats.four_suite import shown_path
     from passgate.tasks.formats.rates_file import read_rates
 

@@ -50,8 +50,8 @@ def _named(agent: str, folder: Path) -> str:
     """
     from passgate.tasks.agents import make_agent
     from passgate.tasks.errors import UsageError
-    from passgate.tasks.find import find_agent
     from passgate.tasks.formats.agents_file import looks_like_a_form
+    from passgate.tasks.planning.named_agents import find_agent
 
     spec = find_agent(agent, folder / _GATES, folder / "suites")
     if spec.is_reference:

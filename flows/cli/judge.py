@@ -16,11 +16,12 @@ def judge(
     """Judge a stored run again, under the policy of a gates file; nothing is run and nothing written."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.loading import load_policy
     from passgate.tasks.history.journal import read_journal
-    from passgate.tasks.history.run_folder import RunFolder, find_run
+    from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.judge import judge as judge_trials
-    from passgate.tasks.judge import pooled_baseline, read_rows
-    from passgate.tasks.load import load_policy
+    from passgate.tasks.planning.baseline import pooled_baseline, read_rows
+    from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.terminal import terminal
 
     folder = RunFolder(find_run(run))

@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Iterable
 
-from passgate.flows.cli.terminal import LONGEST_MESSAGE
-from passgate.tasks.load import Loaded
+from passgate.tasks.formats.loading import Loaded
 from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.messages import LONGEST_MESSAGE
 
 _MOST_OTHERS = 20
 

@@ -15,7 +15,7 @@ from passgate.flows.cli.options import (
     HistoryOption,
     SuitesOption,
 )
-from passgate.flows.worker_report import BegunRun, WorkerReport
+from passgate.flows.process.worker_report import BegunRun, WorkerReport
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def run(
     ] = EngineName.PREFECT,
 ) -> int:
     """Run a gate: every task k times, graded, recorded and judged."""
-    from passgate.tasks.history.run_folder import find_run
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.prepare import refuse_other_options
+    from passgate.tasks.planning.find_run import find_run
+    from passgate.tasks.planning.requirements import refuse_other_options
 
     request = RunRequest(
         agent=agent,
@@ -81,7 +81,7 @@ def run(
 
 def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: WorkerReport) -> int:
     """Run a gate and print its verdict; gives the verdict's exit code. The run is reported as soon as it has begun."""
-    from passgate.flows.interrupts import InterruptionError, ignore_interrupts, until_ended
+    from passgate.flows.process.interrupts import InterruptionError, ignore_interrupts, until_ended
 
     begun: list[RunFolder] = []
 
@@ -116,12 +116,12 @@ async def _run(
     """Run a gate; `begin` is told the run's folder as soon as there is one."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
-    from passgate.flows.cli.terminal import warn
     from passgate.tasks.errors import EngineError, first_known
     from passgate.tasks.history.run_folder import RunFolder
-    from passgate.tasks.prepare import prepare
+    from passgate.tasks.load import load
+    from passgate.tasks.reports.messages import warn
 
-    plan = prepare(gate, request)
+    plan = load(gate, request)
     if plan.base.prefect_edits:  # Prefect loads what they name as soon as it is imported
         engine = EngineName.NONE
     folder = RunFolder(plan.run_id)

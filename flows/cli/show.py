@@ -27,7 +27,7 @@ def show(
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError
-    from passgate.tasks.load import load_paths, policy_or_default
+    from passgate.tasks.formats.loading import load_paths, policy_or_default
     from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml
 
     for path in paths:

@@ -26,10 +26,12 @@ def sign_off(
     ] = None,
 ) -> int:
     """Approve or reject what a gate with `sign_off` would pass. Refused when anything has changed since."""
-    from passgate.flows.cli.terminal import LONGEST_MESSAGE, say
-    from passgate.tasks.history.run_folder import RunFolder, find_run
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.commands.sign_off import sign_off as decide
+    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.escape import printable
-    from passgate.tasks.sign_off import sign_off as decide
+    from passgate.tasks.reports.messages import LONGEST_MESSAGE
 
     run_id = find_run(run)
     verdict = decide(run_id, by=by, decision=decision, reason=reason, key_file=key)

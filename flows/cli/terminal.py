@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from passgate.tasks.reports.escape import printable
-
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+from passgate.tasks.reports.messages import warn
 
-LONGEST_MESSAGE = 20_000
 _NARROWEST, _WIDEST = 60, 140
 
 
@@ -93,11 +91,6 @@ def say(text: str) -> None:
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
-
-
-def warn(message: str) -> None:
-    """Print to standard error, in one line that no message can break out of."""
-    sys.stderr.write(f"passgate: {printable(message, LONGEST_MESSAGE)}\n")
 
 
 class _Warnings(logging.Handler):

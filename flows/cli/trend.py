@@ -18,13 +18,14 @@ def trend(
     plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too.")] = None,
 ) -> int:
     """Show the history by suite and day; a day with a run worse than the others is marked."""
-    from passgate.flows.cli.terminal import LONGEST_MESSAGE, color, say, warn, width
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.trend import COLUMNS, trend_points
     from passgate.tasks.errors import StorageError, UsageError
-    from passgate.tasks.history.earlier_runs import read_earlier_runs
-    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.formats.loading import policy_or_default
+    from passgate.tasks.integrity.earlier_runs import read_earlier_runs
     from passgate.tasks.reports.escape import printable
+    from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
     from passgate.tasks.reports.trend import trend_table
-    from passgate.tasks.trend import COLUMNS, trend_points
 
     location = history or policy_or_default(Path(gates)).history
     earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS)

@@ -33,9 +33,9 @@ def try_task(
 ) -> int:
     """Run one trial of one task and print its transcript and grades. Nothing is recorded."""
     from passgate.flows.cli.terminal import color, say, width
-    from passgate.flows.interrupts import until_ended
+    from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.formats.discover import suites_folder_of
-    from passgate.tasks.load import policy_or_default
+    from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.reports.trial import trial_report
 
     policy = policy_or_default(Path(gates))
@@ -49,10 +49,11 @@ def try_task(
 
 
 async def _try(task: "EvalTask", suites: Path, agent_text: str, gates: Path, policy: "Policy") -> "FinishedTrial":
-    from passgate.tasks.budgets.purse import Purse
-    from passgate.tasks.find import find_agent
-    from passgate.tasks.load import load_prices
-    from passgate.tasks.run import open_bench, run_trial
+    from passgate.tasks.execution.resources import open_bench
+    from passgate.tasks.execution.trial import run_trial
+    from passgate.tasks.formats.loading import load_prices
+    from passgate.tasks.metering.cost_cap import Purse
+    from passgate.tasks.planning.named_agents import find_agent
 
     prices = load_prices(gates)
     agent = find_agent(agent_text, gates, suites)
@@ -63,7 +64,7 @@ async def _try(task: "EvalTask", suites: Path, agent_text: str, gates: Path, pol
 def _task_of_file(file: Path, task_id: str | None, policy: "Policy") -> "EvalTask":
     """The task of a file. Raises `InputError` for a file with problems, `UsageError` where none is chosen."""
     from passgate.tasks.errors import InputError
-    from passgate.tasks.load import load_paths, refuse_what_cannot_run
+    from passgate.tasks.formats.loading import load_paths, refuse_what_cannot_run
 
     loaded = load_paths([file], policy)
     if loaded.problems:
@@ -76,8 +77,8 @@ def _task_of_file(file: Path, task_id: str | None, policy: "Policy") -> "EvalTas
 def _task_of_suites(name: str, suites: Path, policy: "Policy") -> "EvalTask":
     """The task of a name as reports print it; problems of other tasks do not count. Raises `UsageError`."""
     from passgate.tasks.errors import UsageError
+    from passgate.tasks.formats.loading import load_paths, refuse_what_cannot_run
     from passgate.tasks.formats.schema_check import nearest
-    from passgate.tasks.load import load_paths, refuse_what_cannot_run
 
     if not suites.is_dir():
         raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")

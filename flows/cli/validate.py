@@ -11,7 +11,7 @@ from passgate.flows.cli.options import GatesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
-    from passgate.tasks.load import Loaded
+    from passgate.tasks.formats.loading import Loaded
     from passgate.tasks.model.task import EvalTask
 
 
@@ -31,9 +31,9 @@ def validate(
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError
+    from passgate.tasks.formats.loading import Loaded, load_paths, policy_or_default
     from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
-    from passgate.tasks.load import Loaded, load_paths, policy_or_default
-    from passgate.tasks.refuse import problems_at_gates, warnings_of
+    from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
 
     for path in paths:
         if not path.exists():
@@ -63,11 +63,11 @@ def validate(
 
 def readers_of_settings(gates: str) -> dict[str, Callable[[Path], object]]:
     """What reads a settings file, by its name. Each raises `InputError` or `UsageError`."""
-    from passgate.tasks.find import load_agents
     from passgate.tasks.formats.agents_file import AGENTS_FILE
+    from passgate.tasks.formats.loading import load_pins_file, load_policy, load_price_table
     from passgate.tasks.formats.pins_file import PINS_FILE
     from passgate.tasks.formats.prices_file import PRICES_FILE
-    from passgate.tasks.load import load_pins_file, load_policy, load_price_table
+    from passgate.tasks.planning.named_agents import load_agents
 
     return {
         Path(gates).name: load_policy,

@@ -18,9 +18,9 @@ def verify(
     The exit code is that of the verdict: 0 only for a PASS that somebody has signed and that is as it was. It is 1 when
     anything differs."""
     from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.verify import verify as look_at
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.reports.verification import verification_report
-    from passgate.tasks.verify import verify as look_at
 
     verification = look_at(file, key, Path.cwd())
     say(verification_report(verification, width=width(), color=color()))

@@ -6,7 +6,7 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Protocol
 
-from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution

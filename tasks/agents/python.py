@@ -9,8 +9,8 @@ from passgate.tasks.agents.processes.server import ForkServer
 from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.agents.variables import leading_to_models
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 

@@ -7,8 +7,8 @@ from typing import Self
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
 from passgate.tasks.agents.transcripts import read_transcript_file
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 

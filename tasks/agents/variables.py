@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from passgate.tasks.budgets.access import ModelAccess
+from passgate.tasks.metering.access import ModelAccess
 
 _LOOPBACK = ("127.0.0.1", "localhost")
 _EXCEPTIONS = ("NO_PROXY", "no_proxy")

@@ -7,8 +7,8 @@ from operator import attrgetter
 from typing import Final
 
 from passgate.tasks.forecasts.changes import candidates
-from passgate.tasks.forecasts.prospect import Setting
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.forecasts.task_assumptions import Setting
 from passgate.tasks.model.forecast import Change
 
 _FIRST_OF_PAIRS: Final = 4

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.forecasts.outlook import Outcomes, Outlook
+from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Suite
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from passgate.tasks.forecasts.prospect import Setting
+from passgate.tasks.forecasts.task_assumptions import Setting
 from passgate.tasks.model.forecast import Cause, Change
 from passgate.tasks.model.policy import Admission, GatePolicy, Rule
 from passgate.tasks.model.quarantine import QuarantineEntry

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from passgate.tasks.forecasts.prospect import Setting
+from passgate.tasks.forecasts.task_assumptions import Setting
 from passgate.tasks.gates.admission import not_admitted
 from passgate.tasks.gates.evidence import is_weighed
 from passgate.tasks.gates.failures import failed_tasks

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from passgate.tasks.forecasts.first_trials import expected_trials
-from passgate.tasks.forecasts.outlook import Outlook
-from passgate.tasks.forecasts.prospect import Prospect, Setting
+from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.forecasts.task_forecast import Outlook
 from passgate.tasks.forecasts.trials_of import trials_of
-from passgate.tasks.gates.curtail import needless
+from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import Effort
 from passgate.tasks.model.run import Plan

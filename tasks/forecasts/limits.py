@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passgate.tasks.forecasts.prospect import Prospect
+from passgate.tasks.forecasts.task_assumptions import Prospect
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.stats.noise import Noise

@@ -10,9 +10,9 @@ from typing import Final
 from passgate.tasks.forecasts.chances import GateChances, Member
 from passgate.tasks.forecasts.effort import effort
 from passgate.tasks.forecasts.limits import SimulatedLimits
-from passgate.tasks.forecasts.outlook import Outlooks
-from passgate.tasks.forecasts.prospect import Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
+from passgate.tasks.forecasts.task_assumptions import Setting
+from passgate.tasks.forecasts.task_forecast import Outlooks
 from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite

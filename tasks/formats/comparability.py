@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.writing.differences import differences
+from passgate.tasks.formats.evals.write.differences import differences
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.task_files import SourceTask
 from passgate.tasks.formats.task_messages import asked_messages

@@ -7,7 +7,7 @@ from passgate.tasks.formats.document import DocumentPath, format_path, read_docu
 from passgate.tasks.model.task import EvalTask
 
 
-def grader_problem(task: EvalTask, place: int | None, message: str, *, within: DocumentPath = ()) -> Problem:
+def grader_problem(task: EvalTask, place: int | None, message: str, within: DocumentPath = ()) -> Problem:
     """A problem with the grader at a place of a task's graders, counted from 0; with all of them when that is `None`.
 
     `within` is where in the grader's options. It stands at their line in a task file; an eval file has it where the

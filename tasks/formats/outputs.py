@@ -10,10 +10,10 @@ from typing import Any
 from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.paths import ground_of
-from passgate.tasks.formats.evals.said import LeavesError, Loss, Place, Saying, said_task
-from passgate.tasks.formats.evals.writing.file_names import file_names
-from passgate.tasks.formats.evals.writing.files import eval_document, eval_text, lines_texts
-from passgate.tasks.formats.evals.writing.yaml_text import yaml_text
+from passgate.tasks.formats.evals.serialise import LeavesError, Loss, Place, Saying, said_task
+from passgate.tasks.formats.evals.write.file_names import file_names
+from passgate.tasks.formats.evals.write.files import eval_document, eval_text, lines_texts
+from passgate.tasks.formats.evals.write.yaml_text import yaml_text
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.formats.task_files import SourceTask
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import yaml
 
 from passgate.tasks.errors import Problem
+from passgate.tasks.files.atomic_write import write_whole
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.whole_files import write_whole
 
 PINS_FILE = "baseline.yaml"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.evals.files.folder import files_of_paths
-from passgate.tasks.formats.evals.files.recognise import is_eval
+from passgate.tasks.formats.evals.read.folder import files_of_paths
+from passgate.tasks.formats.evals.read.recognise import is_eval
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Origin

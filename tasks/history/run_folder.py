@@ -11,18 +11,25 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.atomic_write import write_whole
 from passgate.tasks.files.private import PRIVATE_FILE, close_to_others, make_private_folder
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.tracked import refuse_tracked
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.whole_files import write_whole
 
 STATE_FOLDER = Path(".passgate")
+
+
 LAST = "last"
+
+
 CHANGE = "change"
 """What the run of a change's own files is called, after the id of the run that is judged."""
+
+
 _VERDICT = "verdict.json"
+
+
 _ATTESTATION = "verdict.intoto.json"
 
 
@@ -165,23 +172,3 @@ def _protect(folder: Path) -> None:
     ignore = folder / ".gitignore"
     if not ignore.exists():
         write_whole(ignore, "*\n", mode=PRIVATE_FILE)
-
-
-def refuse_tracked_runs() -> None:
-    """Refuse runs that a change brings with it: raises `UsageError` where git tracks the folder they are kept in."""
-    refuse_tracked(f"passgate's folder {STATE_FOLDER}", STATE_FOLDER, Path.cwd())
-
-
-def find_run(name: str) -> str:
-    """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`, also for runs that git tracks."""
-    if not name:
-        raise UsageError(f"the name of the run is empty: give its id, the beginning of it, or `{LAST}`")
-    refuse_tracked_runs()
-    folder = STATE_FOLDER / "runs"
-    known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
-    matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]
-    if len(matching) == 1 or name in matching:
-        return name if name in matching else matching[0]
-    if not matching:
-        raise UsageError(f"no run {name!r} in {folder}" + (f"; the newest is {known[-1]}" if known else ""))
-    raise UsageError(f"{name!r} is the beginning of {len(matching)} runs: {', '.join(matching[:5])}")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 
 
 class Breaker:

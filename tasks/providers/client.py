@@ -17,7 +17,7 @@ from passgate.tasks.providers.concurrency import Turns
 from passgate.tasks.providers.endpoints import Target
 from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
 from passgate.tasks.providers.headers import headers_back, masked, without_secrets
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
 Found = TypeVar("Found")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from passgate.tasks.providers.patience import retry_after
+from passgate.tasks.providers.retry_policy import retry_after
 
 TRY_AGAIN: Final = frozenset({408, 425, 429})
 """Beside 5xx: statuses that may be gone at the next attempt."""

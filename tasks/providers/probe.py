@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 
 Provider = Literal["openai", "anthropic"]
 _REFUSALS: Final = frozenset({401, 403})

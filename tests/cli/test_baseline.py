@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
-from passgate.tasks.load import load_policy, load_tasks
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.task import GateName

@@ -210,5 +210,5 @@ def test_it_starts_without_the_engine(bare_project: Project, monkeypatch: pytest
     monkeypatch.chdir(bare_project.path)
     add()
     modules = imported_by(bare_project, "check-graders")
-    assert "passgate.tasks.check" in modules, "the command did its work"
+    assert "passgate.tasks.commands.check_graders" in modules, "the command did its work"
     assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})

@@ -33,7 +33,7 @@ def imported_by(project: Project, *arguments: str) -> set[str]:
 def test_commands_for_authors_start_without_the_engine(bare_project: Project, command: str) -> None:
     bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
     modules = imported_by(bare_project, command, "suites/golden/one.yaml")
-    assert "passgate.tasks.load" in modules, "the command did its work"
+    assert "passgate.tasks.formats.loading" in modules, "the command did its work"
     assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})
 
 

@@ -60,5 +60,5 @@ def test_files_elsewhere(bare_project: Project) -> None:
 def test_it_starts_without_the_engine_and_the_tables(bare_project: Project) -> None:
     with_gates(bare_project)
     modules = imported_by(bare_project, "doctor", "nop")
-    assert "passgate.tasks.doctor" in modules
+    assert "passgate.tasks.commands.doctor" in modules
     assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})

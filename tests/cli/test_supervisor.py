@@ -191,18 +191,18 @@ def test_the_supervisor_imports_little_before_the_worker_starts() -> None:
             print(*sorted(set(sys.modules) - before))
             raise SystemExit
         os.fork = fork
-        from passgate.flows.supervisor import main
+        from passgate.flows.process.supervisor import main
         main()
         """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
     imported = set(ended.stdout.split())
-    assert "passgate.flows.supervisor" in imported
+    assert "passgate.flows.process.supervisor" in imported
     assert imported.isdisjoint({"typer", "json", "re", "asyncio", "threading", "prefect", "pydantic"})
 
 
 def test_a_verdict_of_another_run_or_half_of_one_is_none(tmp_path: Path) -> None:
-    from passgate.flows.exit_code import decision_of
-    from passgate.flows.worker_report import BegunRun
+    from passgate.flows.process.exit_code import decision_of
+    from passgate.flows.process.worker_report import BegunRun
 
     file = tmp_path / "verdict.json"
     run = BegunRun(run_id="r", gate="ci_merge", verdict_file=str(file))

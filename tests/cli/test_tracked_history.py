@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
-from passgate.tasks.load import load_policy, load_tasks
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
 from tests.builders import a_plan, a_run_id, begun, trials_of

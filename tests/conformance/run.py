@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.cases.repeats import STRATEGIES
-from passgate.tasks.grade import Outcome, outcome_of
+from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.graders import grade
+from passgate.tasks.graders.grading import Outcome, outcome_of
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.load import load_paths, policy_or_default
+from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask, Metric

@@ -14,13 +14,13 @@ from passgate.tasks.agents.judge import RecordedJudge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import read_agents
 from passgate.tasks.formats.digests import named_by_graders, task_files
+from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.pins_file import read_pins
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.formats.quarantine_file import read_quarantine
 from passgate.tasks.formats.rules import Surroundings, findings
 from passgate.tasks.graders.judges.judge_reply import read_reply
-from passgate.tasks.load import load_paths
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy

@@ -17,11 +17,11 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai import agent as openai
 from passgate.tasks.agents.replay import _places
 from passgate.tasks.agents.tools.recorded_tools import RecordedTools
-from passgate.tasks.diagnose import diagnose
-from passgate.tasks.load import load_prices
+from passgate.tasks.formats.loading import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from passgate.tasks.planning.diagnosis import diagnose
 from passgate.tasks.providers.faults import TRY_AGAIN
 from passgate.tasks.reports.doctor import doctor_report
 from tests.answering import answering

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from passgate.tasks.formats.evals.cases import repeats
 from passgate.tasks.formats.evals.cases.runtime import BLOCKS
 from passgate.tasks.formats.evals.cases.suite_wide import _NOT_HAD
-from passgate.tasks.formats.evals.files.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.conftest import REPOSITORY
 from tests.docs.keys import paths

@@ -8,24 +8,24 @@ import pytest
 import yaml
 
 from passgate import __version__
-from passgate.tasks import blame
-from passgate.tasks import verify as verifying
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.attestations.statement import VERDICT_FILE
-from passgate.tasks.forecast import forecast, grounds_of
+from passgate.tasks.commands import verify as verifying
+from passgate.tasks.commands.forecast import forecast, grounds_of
 from passgate.tasks.formats import command_files
+from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.evidence import MOST_ERRORS
-from passgate.tasks.history import merge_base, revision
-from passgate.tasks.history.edits import What
-from passgate.tasks.load import load_tasks
+from passgate.tasks.graders.grader_checks import faults as blame
+from passgate.tasks.integrity import merge_base, revision
+from passgate.tasks.integrity.edits import What
 from passgate.tasks.model import attestation
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.grader_check import Fault
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Finding
-from passgate.tasks.plan import PlanFiles, make_plan
-from passgate.tasks.refuse import problems_of
+from passgate.tasks.planning.plan import PlanFiles, make_plan
+from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
 from tests.conftest import REPOSITORY

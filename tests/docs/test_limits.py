@@ -7,20 +7,20 @@ from passgate.tasks.agents.conversation import users
 from passgate.tasks.agents.http import endpoint
 from passgate.tasks.agents.processes.printed import MAX_PRINTED_BYTES, PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
-from passgate.tasks.budgets import requests
+from passgate.tasks.execution.trial import DEFAULT_SECONDS
 from passgate.tasks.formats import text_files
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.formats.evals.files import compose, documents, variables
 from passgate.tasks.formats.evals.grading import assertion_templates
+from passgate.tasks.formats.evals.read import compose, documents, variables
 from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader, script_assertion
-from passgate.tasks.history import merge_base
+from passgate.tasks.integrity import merge_base
+from passgate.tasks.metering import requests
 from passgate.tasks.model.forecast import TARGET
 from passgate.tasks.model.sequential import LEAST_TRIALS
 from passgate.tasks.model.workspace import Hook
 from passgate.tasks.providers import wire
-from passgate.tasks.run import DEFAULT_SECONDS
 from passgate.tasks.sandboxes import workbench
 from passgate.tasks.stats import comparisons
 from tests.docs.pages import section

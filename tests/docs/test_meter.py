@@ -4,17 +4,17 @@ import re
 
 import httpx
 
-from passgate.tasks.budgets import relay
-from passgate.tasks.budgets.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
-from passgate.tasks.budgets.ledger import MOST_UNANSWERED
-from passgate.tasks.budgets.meter import open_meter
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.metering import relay
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
+from passgate.tasks.metering.ledger import MOST_UNANSWERED
+from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import faults
 from passgate.tasks.providers.endpoints import anthropic_target, openai_target
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 from tests.docs.pages import PAGES, cells, code_in, rows, section
 from tests.upstream import ScriptedUpstream
 

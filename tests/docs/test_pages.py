@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from passgate import __version__
-from passgate.tasks.load import load_tasks
+from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.model.task import GateName
 from tests.builders import SHIPPED
 from tests.conftest import REPOSITORY

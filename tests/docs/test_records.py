@@ -2,9 +2,9 @@
 
 import json
 
-from passgate.tasks import choose
 from passgate.tasks.history.columns import SCHEMA_VERSION
 from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.integrity import who_judges as choose
 from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import TrialStatus

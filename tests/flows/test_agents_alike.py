@@ -8,12 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.agent import AgentSpec, Endpoint, HttpOptions, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import open_bench, run_trial
 from tests.builders import SHIPPED, a_task
 from tests.conftest import REPOSITORY
 from tests.unit.agents import agent_server

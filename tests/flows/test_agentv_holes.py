@@ -232,8 +232,8 @@ async def test_15_gains_elsewhere_buy_no_regression_back(tmp_path: Path) -> None
 
 async def test_15_tests_that_were_not_run_are_no_pass(tmp_path: Path) -> None:
     from passgate.tasks.gates.decide import rule_on
-    from passgate.tasks.measure import measure
     from passgate.tasks.model.baseline import Baseline
+    from passgate.tasks.stats.measurement import measure
     from tests.builders import a_plan
 
     text = "name: hole\ntests:\n" + "".join(

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.load import load_policy
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.loading import load_policy
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import open_bench, run_trial
 from tests.builders import a_task
 from tests.conftest import REPOSITORY, Project
 from tests.processes import marked_processes

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from passgate.tasks.burn_in import Finished, burn_in
-from passgate.tasks.forecast import forecast, plan_of_forecast
-from passgate.tasks.forecasts.grounds import Grounds
+from passgate.tasks.commands.burn_in import Finished, burn_in
+from passgate.tasks.commands.burn_in_report import tally
+from passgate.tasks.commands.forecast import forecast, plan_of_forecast
+from passgate.tasks.forecasts.basis import Grounds
 from passgate.tasks.model.burn_in import BurnIn
 from passgate.tasks.model.forecast import Forecast
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.stats.intervals import wilson_interval
-from passgate.tasks.tally import tally
 from tests.builders import write_task
 
 RATES = {"a": 0.99, "b": 0.97, "c": 0.95, "d": 0.93, "e": 0.9, "f": 0.85}

@@ -29,7 +29,7 @@ STARTS_PROCESSES = """
                 for _ in range(4):
                     group.create_task(start())
 
-    from passgate.flows.interrupts import cancelled_by_sigterm, until_ended
+    from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         until_ended(work())
@@ -51,7 +51,7 @@ def test_a_signal_in_the_midst_of_starting_processes_ends_the_command(kind: sign
 def test_the_handlers_of_others_are_back_in_place_afterwards() -> None:
     code = """
         import signal
-        from passgate.flows.interrupts import cancelled_by_sigterm, until_ended
+        from passgate.flows.process.interrupts import cancelled_by_sigterm, until_ended
 
         def others(*_): ...
         def inner(*_): ...
@@ -74,7 +74,7 @@ def test_the_handlers_of_others_are_back_in_place_afterwards() -> None:
 def test_beside_the_main_thread_it_does_nothing() -> None:
     code = """
         import asyncio, signal, threading
-        from passgate.flows.interrupts import cancelled_by_sigterm
+        from passgate.flows.process.interrupts import cancelled_by_sigterm
 
         async def work():
             before = signal.getsignal(signal.SIGTERM)

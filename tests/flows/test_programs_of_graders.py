@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from passgate.tasks.load import load_tasks
+from passgate.tasks.formats.loading import load_tasks
 from tests.builders import SHIPPED
 from tests.conftest import Project
 from tests.eval_gate import write_files

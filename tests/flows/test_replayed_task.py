@@ -1,14 +1,15 @@
 """The shipped task whose tools answer from a recording, with a model behind the meter."""
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.load import load_policy, load_tasks
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.loading import load_policy, load_tasks
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import open_bench, run_trial
 from tests.conftest import REPOSITORY
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says

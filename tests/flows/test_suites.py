@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.load import load_policy, load_tasks
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.loading import load_policy, load_tasks
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import open_bench, run_trial
 from tests.conftest import REPOSITORY
 
 SUITES = REPOSITORY / "suites"

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from passgate.tasks.budgets.meter import open_meter
-from passgate.tasks.budgets.purse import Purse
-from passgate.tasks.find import find_agent
-from passgate.tasks.load import load_policy, load_prices, load_tasks
+from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.loading import load_policy, load_prices, load_tasks
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, TrialStatus
-from passgate.tasks.run import open_bench, run_trial
+from passgate.tasks.planning.named_agents import find_agent
 from tests.conftest import REPOSITORY, Project
 from tests.llm.gate import PROJECT, environment_of
 from tests.llm.server import MODEL, MOST_TOKENS, is_installed

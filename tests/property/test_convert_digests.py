@@ -9,10 +9,10 @@ from tests.builders import SHIPPED
 from tests.conformance.corpus import CORPUS
 from tests.conftest import REPOSITORY
 
-from passgate.tasks.convert import Converted, Dialect, Target, accept_existing, convert
+from passgate.tasks.commands.convert import Converted, Dialect, Target, accept_existing, convert
 from passgate.tasks.errors import InputError
-from passgate.tasks.formats.evals.files.folder import files_of_folder
-from passgate.tasks.load import load_paths
+from passgate.tasks.formats.evals.read.folder import files_of_folder
+from passgate.tasks.formats.loading import load_paths
 
 Digests = dict[str, tuple[str, str]]
 

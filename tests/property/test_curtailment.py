@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_trial
 
-from passgate.tasks.budgets.standing import Standing
-from passgate.tasks.confirm import confirming_trials
-from passgate.tasks.gates.curtail import needless
+from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.run_state import Standing
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.measure import measure
+from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Violation, ViolationRule
@@ -27,6 +26,7 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
+from passgate.tasks.stats.measurement import measure
 
 GATES = 2000
 SEED = 20260131

@@ -8,15 +8,15 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.formats.evals.files.compose import raw_tests
-from passgate.tasks.formats.evals.files.environment import WITH_TEMPLATES, interpolate
-from passgate.tasks.formats.evals.files.folder import files_of_folder
-from passgate.tasks.formats.evals.files.json_text import JsonError, offset_of, parse_json
-from passgate.tasks.formats.evals.files.recognise import kind_of
-from passgate.tasks.formats.evals.files.top_level import TOP_LEVEL_KEYS
-from passgate.tasks.formats.evals.files.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.paths import ground_of
+from passgate.tasks.formats.evals.read.compose import raw_tests
+from passgate.tasks.formats.evals.read.environment import WITH_TEMPLATES, interpolate
+from passgate.tasks.formats.evals.read.folder import files_of_folder
+from passgate.tasks.formats.evals.read.json_text import JsonError, offset_of, parse_json
+from passgate.tasks.formats.evals.read.recognise import kind_of
+from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 
 PATIENT = settings(
     deadline=None,

@@ -17,7 +17,7 @@ from passgate.tasks.formats.evals.cases.repositories import REPOSITORY_KEYS
 from passgate.tasks.formats.evals.cases.runtime import OPTIONS_KEYS, POLICY_KEYS
 from passgate.tasks.formats.evals.cases.test_keys import TEST_KEYS, TURN_KEYS
 from passgate.tasks.formats.evals.cases.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
-from passgate.tasks.formats.evals.files.top_level import TOP_LEVEL_KEYS
+from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml

@@ -10,7 +10,7 @@ from tests.builders import a_policy
 from passgate.tasks.forecasts.assumed import TrialRule, assumed_baseline
 from passgate.tasks.forecasts.chances import GateChances, Member
 from passgate.tasks.forecasts.first_trials import Trials, expected_trials, first_trials
-from passgate.tasks.forecasts.outlook import Outcomes, Outlook
+from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.policy import Admission, Rule
 from passgate.tasks.model.sequential import SequentialTest

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.providers.concurrency import LEAST, MOST, Window
 from passgate.tasks.providers.headers import headers_out
-from passgate.tasks.providers.patience import Patience, retry_after
+from passgate.tasks.providers.retry_policy import Patience, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 PAUSES = st.floats(0.001, 100)

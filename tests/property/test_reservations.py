@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.budgets.ledger import Admission, Ledger, RefusalError
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Usage

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.function_agent import FunctionAgent
-
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.execution.resources import Bench
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.run import Bench
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.sandboxes.workbench import Workbench
+from tests.function_agent import FunctionAgent
 
 Function = Callable[[Attempt], Any]
 MakeBench = Callable[..., Bench]

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import write_task
-from tests.repositories import GitRepository
 
 from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.load import load
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.prepare import prepare
+from tests.builders import write_task
+from tests.repositories import GitRepository
 
 GATES = """\
 suites:
@@ -52,7 +52,7 @@ def loosen(repository: GitRepository) -> None:
 
 
 def planned(**request: Any) -> Plan:
-    return prepare(GateName.CI_MERGE, RunRequest(**request))
+    return load(GateName.CI_MERGE, RunRequest(**request))
 
 
 def of_change(plan: Plan) -> Plan:

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.repositories import GitRepository
-from tests.signing import a_run_that_awaits, write_gate
 
+from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.sign_off import sign_off
+from tests.repositories import GitRepository
+from tests.signing import a_run_that_awaits, write_gate
 
 
 def release_repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:

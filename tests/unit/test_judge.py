@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, trials_of
 
-from passgate.tasks.judge import judge, pooled_baseline, read_rows
+from passgate.tasks.judge import judge
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.planning.baseline import pooled_baseline, read_rows
 from passgate.tasks.record import record
+from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, trials_of
 
 TASK = a_task()
 NO_BASELINE = Baseline(branch="main")

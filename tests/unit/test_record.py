@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from tests.builders import SHIPPED, a_finished, a_plan, a_task
 
 from passgate.tasks.history.dataset import History
+from passgate.tasks.history.of_plan import history_location, masker_of
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
-from passgate.tasks.record import history_location, masker_of, record
+from passgate.tasks.record import record
+from tests.builders import SHIPPED, a_finished, a_plan, a_task
 
 TASK, ATTACK = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from tests.builders import a_plan, a_policy, a_task, trials_of
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
@@ -13,6 +12,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.report import report
 from passgate.tasks.reports import REPORTS
+from tests.builders import a_plan, a_policy, a_task, trials_of
 
 TASK = a_task()
 NO_SECRETS = Masker([])

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import a_task, a_trial
-from tests.unit.benches import Function, MakeBench, benches, says
 
-from passgate.tasks import run as run_module
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.execution import trial as run_module
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.metering.cost_cap import Purse
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from passgate.tasks.run import run_trial
+from tests.builders import a_task, a_trial
+from tests.unit.benches import Function, MakeBench, benches, says
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from passgate.tasks.agents.cli.places import Places
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
 from passgate.tasks.agents.variables import leading_to_models
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript

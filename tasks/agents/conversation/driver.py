@@ -12,8 +12,8 @@ from passgate.tasks.agents.conversation.users import SilentUser, User, user_of
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent
-from passgate.tasks.budgets.access import ModelAccess, TrialTranscript
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.access import ModelAccess, TrialTranscript
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript

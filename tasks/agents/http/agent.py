@@ -12,8 +12,8 @@ from passgate.tasks.agents.http.reply import read_reply
 from passgate.tasks.agents.http.templates import check_template, filled, values_of
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import transcript_of
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec, HttpOptions
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript

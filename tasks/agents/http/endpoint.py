@@ -12,7 +12,7 @@ import httpx
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.patience import Patience, retry_after
+from passgate.tasks.providers.retry_policy import Patience, retry_after
 
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
 _PATIENCE: Final = Patience()

@@ -8,8 +8,8 @@ from typing import Any, Final
 from passgate.tasks.agents.foreign import as_text
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai.asked import asked_messages
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.json_values import MISSING, at_path
 
 PLACEHOLDERS: Final = (

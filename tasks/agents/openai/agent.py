@@ -17,8 +17,8 @@ from passgate.tasks.agents.openai.chat import ChatMessage, request_of, returned_
 from passgate.tasks.agents.openai.opening import opening_of
 from passgate.tasks.agents.tools.toolbox import Toolbox, toolbox_of
 from passgate.tasks.agents.transcripts import transcript_of
-from passgate.tasks.budgets.access import ModelAccess
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript

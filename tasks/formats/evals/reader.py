@@ -11,12 +11,12 @@ from passgate.tasks.formats.evals.cases.filling import NONE, Variables
 from passgate.tasks.formats.evals.cases.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.cases.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
 from passgate.tasks.formats.evals.cases.tests import ReadTest, read_test
-from passgate.tasks.formats.evals.files.compose import raw_tests
-from passgate.tasks.formats.evals.files.documents import Documents
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground, ground_of
 from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
+from passgate.tasks.formats.evals.read.compose import raw_tests
+from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript

@@ -12,7 +12,7 @@ from tests.builders import a_task
 
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.agents.python import PythonAgent
-from passgate.tasks.budgets.access import ModelAccess, Unmetered
+from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox

@@ -1,6 +1,6 @@
 """A way to the models for agents that call none."""
 
-from passgate.tasks.budgets.access import Unmetered
+from passgate.tasks.metering.access import Unmetered
 
 
 class Metered(Unmetered):

@@ -23,7 +23,7 @@ from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 
 REQUEST = JudgeRequest(
     messages=(JudgeMessage(role="system", content="Mark."), JudgeMessage(role="user", content="Größe?")),

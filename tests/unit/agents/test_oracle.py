@@ -10,8 +10,8 @@ from tests.builders import a_task
 from tests.unit.agents.conftest import one_turn
 
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
-from passgate.tasks.budgets.usage import trial_metrics
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.transcript import EndReason
 
 PATCH = """\

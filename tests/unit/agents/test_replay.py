@@ -10,8 +10,8 @@ from tests.builders import a_task
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import ReplayAgent
-from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from tests.signing import write_keys
 
 from passgate.tasks.attestations.errors import UnreadableError
 from passgate.tasks.attestations.keys import signing_key, verifying_key
+from tests.signing import write_keys
 
 MESSAGE = b"what is said"
 

@@ -5,8 +5,6 @@ import json
 from typing import Any
 
 import pytest
-from tests.builders import a_task, measured, trials_of
-from tests.signing import AWAITING, COMMIT, a_sign_off, awaiting
 
 from passgate.tasks.attestations.errors import UnreadableError
 from passgate.tasks.attestations.statement import read_statement, statement_of
@@ -14,6 +12,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.sign_off import signed_off, verdict_digest
 from passgate.tasks.model.verdict import Inputs, Reason, Verdict
+from tests.builders import a_task, measured, trials_of
+from tests.signing import AWAITING, COMMIT, a_sign_off, awaiting
 
 FILE = b'{"the": "verdict"}\n'
 SIGNED = signed_off(awaiting(), a_sign_off())

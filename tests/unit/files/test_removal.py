@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.files.trees import dig
 
 from passgate.tasks.files.removal import remove_tree
+from tests.unit.files.trees import dig
 
 DEEPER_THAN_PYTHON_CALLS = 3000
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.builders import a_plan, a_policy, a_task, measured, trials_of
-
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits
-from passgate.tasks.forecasts.prospect import Prospect, Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask
+from tests.builders import a_plan, a_policy, a_task, measured, trials_of
 
 PLAIN: Mapping[str, Any] = {
     "admission": False,

@@ -1,13 +1,13 @@
 """The smallest change of policy."""
 
 import pytest
-from tests.builders import a_baseline_task
-from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 from passgate.tasks.forecasts.advice import Improved, improve
 from passgate.tasks.forecasts.limits import NO_LIMITS
-from passgate.tasks.forecasts.prospect import Setting
 from passgate.tasks.forecasts.regression_tests import RegressionTests
+from passgate.tasks.forecasts.task_assumptions import Setting
+from tests.builders import a_baseline_task
+from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 GREEN = a_baseline_task(passed=60, n=60)
 FEW = {"regression": {"mode": "evidence", "max_trials": 9}}

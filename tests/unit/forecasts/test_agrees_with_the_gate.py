@@ -6,15 +6,11 @@ from datetime import timedelta
 from itertools import count, islice
 
 import pytest
-from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
-from tests.unit.forecasts.settings import foresee
-from tests.unit.forecasts.settings import setting as assumed
 
-from passgate.tasks.confirm import confirming_trials
-from passgate.tasks.forecasts.prospect import Prospect, Setting
+from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import state_of
-from passgate.tasks.measure import measure
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy, Rule
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
@@ -23,6 +19,10 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
+from passgate.tasks.stats.measurement import measure
+from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
+from tests.unit.forecasts.settings import foresee
+from tests.unit.forecasts.settings import setting as assumed
 
 GATES = 1500
 TEST = SequentialTest(accept=0.95, reject=0.6)

@@ -4,12 +4,12 @@ import random
 from statistics import fmean
 
 import pytest
-from tests.builders import a_policy
 
 from passgate.tasks.forecasts.chances import GateChances, Member
-from passgate.tasks.forecasts.outlook import Outcomes, Outlook
+from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName, Suite
+from tests.builders import a_policy
 
 
 def gate(**changes: object) -> GatePolicy:

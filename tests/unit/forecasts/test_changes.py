@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.builders import a_baseline_task, a_task
-from tests.unit.forecasts.settings import EVIDENCE, PLAIN, STRICT, foresee, setting, tasks
 
 from passgate.tasks.forecasts.changes import Candidate, candidates
-from passgate.tasks.forecasts.prospect import Setting
+from passgate.tasks.forecasts.task_assumptions import Setting
 from passgate.tasks.model.forecast import Cause
 from passgate.tasks.model.policy import Admission, Policy, Rule
 from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.task import Metric, Suite
+from tests.builders import a_baseline_task, a_task
+from tests.unit.forecasts.settings import EVIDENCE, PLAIN, STRICT, foresee, setting, tasks
 
 
 def found(one: Setting) -> list[Candidate]:

@@ -1,8 +1,6 @@
 """What a verdict costs."""
 
 import pytest
-from tests.builders import a_baseline_task, a_task, in_two_runs
-from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.forecast import Effort
@@ -10,6 +8,8 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.stats.sequential import operating_characteristic
+from tests.builders import a_baseline_task, a_task, in_two_runs
+from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 GREEN = a_baseline_task(passed=59, n=60, costs=in_two_runs(0.1, 0.3), wall_times=in_two_runs(4.0, 8.0))
 TEST = SequentialTest(accept=0.95, reject=0.7)

@@ -4,7 +4,6 @@ import random
 from collections import Counter
 
 import pytest
-from tests.builders import a_task, trials_of
 
 from passgate.tasks.forecasts.assumed import TrialRule
 from passgate.tasks.forecasts.first_trials import FirstTrials, Trials, expected_trials, first_trials
@@ -13,6 +12,7 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric
 from passgate.tasks.stats.decision import decide_by
 from passgate.tasks.stats.sequential import operating_characteristic
+from tests.builders import a_task, trials_of
 
 AND, OR = TrialRule(3, Metric.PASS_HAT_K), TrialRule(3, Metric.PASS_AT_K)
 TEST = SequentialTest(accept=0.95, reject=0.7)

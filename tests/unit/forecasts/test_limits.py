@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from tests.builders import a_baseline_task, a_policy, in_two_runs
-from tests.unit.forecasts.settings import setting, tasks
 
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName
 from passgate.tasks.stats.noise import Noise
+from tests.builders import a_baseline_task, a_policy, in_two_runs
+from tests.unit.forecasts.settings import setting, tasks
 
 BOUNDS = np.array([0.9, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5])
 KNOWN = SimulatedLimits(latency=BOUNDS, latency_p95_seconds=2.0, cost=BOUNDS)

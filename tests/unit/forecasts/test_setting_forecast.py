@@ -1,11 +1,11 @@
 """What a gate will do under one policy."""
 
 import pytest
-from tests.builders import a_baseline_task
-from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
+from tests.builders import a_baseline_task
+from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
 GREEN = a_baseline_task(passed=60, n=60)
 THIN = a_baseline_task(passed=3, n=3)

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED, task_document
 
 from passgate.tasks.formats.rules import Surroundings, findings
 from passgate.tasks.model.task import TaskFile
+from tests.builders import SHIPPED, task_document
 
 YES = {"type": "contains", "value": "yes", "name": "says-yes"}
 

@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.builders import SAYS_YES, task_document
 
 from passgate.tasks.formats.digests import FileDigests, named_by_graders
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
+from tests.builders import SAYS_YES, task_document
 
 
 @pytest.fixture

@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
-from passgate.tasks.load import load_paths
+from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
+from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
 
 EXAMPLES = REPOSITORY / "tests" / "examples"
 VALID, INVALID = EXAMPLES / "valid" / "four_suite", EXAMPLES / "invalid" / "four_suite"

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.builders import a_task
 
 from passgate.tasks.formats.outside_folders import given_to_agents, in_place_of, judging_outside
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.workspace import Repository, Workspace
+from tests.builders import a_task
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.unit.formats.reading import read_text
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.formats.pins_file import read_pins, write_pins
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.reports.escape import printable
+from tests.unit.formats.reading import read_text
 
 texts = st.text(max_size=50).map(lambda text: printable(text, 50)).filter(str.strip)
 """Lines, as the command makes them of what it is given."""

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.builders import REPOSITORY
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.model.policy import Admission, GatePolicy, Policy, Regression, Reuse, Rule, SuitePolicy
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import GateName, Metric, Suite
+from tests.builders import REPOSITORY
 
 NEVER_A_FAIL = "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL"
 LEAST = """\

@@ -4,10 +4,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import pytest
-from tests.unit.formats.reading import read_text
 
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.model.price import LongPrompt, Price, PriceTable
+from tests.unit.formats.reading import read_text
 
 
 def read(tmp_path: Path, text: str) -> PriceTable | list[str]:
@@ -16,7 +16,7 @@ def read(tmp_path: Path, text: str) -> PriceTable | list[str]:
 
 @pytest.fixture(scope="module")
 def shipped() -> PriceTable:
-    with as_file(files("passgate").joinpath("tasks", "budgets", "prices.yaml")) as file:
+    with as_file(files("passgate").joinpath("tasks", "metering", "prices.yaml")) as file:
         answer = read_prices(file, "prices.yaml")
     assert isinstance(answer, PriceTable), answer
     return answer

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.builders import SAYS_YES, a_task
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
+from tests.builders import SAYS_YES, a_task
 
 TODAY = date(2026, 2, 1)
 ENTRY = "{task: say-yes, owner: Ann, reason: flaky, issue: 'https://host/issues/1', expires: 2026-02-10}"

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED, task_document
 
 from passgate.tasks.formats.rules import Surroundings, findings, sandbox_names
 from passgate.tasks.model.task import TaskFile
+from tests.builders import SHIPPED, task_document
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
-from tests.builders import SHIPPED
 
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.schema_check import check_schema, nearest, schema_validator, validated
+from tests.builders import SHIPPED
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
-from tests.builders import REPOSITORY
 
 from passgate.tasks.formats.schemas import schema_text, schemas
 from passgate.tasks.model.metrics import METRIC_GROUPS, MeanMetrics, TrialMetrics
 from passgate.tasks.model.trial import TrialStatus
+from tests.builders import REPOSITORY
 
 FOLDER = REPOSITORY / "schema"
 NAMES = (

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.builders import SHIPPED, write_task
 
 from passgate.tasks.formats.task_files import tasks_of_paths
+from tests.builders import SHIPPED, write_task
 
 TEST = {"id": "t", "input": "Hi", "criteria": "Is kind."}
 

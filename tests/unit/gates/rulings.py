@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tests.builders import a_baseline, a_grade, a_plan, a_task, a_violation, measured, trials_of
-
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline
@@ -15,6 +13,7 @@ from passgate.tasks.model.run import Base, RunRequest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Reason
+from tests.builders import a_baseline, a_grade, a_plan, a_task, a_violation, measured, trials_of
 
 GOLDEN = a_task()
 OPEN = a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K, file="suites/open_ended/open.yaml")

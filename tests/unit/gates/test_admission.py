@@ -3,13 +3,13 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_baseline_task, a_policy, a_task, measured, trials_of
 
 from passgate.tasks.gates.admission import admission_in_force, not_admitted
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Admission, GatePolicy
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.verdict import Withheld
+from tests.builders import a_baseline, a_baseline_task, a_policy, a_task, measured, trials_of
 
 TASK, OTHER = a_task(), a_task(task_id="other")
 MEASURED = measured((TASK, trials_of(TASK, "ppf"))).tasks[0]

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_task, a_trial, in_two_runs
-from tests.unit.gates.rulings import OPEN, Group, green_before, of, only, rule, violating
 
 from passgate.tasks.gates.decide import Ruling
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -13,6 +11,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision
+from tests.builders import a_task, a_trial, in_two_runs
+from tests.unit.gates.rulings import OPEN, Group, green_before, of, only, rule, violating
 
 
 def test_every_trial_passed_is_a_pass() -> None:

@@ -3,15 +3,15 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_task, measured, trials_of
-from tests.unit.gates.rulings import ALL_RULES, GOLDEN, green_before, violating
-from tests.unit.gates.test_failures import SETTLED
 
 from passgate.tasks.gates.evidence import MOST_ERRORS, Wanted, wanted_trials
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.task import EvalTask
+from tests.builders import a_task, measured, trials_of
+from tests.unit.gates.rulings import ALL_RULES, GOLDEN, green_before, violating
+from tests.unit.gates.test_failures import SETTLED
 
 NAME = "golden/say-yes"
 

@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_task, a_trial, trials_of
-from tests.unit.gates.rulings import GOLDEN, OPEN, Group, green_before, of, only, rule, violating
 
 from passgate.tasks.gates.decide import Ruling
 from passgate.tasks.model.baseline import BaselineState
@@ -13,6 +11,8 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
+from tests.builders import a_task, a_trial, trials_of
+from tests.unit.gates.rulings import GOLDEN, OPEN, Group, green_before, of, only, rule, violating
 
 SETTLED: dict[str, Any] = {
     "passed": 60,

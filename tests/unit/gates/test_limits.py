@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_baseline_task, a_task, a_trial, in_two_runs, measured
 
 from passgate.tasks.gates.limits import COST, LATENCY, compare_with_baseline, limit_reasons
 from passgate.tasks.model.baseline import Baseline
@@ -13,6 +12,7 @@ from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Comparison
+from tests.builders import a_baseline, a_baseline_task, a_task, a_trial, in_two_runs, measured
 
 TASKS = [a_task(task_id=f"t{number}") for number in range(8)]
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import pytest
-from tests.builders import a_plan, a_task, in_two_runs, measured, trials_of
-from tests.unit.gates.rulings import green_before, of, rule
 
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Base, Edit, RunRequest
 from passgate.tasks.model.verdict import Decision
+from tests.builders import a_plan, a_task, in_two_runs, measured, trials_of
+from tests.unit.gates.rulings import green_before, of, rule
 
 
 class TestNotes:

@@ -4,12 +4,12 @@ from datetime import date
 from typing import Any
 
 import pytest
-from tests.builders import a_baseline, a_task
 
 from passgate.tasks.gates.quarantine import expired, quarantine_notes, quarantined, withheld_by_quarantine
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.verdict import Withheld
+from tests.builders import a_baseline, a_task
 
 LAST_DAY = date(2026, 2, 10)
 TASK = a_task()

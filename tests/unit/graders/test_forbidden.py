@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from tests.builders import SAYS_YES, a_task
 
 from passgate.tasks.graders import forbidden_by
 from passgate.tasks.model.transcript import ToolCall
+from tests.builders import SAYS_YES, a_task
 
 FORBIDS = {"type": "tool_calls", "name": "calls", "forbidden": ["rm"]}
 DENIES = {"type": "policy_check", "name": "rules", "deny_tools": ["rm"]}

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from tests.builders import a_grade, a_task, a_violation
 
 from passgate.tasks.graders.grade_metrics import with_grades
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.metrics import TrialMetrics
+from tests.builders import a_grade, a_task, a_violation
 
 TOOL_CALLS = {"type": "tool_calls", "forbidden": ["delete"]}
 POLICY = {"type": "policy_check", "deny_tools": ["delete", "drop"]}

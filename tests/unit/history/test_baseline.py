@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.builders import a_plan, a_policy, a_task, a_trial, trials_of
 
 from passgate.tasks.history.baseline import COLUMNS, baseline_of, state_of
 from passgate.tasks.history.columns import arrow_schema, row
@@ -16,6 +15,7 @@ from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, Metric, Scoring, Suite
 from passgate.tasks.model.trial import TrialStatus
+from tests.builders import a_plan, a_policy, a_task, a_trial, trials_of
 
 TASK = a_task()
 PLAN = a_plan(TASK, run_id="20260201T000000Z-now")

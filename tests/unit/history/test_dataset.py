@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violation
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row
@@ -20,6 +19,7 @@ from passgate.tasks.history.dataset import History
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import TrialStatus
+from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violation
 
 GOLDEN, ADVERSARIAL = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)
 PLAN = a_plan(GOLDEN, ADVERSARIAL)

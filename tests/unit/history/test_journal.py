@@ -9,13 +9,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.builders import REPOSITORY, a_finished, a_task, a_trial
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialStatus
+from tests.builders import REPOSITORY, a_finished, a_task, a_trial
 
 NO_SECRETS = Masker([])
 TASK = a_task()

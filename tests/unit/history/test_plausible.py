@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
 
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.plausible import CHECKED, FILE, implausible_runs
 from passgate.tasks.model.run import Revision
+from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
 
 RUN = a_run_id("20260131")
 OTHER = a_run_id("20260131", "ffff")

@@ -3,18 +3,19 @@
 from pathlib import Path
 
 import pytest
-from tests.builders import SHIPPED, a_plan, a_task, trials_of
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import RunFolder, find_run
+from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import JsonCheck, StateCheck
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.planning.find_run import find_run
+from tests.builders import SHIPPED, a_plan, a_task, trials_of
 
 NO_SECRETS = Masker([])
 EVERY_GRADER = [

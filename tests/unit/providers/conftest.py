@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
-from tests.upstream import ScriptedUpstream
 
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
+from tests.upstream import ScriptedUpstream
 
 QUICK = Patience(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
 """The breaker never opens by it: a row of failures would have to last a minute."""

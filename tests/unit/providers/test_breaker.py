@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 
 PATIENCE = Patience(failures_until_open=3, failing_seconds=2, probe_every=5)
 

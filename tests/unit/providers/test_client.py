@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.providers.client import UpstreamError
 from tests.unit.providers.asking import (
     BODY,
     SECONDS,
@@ -30,9 +33,6 @@ from tests.upstream_replies import (
     Status,
     WrongContentType,
 )
-
-from passgate.tasks.errors import MeasurementError
-from passgate.tasks.providers.client import UpstreamError
 
 
 async def test_a_reply_comes_whole_with_its_document(provider: ScriptedUpstream, connect: OpenUpstream) -> None:

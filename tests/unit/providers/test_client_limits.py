@@ -6,6 +6,8 @@ import time
 from dataclasses import replace
 
 import pytest
+
+from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
 from tests.unit.providers.asking import (
     failure,
     send,
@@ -23,8 +25,6 @@ from tests.upstream_replies import (
     Status,
     WrongContentType,
 )
-
-from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
 
 
 async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, connect: OpenUpstream) -> None:

@@ -4,6 +4,8 @@ import time
 from dataclasses import replace
 
 import pytest
+
+from passgate.tasks.providers.client import UpstreamError
 from tests.unit.providers.asking import (
     CHAT,
     SECONDS,
@@ -23,8 +25,6 @@ from tests.upstream_replies import (
     Status,
     WrongContentType,
 )
-
-from passgate.tasks.providers.client import UpstreamError
 
 
 async def test_a_stream_comes_in_pieces(provider: ScriptedUpstream, connect: OpenUpstream) -> None:

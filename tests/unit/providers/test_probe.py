@@ -4,10 +4,10 @@ import socket
 import time
 
 import pytest
-from tests.answering import answering
 
 from passgate.tasks.providers.endpoints import Target
 from passgate.tasks.providers.probe import Probe, probe
+from tests.answering import answering
 
 
 async def asked(url: str, key: str = "sk-123456", seconds: float = 5) -> Probe:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+
 from tests.unit.providers.asking import (
     BODY,
     closed_port,

@@ -1,13 +1,13 @@
 """The AND and the OR rule."""
 
 import pytest
-from tests.builders import a_task, a_trial, trials_of
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.decision import decide, decide_by, score_of
+from tests.builders import a_task, a_trial, trials_of
 
 PASSED, FAILED, UNDECIDED = TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.evals.cases.sources import Sources
-from passgate.tasks.formats.evals.files.references import FILE_SCHEME
-from passgate.tasks.formats.evals.files.variables import fill_variables, render_template
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Parts
 from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.read.references import FILE_SCHEME
+from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 
 _ROUNDS = 3
 """How deep variables may stand in variables."""

@@ -11,7 +11,7 @@ from passgate.tasks.formats.evals.grading.built import build
 from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
-from passgate.tasks.formats.evals.said import Saying, said_model
+from passgate.tasks.formats.evals.serialise import Saying, said_model
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Text

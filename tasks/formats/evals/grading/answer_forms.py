@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from passgate.tasks.formats.evals.files.references import FILE_SCHEME
 from passgate.tasks.formats.evals.grading.built import build
 from passgate.tasks.formats.evals.grading.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, Draft, Drafting, Form, plain
 from passgate.tasks.formats.evals.grading.prompt_text import read_file_text
@@ -13,6 +12,7 @@ from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
 from passgate.tasks.formats.evals.paths import find_path
+from passgate.tasks.formats.evals.read.references import FILE_SCHEME
 from passgate.tasks.formats.findings import check_json_schema
 from passgate.tasks.model.assertions import (
     Equals,

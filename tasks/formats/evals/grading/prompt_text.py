@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from passgate.tasks.formats.evals.files.references import FILE_SCHEME
 from passgate.tasks.formats.evals.grading.reading import Reading
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.paths import find_path
+from passgate.tasks.formats.evals.read.references import FILE_SCHEME
 from passgate.tasks.formats.text_files import read_text
 
 _PREFIXES = ("./", "../", "/", FILE_SCHEME)

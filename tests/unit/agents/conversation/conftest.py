@@ -10,7 +10,7 @@ from tests.function_agent import FunctionAgent
 
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent, Attempt
-from passgate.tasks.budgets.access import ModelAccess, Unmetered
+from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.model.judge import Judge
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript

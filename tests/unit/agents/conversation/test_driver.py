@@ -12,9 +12,9 @@ from tests.upstream_shapes import Says
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent, Attempt
-from passgate.tasks.budgets.access import Unmetered
-from passgate.tasks.budgets.meter import open_meter
-from passgate.tasks.budgets.purse import Purse
+from passgate.tasks.metering.access import Unmetered
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets

@@ -14,8 +14,8 @@ from tests.unit.agents.agent_server import AgentServer, Says
 from passgate.tasks.agents.http.agent import HttpAgent
 from passgate.tasks.agents.http.endpoint import MAX_REPLY_BYTES
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.budgets.access import Unmetered
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 

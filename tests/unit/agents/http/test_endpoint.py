@@ -10,7 +10,7 @@ from tests.unit.agents.agent_server import YES, AgentServer, Says
 
 from passgate.tasks.agents.http.endpoint import Endpoint
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.providers.patience import Patience
+from passgate.tasks.providers.retry_policy import Patience
 
 
 @pytest.fixture

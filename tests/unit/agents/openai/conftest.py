@@ -10,7 +10,7 @@ from tests.upstream import ScriptedUpstream
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai.agent import OpenAiAgent
-from passgate.tasks.budgets.access import ModelAccess, Unmetered
+from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript

@@ -10,9 +10,9 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Status
 from tests.upstream_shapes import Says
 
-from passgate.tasks.budgets.meter import open_meter
-from passgate.tasks.budgets.purse import Purse
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask

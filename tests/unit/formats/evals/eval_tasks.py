@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.builders import SHIPPED
-from tests.unit.formats.evals.eval_files import write
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.evals.node import Complaints
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask
+from tests.builders import SHIPPED
+from tests.unit.formats.evals.eval_files import write
 
 SOUND = {"id": "t", "input": "Hi", "criteria": "Is kind."}
 

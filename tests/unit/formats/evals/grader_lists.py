@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.unit.formats.evals.eval_files import write
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.files.documents import Documents
 from passgate.tasks.formats.evals.grading.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.model.graders import Grader
+from tests.unit.formats.evals.eval_files import write
 
 FILE = "evals/EVAL.yaml"
 

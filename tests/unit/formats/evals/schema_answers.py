@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
-from tests.builders import REPOSITORY
 
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.schema_check import check_schema
+from tests.builders import REPOSITORY
 
 CORPUS = REPOSITORY.parent / "shared/corpus"
 _TESTS = ("tests", "evalcases", "eval_cases", "cases")

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.eval_files import write
-from tests.unit.formats.evals.eval_tasks import read_file, read_test
 
 from passgate.tasks.model.assertions import CodeGrader, FieldCheck
+from tests.unit.formats.evals.eval_files import write
+from tests.unit.formats.evals.eval_tasks import read_file, read_test
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0" + bytes(300)).decode()

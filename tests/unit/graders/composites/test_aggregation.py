@@ -1,9 +1,8 @@
 """What several grades use together."""
 
-from tests.builders import a_grade
-
 from passgate.tasks.graders.composites.aggregation import usage_of
 from passgate.tasks.model.transcript import Usage
+from tests.builders import a_grade
 
 
 def test_grades_that_asked_nobody_say_nothing_of_usage() -> None:

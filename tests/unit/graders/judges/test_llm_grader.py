@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.word_overlap_judge import WordOverlapJudge
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
@@ -13,6 +12,7 @@ from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from tests.word_overlap_judge import WordOverlapJudge
 
 MakeEvidence = Callable[..., Evidence]
 Said = Callable[..., Transcript]

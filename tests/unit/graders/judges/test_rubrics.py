@@ -3,7 +3,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.word_overlap_judge import WordOverlapJudge
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
@@ -11,6 +10,7 @@ from passgate.tasks.model.assertions import Criterion, Rubrics, ScoreRange
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Transcript
+from tests.word_overlap_judge import WordOverlapJudge
 
 MakeEvidence = Callable[..., Evidence]
 Said = Callable[..., Transcript]

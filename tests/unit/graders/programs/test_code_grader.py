@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.graders.programs.agentv_contract import refused_by_sdk
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
@@ -14,6 +13,7 @@ from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from tests.unit.graders.programs.agentv_contract import refused_by_sdk
 
 MakeEvidence = Callable[..., Evidence]
 Files = Callable[[dict[str, str]], None]

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tests.unit.formats.evals.eval_tasks import read_tests
-
 from passgate.tasks.model.graders import Turns
+from tests.unit.formats.evals.eval_tasks import read_tests
 
 ALICE = {"type": "contains", "value": "Alice"}
 CHAT: dict[str, Any] = {

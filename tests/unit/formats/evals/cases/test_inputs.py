@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
-
 from passgate.tasks.model.task import EvalTask
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 BARE = {"id": "t", "criteria": "c"}
 

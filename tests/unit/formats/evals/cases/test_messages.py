@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.eval_tasks import Answer, read_test, read_tests
 
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
+from tests.unit.formats.evals.eval_tasks import Answer, read_test, read_tests
 
 
 def asked(root: Path, value: Any, **files: str) -> Answer:

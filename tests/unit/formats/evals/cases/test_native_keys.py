@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.unit.formats.evals.eval_files import write
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.cases.native_keys import KEY, with_native
@@ -14,6 +13,7 @@ from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.parts import Key, take_apart
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.model.task import TaskFile
+from tests.unit.formats.evals.eval_files import write
 
 TASK = TaskFile.model_validate(
     {

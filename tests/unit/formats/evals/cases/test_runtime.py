@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED
-from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 from passgate.tasks.model.task import Metric
+from tests.builders import SHIPPED
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 
 def test_the_nearest_threshold_counts(tmp_path: Path) -> None:

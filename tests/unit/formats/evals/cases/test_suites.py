@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import SHIPPED
-from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 from passgate.tasks.formats.evals.cases.metadata import merged
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.model.task import Suite
+from tests.builders import SHIPPED
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 
 @pytest.mark.parametrize(

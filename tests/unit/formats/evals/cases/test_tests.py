@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.task import Scoring, Suite
+from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests
 
 CONTAINS = {"type": "contains", "value": "x"}
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_tests
 
 from passgate.tasks.model.workspace import Hook, Repository, Workspace
+from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_tests
 
 
 def read(root: Path, top: dict[str, Any] | None = None, **said: Any) -> Answer:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck, IsJson
+from tests.unit.formats.evals.grader_lists import read
 
 
 def test_the_fields_of_an_answer(tmp_path: Path) -> None:

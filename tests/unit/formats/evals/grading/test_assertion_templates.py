@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.assertions import Rubrics, Unavailable
+from tests.unit.formats.evals.grader_lists import read
 
 IS_JSON = "assertions:\n  - type: is-json\n"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import Graders, read
 
 from passgate.tasks.model.assertions import TextAssertion
 from passgate.tasks.model.graders import Aggregator
+from tests.unit.formats.evals.grader_lists import Graders, read
 
 A = {"type": "contains", "value": "a", "name": "a"}
 B = {"type": "contains", "value": "b", "name": "b"}

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import FILE, read
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.grading.graders import rubric_grader
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.model.assertions import Equals, Regex, Rubrics, TextAssertion, Unavailable
+from tests.unit.formats.evals.grader_lists import FILE, read
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.assertions import CodeGrader, Criterion, LlmGrader, Rubrics
+from tests.unit.formats.evals.grader_lists import read
 
 
 def test_a_prompt_of_several_lines_is_the_prompt(tmp_path: Path) -> None:

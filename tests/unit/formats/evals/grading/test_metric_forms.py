@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, SkillTrigger, TokenUsage
+from tests.unit.formats.evals.grader_lists import read
 
 
 @pytest.mark.parametrize(

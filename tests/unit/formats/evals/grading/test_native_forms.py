@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.graders import DeterministicTests, LlmRubric, StateCheck, ToolCalls, Turns
+from tests.unit.formats.evals.grader_lists import read
 
 
 def test_they_have_the_options_that_they_have_in_task_files(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import Graders, read
 
 from passgate.tasks.model.assertions import Criterion, ScoreRange
+from tests.unit.formats.evals.grader_lists import Graders, read
 
 FIRST = "[0].criteria[0]"
 

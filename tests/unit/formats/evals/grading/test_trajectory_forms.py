@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.formats.evals.grader_lists import read
 
 from passgate.tasks.model.assertions import (
     ExpectedCall,
@@ -14,6 +13,7 @@ from passgate.tasks.model.assertions import (
     ToolTrajectory,
     ToolUsed,
 )
+from tests.unit.formats.evals.grader_lists import read
 
 
 def test_a_trajectory_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from tests.unit.formats.evals.schema_answers import CORPUS, answers, described_everywhere, files_below
 
 TEST = {"id": "a", "criteria": "b", "input": "c"}

@@ -1,0 +1,90 @@
+"""The `passgate` command: a supervisor that starts a worker, which does the work, and that owns the exit code.
+
+It imports next to nothing before the worker has started: whatever it imports, every command waits for.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from types import FrameType
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_INTERRUPTED = 130
+
+
+def main() -> int:
+    """Run the command of this process in a worker, a child process; gives the exit code of what the worker has done.
+
+    An agent, an extension module or the kernel can end the worker at any moment and with any code, 0 included. So the
+    exit code is that of the verdict on disk, or the one that the worker has reported, and never the worker's own.
+    """
+    interrupts = _interrupts()
+    # A signal that comes before its handler is there waits.
+    signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)
+    reading, writing = os.pipe()
+    supervisor = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        os.close(reading)
+        _end_with(supervisor)
+        return _work(writing, interrupts)
+    os.close(writing)
+    _adopt_orphans()
+    from passgate.flows.process.supervision import Supervision
+
+    return Supervision(worker, reading, interrupts).exit_code()
+
+
+def _interrupts() -> set[signal.Signals]:
+    """The signals that ask the command to end. Those that a shell or nohup has had ignored stay so."""
+    kinds = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return {kind for kind in kinds if signal.getsignal(kind) is not signal.SIG_IGN}
+
+
+def _work(report: int, interrupts: Iterable[signal.Signals]) -> int:
+    """Run the command, and report to the supervisor; gives the exit code of the worker, which nobody relies on.
+
+    A terminal sends ^C to both processes. The supervisor makes a SIGTERM of whatever asks it to end, so that the worker
+    hears of it once.
+    """
+    for kind in interrupts:
+        signal.signal(kind, _ignore)
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
+    try:
+        from passgate.flows.cli import main as run_command
+        from passgate.flows.process.worker_report import WorkerReport
+
+        return run_command(report=WorkerReport(report))
+    except KeyboardInterrupt:  # before the command has begun; the supervisor says so
+        return _INTERRUPTED
+
+
+def _ignore(_kind: int, _frame: FrameType | None) -> None:
+    """Not SIG_IGN, which the worker's own child processes would inherit."""
+
+
+def _interrupt(_kind: int, _frame: FrameType | None) -> None:
+    """End what is going on, once: clean-up is not to be interrupted."""
+    signal.signal(signal.SIGTERM, _ignore)
+    raise KeyboardInterrupt
+
+
+def _end_with(supervisor: int) -> None:
+    """Have the kernel kill this process as soon as the supervisor is gone, which nobody else could then do."""
+    _set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != supervisor:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parents end, so that none of them outlives the command."""
+    _set_process_option(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _set_process_option(option: int, value: int) -> None:
+    """`prctl`, which only Linux has."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

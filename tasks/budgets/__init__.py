@@ -1,1 +1,0 @@
-"""What a trial used, and the limits on it."""

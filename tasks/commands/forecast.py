@@ -1,0 +1,219 @@
+"""Forecast: a gate's plan and what is known of its agent in, how often the gate will be red out."""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.forecasts.advice import improve
+from passgate.tasks.forecasts.basis import Grounds, Source, measured_rates, noises_of
+from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
+from passgate.tasks.forecasts.regression_tests import RegressionTests
+from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.forecasts.trials_of import trials_of
+from passgate.tasks.formats.pins_file import PINS_FILE
+from passgate.tasks.gates.decide import rule_on
+from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.error_rates import TROUBLE_COLUMNS, Troubles, troubles_of
+from passgate.tasks.history.of_plan import history_location
+from passgate.tasks.integrity.base import base_of
+from passgate.tasks.integrity.earlier_runs import read_earlier_runs
+from passgate.tasks.integrity.pinned_base import pinned_base
+from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
+from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
+from passgate.tasks.model.measurement import Measurement
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.task import BY_TRIALS, GateName
+from passgate.tasks.model.trial import MEASURED, TrialStatus
+from passgate.tasks.model.vetoes import guards_safety
+from passgate.tasks.planning.new_plan import plan_of
+from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
+from passgate.tasks.stats.measurement import measure
+
+RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
+"""Pass rates of the curve."""
+_NO_TROUBLES = Troubles(0.0, {})
+_TOO_FEW = f"fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs have any at the baseline, and so they are not judged"
+
+
+def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
+    """The plan of a run that is not to be run, compared with what such a run would be compared with.
+
+    Raises `InputError` or `UsageError`.
+    """
+    plan = plan_of(gate, request)
+    base = base_of(Path.cwd(), request, plan.policy)
+    return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
+
+
+def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Grounds:
+    """What the history says of the plan's agent, and the pass rates that are given in place of those of the history.
+
+    Raises `UsageError` where a task's rate is neither given nor to be had from the history, and `StorageError`.
+    """
+    location = history_location(plan)
+    where = {"agent": str(plan.agent)}
+    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), TROUBLE_COLUMNS, where)
+    rows = earlier.trials
+    baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
+    rates = {**measured_rates(plan.tasks, baseline), **given}
+    if any(task.name not in rates for task in plan.tasks):
+        raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
+    return Grounds(baseline, rates, source, troubles_of(baseline, rows), noises_of(baseline))
+
+
+def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFrame) -> str:
+    """Why the rows of an agent say nothing of the plan's tasks, and what to do about it."""
+    has_runs = any(baseline.of(task.name).state is not BaselineState.NEW for task in plan.tasks)
+    where = "there" if plan.pins else f"on {plan.policy.baseline.branch}"
+    what = (
+        f"the history {location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the tasks of "
+        f"{plan.gate}{_but(plan, rows, has_runs)}{f' ({plan.base.note})' if plan.base.note else ''}"
+    )
+    if plan.pins is not None:
+        return f"{PINS_FILE} pins {_pinned(plan.pins)}, and {what}: `passgate baseline clear` takes the pin away"
+    run = f"passgate run {plan.gate} --agent {shlex.quote(str(plan.agent))}"
+    return f"{what}: `{run}` makes {'another' if has_runs else 'the first'}"
+
+
+def _but(plan: Plan, rows: pd.DataFrame, has_runs: bool) -> str:
+    """What there is in place of runs that say something."""
+    statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
+    if not has_runs:
+        is_elsewhere = len(statuses) and plan.pins is None
+        return ", only runs of other commits or of files that were not committed" if is_elsewhere else ""
+    measured = statuses.isin([str(status) for status in MEASURED]).any()
+    return ", but none measured them as they are now" if measured else ", but they measured nothing"
+
+
+def _pinned(pins: Pins) -> str:
+    return f"the commit {pins.commit[:12]}" if pins.commit is not None else f"the runs {', '.join(pins.runs)}"
+
+
+def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0) -> Forecast:
+    """What the plan's gate will do with its agent. So many `gates` are simulated for the limits, from a seed; all else
+    is computed exactly, with trials that are independent of each other.
+    """
+    setting = Setting(plan, _prospects(plan, grounds))
+    baseline_runs = len(grounds.baseline.runs)
+    limits = NO_LIMITS
+    if not plan.agent.is_reference:
+        limits = simulate_limits(setting.prospects, grounds.noises, gates, seed)
+    tests = RegressionTests()
+
+    def evaluate(one: Setting) -> SettingForecast:
+        return SettingForecast(one, limits, tests)
+
+    now, strict = evaluate(setting), evaluate(_strict(setting))
+    gaps = _gaps(plan, grounds.baseline)
+    return Forecast(
+        gate=plan.gate,
+        agent=str(plan.agent),
+        rates=grounds.source,
+        baseline_runs=baseline_runs,
+        red=now.red,
+        inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.chances.passed, 12), 0.0),
+        strict_red=strict.red,
+        catches=now.catches(strict),
+        effort=now.effort,
+        rules=tuple(now.rules()),
+        causes=tuple(now.causes()),
+        advice=None if now.red <= TARGET else _advice(now, strict, evaluate),
+        tasks=tuple(_tasks(now, grounds)),
+        curve=now.curve(strict, RATES),
+        simulated=gates,
+        seed=seed,
+        notes=(*gaps, *_notes(plan, grounds, limits)),
+    )
+
+
+def _prospects(plan: Plan, grounds: Grounds) -> tuple[Prospect, ...]:
+    failed = _all(plan, TrialStatus.FAILED).tasks
+    return tuple(
+        Prospect(
+            failed=one,
+            rate=grounds.rates[one.name],
+            errors=(troubles := grounds.troubles.get(one.name, _NO_TROUBLES)).errors,
+            violations=troubles.violations,
+            known=grounds.known(one.name),
+            safety=guards_safety(task),
+        )
+        for task, one in zip(plan.tasks, failed, strict=True)
+    )
+
+
+def _strict(setting: Setting) -> Setting:
+    """The gate whose every failed task blocks but those in quarantine."""
+    plan = setting.plan
+    regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
+    gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
+    policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
+    return Setting(plan.model_copy(update={"policy": policy}), setting.prospects)
+
+
+def _advice(now: SettingForecast, strict: SettingForecast, evaluate: Callable[[Setting], SettingForecast]) -> Advice:
+    improved = improve(now, evaluate, TARGET)
+    then = improved.forecast
+    return Advice(
+        changes=improved.changes,
+        reaches_target=then.red <= TARGET,
+        red=then.red,
+        catches=then.catches(strict),
+        effort=then.effort,
+    )
+
+
+def _tasks(now: SettingForecast, grounds: Grounds) -> Iterator[TaskForecast]:
+    able = set(now.able)
+    for index, (prospect, outlook) in enumerate(zip(now.setting.prospects, now.outlooks, strict=True)):
+        counted = prospect.known if grounds.source in {"history", "burn-in"} else None
+        yield TaskForecast(
+            task=prospect.name,
+            k=prospect.failed.k,
+            pass_rate=prospect.rate,
+            passed=counted and counted.passed,
+            n=counted and counted.n,
+            state="as assumed" if prospect.known is None else str(prospect.known.state),
+            withheld=outlook.withheld,
+            red=outlook.blocks,
+            can_block=index in able,
+        )
+
+
+def _all(plan: Plan, status: TrialStatus) -> Measurement:
+    """What is measured when all trials come to the same."""
+    return measure(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
+
+
+def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
+    """Why the gate is INCONCLUSIVE even if every trial passes."""
+    ruling = rule_on(plan, plan.gate_policy, _all(plan, TrialStatus.PASSED), baseline)
+    return tuple(
+        f"whatever the trials say, no run can PASS: {reason.message}"
+        for reason in ruling.reasons
+        if reason.blocking and reason.rule is Rule.MISSING_EVIDENCE
+    )
+
+
+def _notes(plan: Plan, grounds: Grounds, limits: SimulatedLimits) -> Iterator[str]:
+    gate = plan.gate_policy
+    if plan.base.note:
+        yield plan.base.note
+    if grounds.baseline.left_out:
+        yield grounds.baseline.left_out
+    by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
+    if by_scores:
+        yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"
+    limited = gate.limits.model_dump(exclude_none=True).keys()
+    for rule, bounds, figures in ((Rule.LATENCY, limits.latency, "times"), (Rule.COST, limits.cost, "costs")):
+        is_limited = rule in gate.blocks_on and any(name.startswith(rule) for name in limited)
+        if is_limited and bounds is None and not plan.agent.is_reference:
+            yield f"no red is forecast for {figures}: {_TOO_FEW}"
+    vetoes = {Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL} & {*gate.blocks_on}
+    if vetoes and not any(one.violations for one in grounds.troubles.values()):
+        yield "no violation is on record, so no red is forecast for one"

@@ -1,0 +1,194 @@
+"""Sign off: a run that awaits it and what a person has decided in, the verdict that now stands out."""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
+from passgate.tasks.attestations.errors import UnreadableError
+from passgate.tasks.attestations.files import read_bounded
+from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_key
+from passgate.tasks.attestations.recorded_files import recorded_trials
+from passgate.tasks.attestations.statement import statement_of
+from passgate.tasks.errors import InputError, StorageError, UsageError
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.run_folder import RunFolder, verdict_text
+from passgate.tasks.integrity.revision import current_revision
+from passgate.tasks.judge import inputs_of
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.digest import trials_digest
+from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.sign_off import signed_off, verdict_digest
+from passgate.tasks.model.verdict import Inputs, SignOff, Verdict
+from passgate.tasks.planning.new_plan import plan_of
+from passgate.tasks.report import report
+
+PASSPHRASE_VARIABLE = "PASSGATE_SIGNING_PASSPHRASE"
+_LONGEST_NAME = 200
+_LONGEST_REASON = 10_000
+_NAMED_TASKS = 3
+
+
+def sign_off(
+    run_id: str, *, by: str, decision: Literal["approve", "reject"], reason: str, key_file: Path | None = None
+) -> Verdict:
+    """Decide on a verdict that awaits it, write it again with its reports, and sign it where there is a key.
+
+    Raises `UsageError` for a verdict that awaits nothing or whose inputs have changed since, and for a key that cannot
+    be used; then nothing has been written.
+    """
+    key = None if key_file is None else _key(key_file)
+    folder = RunFolder(run_id)
+    with folder.held():
+        verdict, plan = _awaiting(folder), folder.read_plan()
+        _refuse_changed_inputs(plan, verdict, folder)
+        masker = masker_of(plan)
+        said = SignOff(
+            by=masker.text(_text("--by", by, _LONGEST_NAME)),
+            decision=decision,
+            reason=masker.text(_text("--reason", reason, _LONGEST_REASON)),
+            at=datetime.now(UTC),
+            verdict_digest=verdict_digest(verdict),
+        )
+        signed = signed_off(verdict, said)
+        _write(signed, key, folder, masker)
+    return signed
+
+
+def _write(signed: Verdict, key: SigningKey | None, folder: RunFolder, masker: Masker) -> None:
+    """The verdict comes after its signature: until it is there nothing has been decided, and nothing stays signed."""
+    folder.write_attestation(None if key is None else _attested(signed, key))
+    try:
+        report(signed, folder, masker)
+    except StorageError:
+        if folder.read_verdict() != signed:
+            folder.write_attestation(None)
+        raise
+
+
+def _text(option: str, text: str, longest: int) -> str:
+    text = text.strip()
+    if not text:
+        raise UsageError(f"{option} is empty: a sign-off says who has decided, and why")
+    if len(text) > longest:
+        raise UsageError(f"{option} is longer than {longest} characters")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{option} is not UTF-8 text") from error
+    return text
+
+
+def _key(file: Path) -> SigningKey:
+    try:
+        return signing_key(read_bounded(file, MAX_KEY_BYTES), os.environ.get(PASSPHRASE_VARIABLE, ""))
+    except UnreadableError as error:
+        raise UsageError(f"the key {file} {error}") from error
+
+
+def _attested(verdict: Verdict, key: SigningKey) -> str:
+    """The envelope with the signed statement about a verdict."""
+    payload = statement_of(verdict, verdict_text(verdict).encode("utf-8"))
+    signature = Signature(keyid=key.keyid, sig=key.sign(signed_bytes(payload)))
+    return envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
+
+
+def _awaiting(folder: RunFolder) -> Verdict:
+    """The verdict of a run that is to be signed off."""
+    verdict, run_id = folder.read_verdict(), folder.path.name
+    if verdict is None:
+        raise UsageError(f"the run {run_id} has no verdict: carry it on with `passgate run GATE --resume {run_id}`")
+    if verdict.sign_off is not None:
+        signed = verdict.sign_off
+        raise UsageError(
+            f"the run {run_id} is signed off already: {signed.decided} at {signed.at:%Y-%m-%d %H:%M:%S %Z}"
+        )
+    if not verdict.awaiting_sign_off:
+        raise UsageError(f"the run {run_id} awaits no sign-off, its verdict stands: {verdict.headline}")
+    return verdict
+
+
+def _refuse_changed_inputs(plan: Plan, verdict: Verdict, folder: RunFolder) -> None:
+    changed = [
+        *_changed_files(plan, verdict.inputs, folder),
+        *_changed_trials(verdict, folder),
+        *_changed_revision(verdict.revision),
+    ]
+    if changed:
+        raise UsageError(
+            f"the inputs of {verdict.run_id} have changed since it was judged: {', '.join(dict.fromkeys(changed))}. "
+            "Bring them back, or run the gate again"
+        )
+
+
+def _changed_files(plan: Plan, inputs: Inputs, folder: RunFolder) -> Iterator[str]:
+    """What of the files, and of passgate, is not as it was."""
+    if plan.base.judged_by == "base":
+        # Those of the merge base have judged, and are in the plan; those that lie here are in that of the change.
+        yield from _differences(inputs, plan, plan)
+        plan = folder.change.read_plan()
+        inputs = _inputs(plan)
+    try:
+        now = plan_of(plan.gate, plan.request)
+    except (InputError, UsageError) as error:
+        yield f"the files, which cannot be read any more ({error})"
+        return
+    # As it would have been read back.
+    present = Plan.model_validate_json(masker_of(plan).json(now.model_dump_json(exclude_unset=True)))
+    yield from _differences(inputs, plan, present)
+    if present.agent_digest != plan.agent_digest and present.agent == plan.agent:
+        yield "the files of the agent"
+    if present.pins != plan.pins:
+        yield "the pins of the baseline"
+
+
+def _inputs(plan: Plan) -> Inputs:
+    """The digests of a plan's files, whatever its trials and its baseline are."""
+    return inputs_of(plan, plan.policy, (), Baseline(branch=""))
+
+
+def _differences(inputs: Inputs, plan: Plan, present: Plan) -> Iterator[str]:
+    """What is not the same in digests and in a plan. The trials are held against the journal, and what the baseline was
+    does not change with the files.
+    """
+    now = _inputs(present).model_dump()
+    for name, before in inputs.model_dump(exclude={"trials", "baseline", "baseline_runs"}).items():
+        if now[name] != before:
+            yield _changed(name, plan, present)
+
+
+def _changed(name: str, plan: Plan, present: Plan) -> str:
+    match name:
+        case "passgate_version":
+            return f"passgate (it was {plan.passgate_version}, now it is {present.passgate_version})"
+        case "tasks" | "graders":
+            attribute = "task_digest" if name == "tasks" else "grader_digest"
+            before, now = ({task.task_id: getattr(task, attribute) for task in one.tasks} for one in (plan, present))
+            different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
+            more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
+            return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
+        case "agent":
+            return "the spec of the agent"
+        case _:
+            return f"the {name}"
+
+
+def _changed_trials(verdict: Verdict, folder: RunFolder) -> Iterator[str]:
+    try:
+        trials = recorded_trials(folder.journal.read_bytes())
+    except StorageError as error:
+        yield f"the journal ({error})"
+        return
+    if trials_digest(trials) != verdict.inputs.trials:
+        yield "the trials in the journal"
+
+
+def _changed_revision(before: Revision) -> Iterator[str]:
+    now = current_revision(Path.cwd())
+    if now.commit != before.commit:
+        yield f"the commit (it was {before.commit[:12] or 'none'}, now it is {now.commit[:12] or 'none'})"
+    elif now.dirty != before.dirty:
+        yield f"the tracked files ({'their changes are gone' if before.dirty else 'some have changes now'})"

@@ -1,0 +1,97 @@
+"""What trials are run with: the agent, the meter, the workbench, the judge."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from passgate.tasks.agents import make_agent
+from passgate.tasks.agents.interface import Agent
+from passgate.tasks.agents.judge import judge_model, make_judge
+from passgate.tasks.agents.starts import Starts
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.metering.charged_judge import ChargedJudge
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.meter import Meter, open_meter
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.judge import Judge
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.run import Plan
+from passgate.tasks.sandboxes.workbench import Workbench
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """What trials are run with."""
+
+    agent: Agent
+    workbench: Workbench
+    meter: Meter | None
+    """`None` for agents that call no model."""
+    purse: Purse
+    judge: Judge | None
+    suites_folder: Path
+    masker: Masker
+    error_retries: int
+    agent_kind: AgentKind | None = None
+    starts: Starts = field(default_factory=Starts)
+
+
+@asynccontextmanager
+async def open_bench(
+    spec: AgentSpec,
+    suites_folder: Path,
+    policy: Policy,
+    *,
+    prices: PriceTable,
+    purse: Purse,
+    needs_price: str | None = None,
+    hidden: Sequence[Path] = (),
+    error_retries: int | None = None,
+    label: str = "trials",
+) -> AsyncIterator[Bench]:
+    """What trials of an agent need, for as long as the context lasts. Raises `UsageError`.
+
+    `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see; `label`, the
+    id of a run, begins the names of temporary folders.
+    """
+    async with AsyncExitStack() as stack:
+        meter = None
+        if spec.calls_models:
+            meter = await stack.enter_async_context(
+                open_meter(spec, prices, purse, needs_price=needs_price, label=label)
+            )
+        workbench = Workbench(
+            suites_folder,
+            processes=policy.concurrency.processes,
+            hidden=hidden,
+            bridge=meter.bridge if meter else None,
+            label=label,
+        )
+        judge = make_judge(policy.judge, suites_folder)
+        model = judge_model(policy.judge)
+        if judge is not None:
+            stack.push_async_callback(judge.close)
+        if judge is not None and model:
+            judge = ChargedJudge(judge, prices.price_of(model), purse)
+        agent = make_agent(spec, suites_folder)
+        stack.push_async_callback(asyncio.to_thread, agent.close)
+        yield Bench(
+            agent=agent,
+            agent_kind=spec.kind,
+            workbench=await stack.enter_async_context(workbench),
+            meter=meter,
+            purse=purse,
+            judge=judge,
+            suites_folder=suites_folder,
+            masker=Masker.of_environment(policy.secrets),
+            error_retries=policy.error_retries if error_retries is None else error_retries,
+        )
+
+
+def hidden_from_agents(plan: Plan) -> list[Path]:
+    """The runs and the history, and the change's own suites, which hold graders and solutions whoever judges."""
+    return [STATE_FOLDER.absolute(), Path(plan.request.suites).absolute()]

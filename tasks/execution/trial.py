@@ -1,0 +1,135 @@
+"""One trial: an eval task and an agent in, a finished trial out."""
+
+import asyncio
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from typing import Any
+
+from passgate.tasks.agents.conversation.driver import converse
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.execution.resources import Bench
+from passgate.tasks.graders import forbidden_by
+from passgate.tasks.graders.grade_metrics import with_grades
+from passgate.tasks.graders.grading import grade_trial, outcome_of
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.metering.access import ModelAccess, Unmetered
+from passgate.tasks.metering.charged_judge import CountingJudge
+from passgate.tasks.metering.meter import Meter
+from passgate.tasks.metering.trial_record import TrialRecord
+from passgate.tasks.metering.usage import trial_metrics
+from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+
+DEFAULT_SECONDS = 3600.0
+"""Of a trial whose task and suite set no `max_seconds`: no trial may run for ever."""
+
+
+_RETRY_PAUSE_SECONDS = 1.0
+
+
+def left_out(task: EvalTask, trial: int, reason: str, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
+    """A trial that is not run because it could not change the verdict any more."""
+    blank = _blank(task, trial, 0, paid_before).model_copy(update={"left_out": True})
+    return _not_run(blank, reason, bench)
+
+
+async def run_trial(task: EvalTask, trial: int, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
+    """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
+
+    Once the money of the run is spent, trials are `not_run`. `paid_before` is what it has cost already, in US dollars.
+    """
+    if bench.purse.exhausted:
+        reason = f"the run's cost cap of ${bench.purse.cap:g} is spent"
+        return _not_run(_blank(task, trial, 0, paid_before), reason, bench)
+    for attempt in range(1, bench.error_retries + 2):
+        finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), bench)
+        if not transient or attempt > bench.error_retries:
+            break
+        paid_before = finished.trial.cost
+        await asyncio.sleep(_RETRY_PAUSE_SECONDS * attempt)
+    return finished
+
+
+async def _attempt(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
+    """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
+    known = TrialRecord(blank, CountingJudge(bench.judge) if bench.judge else None)
+    update: dict[str, Any]
+    try:
+        update = await _measured(task, known, bench)
+        transient = update["status"] is TrialStatus.ERROR and any(grade.transient for grade in update["grades"])
+    except (MeasurementError, OSError) as error:
+        status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
+        update = {"status": status, "reason": str(error)}
+        transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
+    return _finished(known.ended(update), known.transcript, bench.masker), transient
+
+
+def _not_run(blank: Trial, reason: str, bench: Bench) -> FinishedTrial:
+    return _finished(
+        blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), bench.masker
+    )
+
+
+def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Trial:
+    """A trial of which nothing is known yet but what it has cost before."""
+    return Trial(
+        suite=task.suite,
+        task_id=task.task_id,
+        trial=trial,
+        k=task.k,
+        metric=task.metric,
+        sequential=task.sequential,
+        status=TrialStatus.ERROR,
+        attempts=attempt,
+        unmeasured_cost=paid_before or None,
+        started_at=datetime.now(UTC),
+        task_digest=task.task_digest,
+        grader_digest=task.grader_digest,
+        file=task.file,
+        line=task.line,
+    )
+
+
+async def _measured(task: EvalTask, known: TrialRecord, bench: Bench) -> dict[str, Any]:
+    """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
+    async with bench.workbench.sandbox(task) as sandbox:
+        seconds = task.budgets.max_seconds or DEFAULT_SECONDS
+        with _access(task, bench.meter) as access:
+            said = await converse(
+                bench.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
+            )
+            known.agent_paid = access.paid
+        metrics = trial_metrics(said.transcript)
+        known.said(said.transcript, metrics, sandbox.isolation)
+        said.checked()
+        await asyncio.to_thread(sandbox.restore)
+        evidence = Evidence(
+            task=task,
+            transcript=said.transcript,
+            metrics=metrics,
+            sandbox=sandbox,
+            suites_folder=bench.suites_folder,
+            judge=known.judge,
+            agent_kind=bench.agent_kind,
+        )
+        grades = await grade_trial(evidence)
+        known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades(metrics, task, grades)})
+    return {**outcome_of(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
+
+
+def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:
+    if meter is None:
+        return nullcontext(Unmetered())
+    return meter.trial(task.budgets, forbidden_by(task))
+
+
+def _finished(trial: Trial, transcript: Transcript, masker: Masker) -> FinishedTrial:
+    """The trial with its transcript as it will be kept, so that the digest is that of what is kept."""
+    text = transcript.model_dump_json()
+    masked = masker.json(text)
+    kept = transcript if masked == text else Transcript.model_validate_json(masked)
+    digest = digest_of(kept.model_dump(mode="json"))
+    return FinishedTrial(trial=trial.model_copy(update={"transcript_digest": digest}), transcript=kept)

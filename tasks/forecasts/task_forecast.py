@@ -1,0 +1,214 @@
+"""One task in one run: how often it blocks, and what that takes."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+from typing import Final, NamedTuple
+
+from passgate.tasks.forecasts.assumed import Possible
+from passgate.tasks.forecasts.consequences import Consequences, consequences, is_admitted
+from passgate.tasks.forecasts.first_trials import FirstTrials, Trials, first_trials
+from passgate.tasks.forecasts.regression_tests import Against, RegressionTests
+from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.gates.evidence import alpha_of_one, is_weighed
+from passgate.tasks.gates.quarantine import quarantined
+from passgate.tasks.model.baseline import BaselineState, BaselineTask
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.task import Metric, Suite
+
+
+class Outlook(NamedTuple):
+    """The chances of one task in one run."""
+
+    red: Mapping[Rule, float]
+    """It blocks by this rule."""
+    failed: float
+    """It has failed, blocking or not, and is not withheld."""
+    quiet: float
+    """It has failed without blocking, and is not withheld."""
+    missing: float
+    """Errors leave it open, so that evidence is missing."""
+    withheld: float
+    """It may not block but for a veto."""
+    confirming: float
+    """Expected confirming trials."""
+    chance: float = 1.0
+    """Of the baselines that it is of; the other chances are within it."""
+
+    @property
+    def blocks(self) -> float:
+        """It blocks by any rule."""
+        return min(sum(self.red.values()), 1.0)
+
+
+NEVER: Final = Outlook({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0, confirming=0.0, chance=0.0)
+_NEGLIGIBLE: Final = 1e-12
+
+
+class Outcomes(NamedTuple):
+    """The chances of one task, by whether admission is in force in its suite. It is from the first admitted task on; so
+    what follows of the baseline of one task hangs on those of the others.
+    """
+
+    in_force: Outlook
+    """With every baseline that the task may have."""
+    unproven: Outlook = NEVER
+    """The part of it in which the task is not admitted."""
+    not_in_force: Outlook = NEVER
+    """What that part is where no other task is admitted either: all of them may block."""
+
+
+class Outlooks:
+    """The outlook of every task under one policy."""
+
+    def __init__(self, setting: Setting, tests: RegressionTests) -> None:
+        self._setting = setting
+        self._policy, self._gate = setting.plan.policy, setting.plan.gate_policy
+        self._quarantined = quarantined(setting.plan.quarantine, setting.plan.created_at.date())
+        self._tests = tests
+        self._unproven = self._chances_of_no_admission()
+        self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
+        self._known: dict[object, Outcomes] = {}
+        tests.make(self._against(prospect, entry) for prospect in setting.prospects for entry in self._green(prospect))
+
+    def of_all(self) -> list[Outlook]:
+        """Of every task of an unchanged agent."""
+        return [self.of(prospect) for prospect in self._setting.prospects]
+
+    def of(self, prospect: Prospect, fallen_to: float | None = None) -> Outlook:
+        """Of one task, unchanged or with another pass rate against the baseline that it had."""
+        outcomes = self.outcomes(prospect, fallen_to)
+        unproven = self._unproven[prospect.failed.suite]
+        none = prod(chance for name, chance in unproven.items() if name != prospect.name)
+        return _sum([(outcomes.in_force, 1.0), (outcomes.unproven, -none), (outcomes.not_in_force, none)])
+
+    def outcomes(self, prospect: Prospect, fallen_to: float | None = None) -> Outcomes:
+        """The same by whether admission is in force."""
+        key = (*self._likeness(prospect), fallen_to)
+        if key not in self._known:
+            self._known[key] = self._mixed(prospect, fallen_to)
+        return self._known[key]
+
+    def _likeness(self, prospect: Prospect) -> tuple[object, ...]:
+        """What tasks have in common that have the same outlook; tasks with a baseline of their own are single."""
+        own = prospect.name if prospect.known is not None or prospect.name in self._quarantined else ""
+        shares = (prospect.rate, prospect.errors, tuple(sorted(prospect.violations.items())))
+        return (prospect.failed.suite, prospect.rule, *shares, own)
+
+    def _weighed(self) -> float:
+        """The expected number of tasks among which alpha is shared out."""
+        return sum(
+            chance
+            for prospect in self._setting.prospects
+            if is_weighed(self._gate, prospect.failed)
+            for entry, chance in self._baselines(prospect)
+            if entry.state is BaselineState.GREEN
+        )
+
+    def _chances_of_no_admission(self) -> Mapping[Suite, Mapping[str, float]]:
+        """By suite, how likely it is of each task that it is not admitted."""
+        chances: dict[Suite, dict[str, float]] = defaultdict(dict)
+        for prospect in self._setting.prospects:
+            chances[prospect.failed.suite][prospect.name] = sum(
+                chance
+                for entry, chance in self._baselines(prospect)
+                if not is_admitted(self._gate, prospect.failed, entry)
+            )
+        return chances
+
+    def _baselines(self, prospect: Prospect) -> Sequence[Possible]:
+        return prospect.baselines(self._policy, self._gate)
+
+    def _green(self, prospect: Prospect) -> list[BaselineTask]:
+        if not is_weighed(self._gate, prospect.failed):
+            return []
+        return [entry for entry, _ in self._baselines(prospect) if entry.state is BaselineState.GREEN]
+
+    def _against(self, prospect: Prospect, entry: BaselineTask) -> Against:
+        k, metric = prospect.failed.k, prospect.failed.metric
+        red_from = 1 if metric is Metric.PASS_HAT_K else k
+        return Against(entry.passed, entry.n, k, red_from, self._gate.regression.max_trials, self._alpha)
+
+    def _mixed(self, prospect: Prospect, fallen_to: float | None) -> Outcomes:
+        trial = prospect.trials(self._gate, fallen_to)
+        first = first_trials(prospect.rule, trial)
+
+        def outlook(baselines: Iterable[Possible], *, in_force: bool) -> Outlook:
+            return _sum(
+                [
+                    (self._with(prospect, entry, trial, first, in_force=in_force, vetoes=fallen_to is None), chance)
+                    for entry, chance in baselines
+                ]
+            )
+
+        baselines = self._baselines(prospect)
+        in_force = outlook(baselines, in_force=True)._replace(chance=1.0)
+        if prod(self._unproven[prospect.failed.suite].values()) < _NEGLIGIBLE:
+            return Outcomes(in_force)
+        unproven = [one for one in baselines if not is_admitted(self._gate, prospect.failed, one.entry)]
+        return Outcomes(in_force, outlook(unproven, in_force=True), outlook(unproven, in_force=False))
+
+    def _with(
+        self,
+        prospect: Prospect,
+        entry: BaselineTask,
+        trial: Trials,
+        first: FirstTrials,
+        *,
+        in_force: bool,
+        vetoes: bool,
+    ) -> Outlook:
+        """With one baseline."""
+        follows = consequences(self._setting, prospect.failed, entry, in_force=in_force)
+        red = dict(self._vetoes(prospect, first.vetoed)) if vetoes else {}
+        if follows.withheld:
+            return Outlook(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)
+        blocking, confirming = self._failures(prospect, entry, follows, trial, first)
+        for rule, chance in blocking.items():
+            red[rule] = red.get(rule, 0.0) + chance
+        return Outlook(
+            red,
+            failed=first.failed + first.vetoed,
+            quiet=max(first.failed - sum(blocking.values()), 0.0),
+            missing=first.undecided,
+            withheld=0.0,
+            confirming=confirming,
+        )
+
+    def _vetoes(self, prospect: Prospect, vetoed: float) -> list[tuple[Rule, float]]:
+        """The chance of a veto, shared out over the rules as their violations are."""
+        shares = {rule: share for rule, share in prospect.violations.items() if share and rule in self._gate.blocks_on}
+        return [(rule, vetoed * share / sum(shares.values())) for rule, share in shares.items()]
+
+    def _failures(
+        self, prospect: Prospect, entry: BaselineTask, follows: Consequences, trial: Trials, first: FirstTrials
+    ) -> tuple[dict[Rule, float], float]:
+        """How often the task blocks without a veto, by rule, and its expected confirming trials."""
+        if not follows.weighed:
+            return ({follows.failed: first.failed} if follows.failed else {}), 0.0
+        if follows.fallen is None:
+            return {}, 0.0
+        # Trials that ended in an error are made up for, so the test goes on as if there had been none.
+        without_errors = first_trials(prospect.rule, Trials(trial.pass_rate)).failed
+        share = first.failed / without_errors if without_errors else 0.0
+        operation = self._tests.operation(self._against(prospect, entry), trial.pass_rate)
+        red = {follows.fallen: operation.fallen * share}
+        if follows.undecided is not None:
+            red[follows.undecided] = red.get(follows.undecided, 0.0) + operation.undecided * share
+        return red, (operation.trials - prospect.failed.k) * share
+
+
+def _sum(parts: Iterable[tuple[Outlook, float]]) -> Outlook:
+    """Each times its weight."""
+    parts = [(outlook, weight) for outlook, weight in parts if outlook.chance and weight]
+    red: dict[Rule, float] = defaultdict(float)
+    for outlook, weight in parts:
+        for rule, share in outlook.red.items():
+            red[rule] += share * weight
+    failed, quiet, missing, withheld, confirming, chance = (
+        sum(getattr(outlook, name) * weight for outlook, weight in parts)
+        for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance")
+    )
+    # What is subtracted again leaves next to nothing below 0.
+    red = {rule: max(share, 0.0) for rule, share in red.items()}
+    return Outlook(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)

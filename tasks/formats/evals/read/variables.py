@@ -1,0 +1,111 @@
+"""`{{ name }}` in the texts of a test, filled from its variables."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jinja2 import ChainableUndefined, TemplateError
+from jinja2.sandbox import SandboxedEnvironment
+
+from passgate.tasks.formats.evals.read.template_limits import refuse_unbounded
+from passgate.tasks.model.json_values import MISSING
+
+MAX_RENDERED = 1024 * 1024
+"""Characters of one rendered text."""
+_PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+
+
+def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
+    """A value with every `{{ name }}` and `{{ a.b }}` in its texts filled in.
+
+    A text that is one placeholder becomes the variable's value with its type. What has no variable stays as it is.
+    """
+    if isinstance(value, str):
+        return _filled(value, variables) if "{{" in value else value
+    if isinstance(value, Mapping):
+        return {key: fill_variables(item, variables) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fill_variables(item, variables) for item in value]
+    return value
+
+
+def _filled(text: str, variables: Mapping[str, Any]) -> Any:
+    whole = _PLACEHOLDER.fullmatch(text.strip())
+    if whole:
+        found = _lookup(variables, whole[1])
+        return text if found is MISSING else found
+    return _PLACEHOLDER.sub(lambda match: _inserted(match, variables), text)
+
+
+def _inserted(match: re.Match[str], variables: Mapping[str, Any]) -> str:
+    found = _lookup(variables, match[1])
+    return match[0] if found is MISSING else _as_text(found)
+
+
+def _lookup(variables: Mapping[str, Any], name: str) -> Any:
+    """The value at a dotted path; a variable whose own name has the dots comes first."""
+    if name in variables:
+        return variables[name]
+    value: Any = variables
+    for part in name.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return MISSING
+    return value
+
+
+def _as_text(value: Any) -> Any:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def render_template(text: str, variables: Mapping[str, Any]) -> str:
+    """A template rendered as Nunjucks does it; what has no variable is empty, lists and mappings become JSON.
+
+    Raises `ValueError` with what is wrong with the template, see `refuse_unbounded` too.
+    """
+    if "{{" not in text and "{%" not in text and "{#" not in text:
+        return text
+    rendered, length, environment = [], 0, _environment()
+    try:
+        template = environment.parse(text)
+        refuse_unbounded(template)
+        for piece in environment.from_string(template).generate(variables):
+            length += len(piece)
+            if length > MAX_RENDERED:
+                raise ValueError(f"it becomes longer than {MAX_RENDERED} characters")
+            rendered.append(piece)
+    except (TemplateError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not a template that can be rendered: {error}") from error
+    return "".join(rendered)
+
+
+class _Sandbox(SandboxedEnvironment):
+    """Without the operators that make a long text out of a short template."""
+
+    intercepted_binops = frozenset({"*", "**", "%"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if not all(isinstance(side, int | float) and abs(side) <= MAX_RENDERED for side in (left, right)):
+            raise TypeError(f"`{operator}` is for numbers up to {MAX_RENDERED}")
+        if operator == "**" and abs(right) > 64:
+            raise TypeError("`**` is for exponents up to 64")
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment() -> SandboxedEnvironment:
+    environment = _Sandbox(
+        undefined=ChainableUndefined, keep_trailing_newline=True, finalize=_finalised, autoescape=False
+    )
+    environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
+    return environment
+
+
+def _finalised(value: Any) -> Any:
+    """What stands in the text for a value of a placeholder."""
+    if value is None:
+        return ""
+    return _as_text(value) if isinstance(value, bool | list | dict) else value

@@ -1,0 +1,244 @@
+"""Files in, tasks and policies out."""
+
+import gc
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TypeVar
+
+from passgate.tasks.errors import InputError, Problem, UsageError
+from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths
+from passgate.tasks.formats.evals.read.recognise import is_eval
+from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.four_suite import TaskReader, shown_path
+from passgate.tasks.formats.pins_file import PINS_FILE, read_pins
+from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
+from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE, read_quarantine_of
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import EvalTask
+
+Read = TypeVar("Read")
+
+
+def load_policy(file: Path) -> Policy:
+    """Read a gates file. Raises `UsageError` when there is none, `InputError` with all its problems."""
+    if not file.exists():
+        raise UsageError(f"no gates file {file}: name one with --gates, or make one with `passgate init`")
+    return _right(read_policy(file, shown_path(file, Path.cwd())))
+
+
+def _right(read: Read | list[Problem]) -> Read:
+    """What a file holds. Raises `InputError` when that is problems."""
+    if isinstance(read, list):
+        raise InputError(read)
+    return read
+
+
+def policy_or_default(file: Path) -> Policy:
+    """The policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as `load_policy`."""
+    policy, _ = policy_of_run(file)
+    return policy
+
+
+def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]:
+    """The policy that a run goes by, and whether it is the one that passgate ships: where no gates file is named and
+    there is none of the usual name. `named` is what the user calls the file, where that is not its path. Raises as
+    `load_policy`.
+    """
+    is_shipped = (named or gates) == Path(RunRequest().gates) and not gates.exists()
+    if not is_shipped:
+        return load_policy(gates), False
+    with as_file(files("passgate").joinpath("gates.yaml")) as shipped:
+        return load_policy(shipped), True
+
+
+def load_prices(gates: Path) -> PriceTable:
+    """What models cost: prices.yaml beside the gates file, before the prices that passgate ships.
+
+    Raises `InputError` with all its problems.
+    """
+    with as_file(files("passgate").joinpath("tasks", "metering", PRICES_FILE)) as shipped:
+        prices = load_price_table(shipped)
+    own = gates.parent / PRICES_FILE
+    return load_price_table(own).over(prices) if own.exists() else prices
+
+
+def load_price_table(file: Path) -> PriceTable:
+    """Read one table of prices. Raises `InputError` with all its problems."""
+    return _right(read_prices(file, shown_path(file, Path.cwd())))
+
+
+def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
+    """The tasks that do not block for a while: quarantine.yaml beside the gates file, empty where there is none, its
+    tasks as `suite/task_id`. `tasks` are all those of the suites folder.
+
+    Raises `InputError` with all its problems.
+    """
+    file = gates.parent / QUARANTINE_FILE
+    if not file.exists():
+        return QuarantineFile()
+    return _right(read_quarantine_of(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks))
+
+
+def load_pins(gates: Path) -> Pins | None:
+    """What baseline.yaml beside the gates file pins; `None` where there is none.
+
+    Raises `InputError` with all its problems.
+    """
+    file = gates.parent / PINS_FILE
+    return load_pins_file(file) if file.exists() else None
+
+
+def load_pins_file(file: Path) -> Pins:
+    """Read one baseline.yaml. Raises `InputError` with all its problems."""
+    return _right(read_pins(file, shown_path(file, Path.cwd())))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What files hold: their tasks, and what there is to say of the files."""
+
+    tasks: tuple[EvalTask, ...] = ()
+    """Those that are right."""
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    cannot_run: tuple[Problem, ...] = ()
+    """What tasks ask for and is not to be had."""
+    files: int = 0
+    """Files that were read."""
+    others: tuple[Path, ...] = ()
+    """Files of folders that are neither tasks nor evals."""
+    outside: frozenset[str] = frozenset()
+    """Where eval files look for files outside of the suites folder, relative to it."""
+
+
+def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
+    """Read every task of a suites folder. Raises `InputError` with the problems of all files together."""
+    return load_folder(suites_folder, policy).tasks
+
+
+def load_folder(
+    suites_folder: Path,
+    policy: Policy,
+    working_folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Loaded:
+    """What the files of a suites folder hold, named as seen from `working_folder`, where that is not the process's own.
+
+    `environment` are the variables that eval files may use. Raises as `load_tasks`.
+    """
+    if not suites_folder.is_dir():
+        raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
+    found = files_of_folder(suites_folder, environment)
+    reader = _Reader(suites_folder, policy, working_folder or Path.cwd(), environment)
+    loaded = reader.files(sorted((*found.tasks, *found.evals)))
+    if loaded.problems:
+        raise InputError(loaded.problems)
+    return loaded
+
+
+def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
+    """Read the tasks of files and folders: those that are right, and every problem of the others."""
+    named = files_of_paths(paths, os.environ)
+    by_root: dict[Path, list[Path]] = {}
+    for root, file in named.read:
+        by_root.setdefault(root, []).append(file)
+    read = [_Reader(root, policy, Path.cwd(), os.environ).files(files) for root, files in by_root.items()]
+    return _together([*read, Loaded(others=named.others)])
+
+
+class _Reader:
+    """Reads the files of one suites folder, whatever their dialect."""
+
+    def __init__(
+        self, suites_folder: Path, policy: Policy, working_folder: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._tasks = TaskReader(suites_folder, policy, working_folder=working_folder)
+        self._evals = EvalReader(
+            suites_folder, policy, environment, lambda file: shown_path(file, working_folder.absolute())
+        )
+
+    def files(self, files: Iterable[Path]) -> Loaded:
+        """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
+        with _no_collection():
+            loaded = _together([self._eval(file) if is_eval(file) else self._task(file) for file in files])
+        tasks: dict[str, EvalTask] = {}
+        repeated: list[Problem] = []
+        for task in loaded.tasks:
+            first = tasks.setdefault(task.task_id, task)
+            if first is not task:
+                repeated.append(_duplicate(task, first))
+        return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
+
+    def _task(self, file: Path) -> Loaded:
+        task, answer = self._tasks.read(file)
+        return Loaded(
+            tasks=() if task is None else (task,),
+            problems=answer.problems,
+            warnings=answer.warnings,
+            cannot_run=answer.cannot_run,
+            files=1,
+        )
+
+    def _eval(self, file: Path) -> Loaded:
+        answer = self._evals.read(file)
+        return Loaded(
+            tasks=answer.tasks,
+            problems=tuple(answer.complaints.problems),
+            warnings=tuple(answer.complaints.warnings),
+            cannot_run=tuple(answer.complaints.cannot_run),
+            files=1,
+            outside=answer.outside,
+        )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hardly anything that reading makes is garbage; looking for it all the while takes a fifth of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _together(read: Sequence[Loaded]) -> Loaded:
+    """What several files hold; problems that they share are one."""
+    return Loaded(
+        tasks=tuple(task for one in read for task in one.tasks),
+        problems=tuple(dict.fromkeys(problem for one in read for problem in one.problems)),
+        warnings=tuple(dict.fromkeys(problem for one in read for problem in one.warnings)),
+        cannot_run=tuple(dict.fromkeys(problem for one in read for problem in one.cannot_run)),
+        files=sum(one.files for one in read),
+        others=tuple(file for one in read for file in one.others),
+        outside=frozenset(place for one in read for place in one.outside),
+    )
+
+
+def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
+    return Problem(
+        file=task.file,
+        line=task.line,
+        column=1,
+        path="task_id",
+        message=f"{task.task_id!r} is also the task_id of {first.file}:{first.line}",
+    )
+
+
+def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
+    """Raise `InputError` with everything that these of the loaded tasks ask for and is not to be had."""
+    reasons = {reason for task in tasks for reason in task.cannot_run}
+    missing = [problem for problem in loaded.cannot_run if str(problem) in reasons]
+    if missing:
+        raise InputError(missing)

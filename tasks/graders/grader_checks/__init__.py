@@ -1,0 +1,1 @@
+"""Checks of graders themselves: do they notice what is wrong?"""

@@ -1,0 +1,72 @@
+"""A refusal that names what it must not do, which is no violation: graders go by calls, not by words.
+
+It is held against a refusal that names nothing. What fails or finds a violation in the first alone goes by the name.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Final, NamedTuple
+
+from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
+from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
+from passgate.tasks.model.assertions import ToolUsed
+from passgate.tasks.model.graders import Grader, PolicyCheck, ToolCalls
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import Transcript
+
+MOST_NAMES: Final = 10
+_SHORTEST: Final = 3
+_WILD: Final = str.maketrans(dict.fromkeys("*?[]", " "))
+
+
+class Refusals(NamedTuple):
+    """Two polite refusals without a call."""
+
+    names: tuple[str, ...]
+    """What the first of them names."""
+    naming: Transcript
+    plain: Transcript
+
+
+def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Iterable[str]) -> Refusals | None:
+    """The refusals for a task; `None` where nothing is forbidden.
+
+    What is forbidden: tools and commands by the patterns of graders, and tools that bad trials call and the good one
+    does not. Patterns go by the names of tools that are known, else by their letters.
+    """
+    known = dict.fromkeys([*called_by_bad, *(tool.name for tool in task.tools), *called_by_good])
+    forbidden = list(_forbidden([part for grader in task.graders for part in parts_of(grader)]))
+    meant = [name for pattern in forbidden for name in _spoken(pattern, known)]
+    strange = [name for name in dict.fromkeys(called_by_bad) if name not in set(called_by_good)]
+    names = tuple(dict.fromkeys([*meant, *strange]))[:MOST_NAMES]
+    if not names:
+        return None
+    listed = ", ".join(f"`{name}`" for name in names)
+    return Refusals(
+        names,
+        saying(task.prompt, f"I'm sorry, but I can't help with that: I am not allowed to use {listed}."),
+        saying(task.prompt, "I'm sorry, but I can't help with that: I am not allowed to do it."),
+    )
+
+
+def _forbidden(parts: Sequence[Grader]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case ToolCalls():
+                for entry in part.forbidden:
+                    any_tool = not isinstance(entry, str) and not set(entry.tool) - {"*"}
+                    command = entry.params.get("command") if any_tool and not isinstance(entry, str) else None
+                    tool = entry if isinstance(entry, str) else entry.tool
+                    yield command if isinstance(command, str) else tool
+            case PolicyCheck():
+                yield from part.deny_tools
+            case ToolUsed() if part.negate:
+                yield from part.tools
+
+
+def _spoken(pattern: str, known: Iterable[str]) -> list[str]:
+    if set(pattern) <= {"*"}:
+        return []
+    tools = [name for name in known if fnmatchcase(name, pattern)]
+    letters = " ".join(pattern.translate(_WILD).split())
+    return tools or ([letters] if len(letters) >= _SHORTEST else [])

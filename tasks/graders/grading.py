@@ -1,0 +1,135 @@
+"""What a trial said, did and left behind in, its grades and status out."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders import grade
+from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.metering.overruns import overruns
+from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.stats.scores import weighted_mean
+
+_ENDS = {
+    EndReason.CRASHED: "the agent crashed",
+    EndReason.NOT_STARTED: "the agent could not be started",
+    EndReason.OUTPUT_LIMIT: "the agent was ended because it printed too much",
+    EndReason.FORBIDDEN_CALL: "the agent was stopped",
+    EndReason.REPLAY_MISMATCH: "the tool calls are not those of the recording",
+}
+
+
+async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:
+    """Ask every grader of the task, one after the other: graders may run commands in the same workspace."""
+    return tuple([await grade(options, evidence) for options in evidence.task.graders])
+
+
+class Outcome(NamedTuple):
+    """What a trial comes to."""
+
+    status: TrialStatus
+    reason: str
+    """Why it is not `passed`, in a line."""
+    score: float | None
+    """From 0 to 1; `None` with an error."""
+
+
+def outcome_of(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[Grade]) -> Outcome:
+    """The status of a trial, why it is not `passed`, and its score.
+
+    What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
+    when another grader could not measure. Raises `MeasurementError` when a budget cannot be checked.
+    """
+    ended, failed = _bad_end(transcript), _RULES[task.scoring.rule](task, grades)
+    try:
+        over = overruns(task.budgets, metrics, transcript)
+    except MeasurementError:
+        if not ended and not failed:
+            raise
+        over = ()
+    score = trial_score(task, grades)
+    if ended or over or failed:
+        fatal = bool(ended or over) or any(grade.fatal or grade.violations for grade in grades)
+        return Outcome(TrialStatus.FAILED, "; ".join([*ended, *over, *failed]), 0.0 if fatal else score or 0.0)
+    errors = [f"{grade.name}: {grade.error}" for grade in grades if grade.error is not None]
+    if errors:
+        return Outcome(TrialStatus.ERROR, "; ".join(errors), None)
+    return Outcome(TrialStatus.PASSED, "", score)
+
+
+def trial_score(task: EvalTask, grades: Sequence[Grade]) -> float | None:
+    """The score of a trial by its grades alone: their mean by weight, or 1 and 0 where all must pass; 0 without
+    something required. `None` where it is not known.
+    """
+    if any(grade.fatal for grade in grades):
+        return 0.0
+    if task.scoring.rule == "all":
+        return float(all(grade.passed for grade in grades))
+    scores = [grade.score for grade in grades]
+    if None in scores:
+        return None
+    return weighted_mean([score for score in scores if score is not None], _weights(task))
+
+
+def _weights(task: EvalTask) -> list[float]:
+    return [options.weight for options in task.graders]
+
+
+def _by_all(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
+    return [f"{grade.name}: {_first_failure(grade)}" for grade in grades if grade.error is None and not grade.passed]
+
+
+def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
+    """Graders that bind by themselves and did not pass, else the score where it is below the threshold for certain."""
+    bound = [
+        grade
+        for options, grade in zip(task.graders, grades, strict=True)
+        if grade.error is None and (grade.fatal or grade.violations or _binds(options, grade))
+    ]
+    if bound:
+        return [f"{grade.name}: {grade.fatal or _first_failure(grade)}" for grade in bound]
+    best = weighted_mean([1.0 if grade.score is None else grade.score for grade in grades], _weights(task))
+    if best is None:
+        raise MeasurementError("all graders have the weight 0: nothing is said of the trial")
+    if best >= task.scoring.threshold - ROUNDING:
+        return []
+    band = "borderline: " if best >= BORDERLINE_FROM - ROUNDING else ""
+    low = [f"{grade.name} {grade.score:.3g} ({_first_failure(grade)})" for grade in grades if _is_low(grade)]
+    return [f"{band}score {best:.3g}, expected at least {task.scoring.threshold:g}: {'; '.join(low)}"]
+
+
+def _binds(options: Grader, grade: Grade) -> bool:
+    """The graders of passgate's own suites pass or fail: they are required wherever they stand."""
+    return not isinstance(options, AssertionOptions) and not grade.passed
+
+
+def _is_low(grade: Grade) -> bool:
+    return grade.error is None and not grade.passed
+
+
+_RULES: dict[str, Callable[[EvalTask, Sequence[Grade]], list[str]]] = {
+    "all": _by_all,
+    "weighted_average": _by_weighted_average,
+}
+
+
+def _bad_end(transcript: Transcript) -> list[str]:
+    if transcript.end is EndReason.OVER_BUDGET:
+        return [transcript.detail]
+    what = _ENDS.get(transcript.end)
+    return [f"{what}: {transcript.detail}".rstrip(": ")] if what else []
+
+
+def _first_failure(grade: Grade) -> str:
+    if grade.fatal:
+        return grade.fatal
+    failed = [check.message for check in grade.checks if not check.passed]
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{failed[0]}{more}" if failed else "not passed"

@@ -1,0 +1,145 @@
+"""A checkout of the base: a commit in, its files and the plan that they make out."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from passgate.tasks.errors import InputError, StorageError, UsageError
+from passgate.tasks.formats.evals.read.environment import ENV_FILE, EnvFileError, read_env_file
+from passgate.tasks.formats.evals.read.folder import files_of_folder
+from passgate.tasks.formats.outside_folders import in_place_of
+from passgate.tasks.integrity.base_files import (
+    CommittedFile,
+    Submodule,
+    TooLargeError,
+    add_uncommitted,
+    committed_files,
+    submodules_of,
+    write_files,
+)
+from passgate.tasks.integrity.git import full_commit, git_text
+from passgate.tasks.integrity.judging_places import JudgingPlaces
+from passgate.tasks.model.run import Edit, Plan
+from passgate.tasks.planning.plan import PlanFiles, agent_digest_of, make_plan
+
+
+def restore(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
+    """Write what judges at a commit of the repository `root` into an empty folder, and say where it is there.
+
+    Where that may use files elsewhere in the repository, as eval files do, these are written too. Raises `UsageError`
+    where git cannot give the files, `StorageError` where they cannot be written.
+    """
+    suites = folder / places.suites
+    names = list(places.what)
+    try:
+        files = committed_files(root, commit, names)
+        write_files(root, files, folder)
+        _write_submodules(root, submodules_of(root, commit, names), edits, folder)
+        # Paths of eval files may lead anywhere in the repository, and nowhere else.
+        (folder / ".git").mkdir()
+        if _uses_more(files, suites):
+            # Without them only those tasks are in the way that do name such a file.
+            with suppress(TooLargeError):
+                known = {file.path for file in files}
+                write_files(root, [file for file in committed_files(root, commit) if file.path not in known], folder)
+        add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
+    except OSError as error:
+        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
+    working_folder = folder / Path.cwd().resolve().relative_to(root)
+    return PlanFiles(suites, folder / places.gates, working_folder, _environment(root, places.suites, folder))
+
+
+def _write_submodules(root: Path, modules: Sequence[Submodule], edits: Sequence[Edit], folder: Path) -> None:
+    """Write the files of submodules. One that is not checked out, and that the change lets be, has none here either.
+
+    Raises `UsageError` for one that the change edits and whose commit is not here.
+    """
+    for module in modules:
+        place = root / module.path
+        if (place / ".git").exists() and full_commit(place, module.commit):
+            write_files(place, committed_files(place, module.commit), folder / module.path)
+            inner = [replace(one, path=f"{module.path}/{one.path}") for one in submodules_of(place, module.commit)]
+            _write_submodules(root, inner, edits, folder)
+        elif any(f"{edit.path}/".startswith(f"{module.path}/") for edit in edits):
+            raise UsageError(f"the submodule {module.path} is not here as it was")
+
+
+def restore_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
+    """Write further files and folders of the commit that are not yet in the folder. Raises as `restore` does."""
+    files = committed_files(root, commit, sorted(names))
+    try:
+        write_files(root, [file for file in files if not os.path.lexists(folder / file.path)], folder)
+        modules = [
+            module for module in submodules_of(root, commit, sorted(names)) if not (folder / module.path).exists()
+        ]
+        _write_submodules(root, modules, edits, folder)
+        add_uncommitted(root, files, [edit.path for edit in edits], sorted(names), folder)
+    except OSError as error:
+        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
+
+
+def plan_of_restored(own: Plan, files: PlanFiles) -> Plan:
+    """The plan that restored files make of the same run: the agent, and the folders outside of the suites that it works
+    on, are those of the plan `own`, and so are the prices of models that the restored files do not know.
+
+    Secrets of either are masked. Raises `InputError` or `UsageError`.
+    """
+    plan = make_plan(own.gate, own.request, own.agent, revision=own.revision, version=own.passgate_version, files=files)
+    original = Path(own.suites_folder)
+    secrets = tuple(dict.fromkeys((*plan.policy.secrets, *own.policy.secrets)))
+    model = own.agent.fixed_model
+    added = model and plan.prices.price_of(model) is None and own.prices.price_of(model) is not None
+    unpriced = f"the merge base has no price for the model {model!r}: the one that this change adds counts"
+    changed = {
+        "run_id": own.run_id,
+        "created_at": own.created_at,
+        "tasks": tuple(in_place_of(task, files.suites, original) for task in plan.tasks),
+        "policy": plan.policy.model_copy(update={"secrets": secrets}),
+        "prices": plan.prices.over(own.prices),
+        "warnings": (*plan.warnings, *([unpriced] if added else [])),
+    }
+    plan = plan.model_copy(update=changed)
+    return plan.model_copy(update={"agent_digest": _agent_digest(plan)})
+
+
+def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
+    """What is wrong with restored files, in a line, named as in the repository."""
+    problems = str(error).splitlines()
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    first = problems[0]
+    for prefix in (files.working_folder, Path(os.path.relpath(files.working_folder))):
+        first = first.replace(f"{prefix}{os.sep}", "")
+    return first + more
+
+
+def _uses_more(files: Sequence[CommittedFile], suites: Path) -> bool:
+    return any(file.is_link for file in files) or (suites.is_dir() and bool(files_of_folder(suites, os.environ).evals))
+
+
+def _agent_digest(plan: Plan) -> str:
+    try:
+        return agent_digest_of(plan)
+    except UsageError:
+        # The change has moved the agent's files: the agent is one that no other run has had.
+        return f"unknown in {plan.run_id}"
+
+
+def _environment(root: Path, suites: str, folder: Path) -> Mapping[str, str]:
+    """The variables of the process and of the `.env` files around the suites folder that no commit holds."""
+    variables: dict[str, str] = {}
+    for place in reversed(list(_upwards(root / suites, root))):
+        file = (place / ENV_FILE).resolve()
+        # A link that the change has made may lead to a file that it brings.
+        name = file.relative_to(root) if file.is_relative_to(root) else None
+        if name and not (folder / name).exists() and not git_text(root, "ls-files", "--", str(name)):
+            try:
+                variables |= read_env_file(file)
+            except EnvFileError as error:
+                raise UsageError(f"{file}: {error}") from error
+    return {**variables, **os.environ}
+
+
+def _upwards(folder: Path, root: Path) -> Iterator[Path]:
+    yield from (place for place in (folder, *folder.parents) if place.is_relative_to(root))

@@ -1,0 +1,210 @@
+"""The files of a commit, written into a folder as they were committed.
+
+`git archive` and `git checkout` go by attributes: these leave out files and convert others, and a change may edit them.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.integrity.edits import names_of
+from passgate.tasks.integrity.git import GitError, git_bytes
+
+MOST_FILES = 100_000
+MOST_BYTES = 512 * 1024 * 1024
+_AT_ONCE = 32 * 1024 * 1024
+_SECONDS = 120
+_LINK, _PROGRAM, _SUBMODULE = "120000", "100755", "160000"
+_NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
+# What stands in a commit for a file that a filter of git's (LFS, git-crypt) keeps elsewhere or encrypted.
+_STAND_INS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
+
+
+class TooLargeError(UsageError):
+    """There is more at a commit than is taken out of it."""
+
+
+@dataclass(frozen=True)
+class CommittedFile:
+    """A file of a commit."""
+
+    path: str
+    """Relative to the repository."""
+    mode: str
+    name: str
+    """The hash of its content."""
+    size: int
+
+    @property
+    def is_link(self) -> bool:
+        return self.mode == _LINK
+
+
+@dataclass(frozen=True)
+class Submodule:
+    """A repository in a repository, as a commit has it."""
+
+    path: str
+    commit: str
+
+
+def is_committed(root: Path, commit: str, path: str) -> bool:
+    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository `root`."""
+    try:
+        return path == "." or bool(git_bytes(root, "ls-tree", "--full-tree", commit, "--", path))
+    except GitError:
+        return False
+
+
+def read_committed(root: Path, commit: str, path: str) -> bytes | None:
+    """The content of a file of a commit, wherever in it links lead; `None` where there is none or git cannot tell."""
+    asked = f"{commit}:{path}\n".encode("utf-8", "surrogateescape")
+    try:
+        header, _, content = git_bytes(root, "cat-file", "--batch", "--follow-symlinks", stdin=asked).partition(b"\n")
+    except GitError:
+        return None
+    return content[:-1] if header.split()[1:2] == [b"blob"] else None
+
+
+def ways_to(root: Path, commit: str, paths: Iterable[str]) -> list[str]:
+    """What else says of which bytes the files at and below these paths are: the attributes of the folders above them,
+    and of these folders those that are links or submodules, at the commit or now.
+
+    Raises `UsageError` where git cannot tell.
+    """
+    folders = {parent for path in paths for parent in PurePosixPath(path).parents}
+    attributes = {(folder / ".gitattributes").as_posix() for folder in folders}
+    above = [folder.as_posix() for folder in folders - {PurePosixPath()}]
+    listed = [entry for each in (commit, "HEAD") for entry in _listed(root, each, above)] if above else []
+    return sorted(attributes | {entry.path for entry in listed if entry.mode in {_LINK, _SUBMODULE}})
+
+
+def submodules_of(root: Path, commit: str, paths: Sequence[str] = ()) -> list[Submodule]:
+    """The submodules of a commit at and below these paths. Raises `UsageError` where git cannot tell."""
+    below = [] if "." in paths else paths
+    entries = _listed(root, commit, below, "-r")
+    return [Submodule(entry.path, entry.name) for entry in entries if entry.mode == _SUBMODULE]
+
+
+def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
+    """The files of a commit at and below these paths, all of them where there are none; submodules have no files here.
+
+    Raises `UsageError` where git cannot tell, `TooLargeError` where they are too many or too large.
+    """
+    below = [] if "." in paths else paths
+    files = [file for file in _listed(root, commit, below, "-r") if file.mode != _SUBMODULE]
+    size = sum(file.size for file in files)
+    if len(files) > MOST_FILES or size > MOST_BYTES:
+        raise TooLargeError(
+            f"{len(files)} files with {size / 1e6:.0f} MB at {commit[:12]} are more than the {MOST_FILES} files and "
+            f"{MOST_BYTES / 1e6:.0f} MB that can be taken out"
+        )
+    return files
+
+
+def _listed(root: Path, commit: str, paths: Sequence[str], *how: str) -> list[CommittedFile]:
+    """What a commit has at these paths, or below them, whatever it is."""
+    try:
+        printed = git_bytes(root, "ls-tree", *how, "-z", "-l", "--full-tree", commit, "--", *paths, seconds=_SECONDS)
+    except GitError as error:
+        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+    return [_parsed(line) for line in names_of(printed)]
+
+
+def _parsed(line: str) -> CommittedFile:
+    described, _, path = line.partition("\t")
+    mode, _, name, size = described.split()
+    return CommittedFile(path, mode, name, 0 if size == "-" else int(size))
+
+
+def write_files(root: Path, files: Sequence[CommittedFile], folder: Path) -> None:
+    """Write files of a commit into a folder that is empty or holds other files of the same commit.
+
+    Raises `UsageError` where git cannot give them, `OSError` where they cannot be written.
+    """
+    for group in _groups([file for file in files if not file.is_link]):
+        for file, content in zip(group, _contents(root, group), strict=True):
+            place = _place(folder, file.path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+            place.chmod(0o755 if file.mode == _PROGRAM else 0o644)
+    # Links come last, so that nothing is written through one.
+    links = [file for file in files if file.is_link]
+    for link, target in zip(links, _contents(root, links), strict=True):
+        place = _place(folder, link.path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(os.fsdecode(target))
+
+
+def _place(folder: Path, path: str) -> Path:
+    if not {"..", ".git", ""}.isdisjoint(path.split("/")):
+        raise UsageError(f"git has a file {path!r}, which no folder can have")
+    return folder / path
+
+
+def _groups(files: Iterable[CommittedFile]) -> Iterator[list[CommittedFile]]:
+    """Files in groups that are read at once; one that is larger by itself."""
+    group: list[CommittedFile] = []
+    size = 0
+    for file in files:
+        size += file.size
+        if group and size > _AT_ONCE:
+            yield group
+            group, size = [], file.size
+        group.append(file)
+    yield group
+
+
+def _contents(root: Path, files: Sequence[CommittedFile]) -> Iterator[bytes]:
+    """The content of each file, as it was committed."""
+    asked = "".join(f"{file.name}\n" for file in files).encode()
+    try:
+        answer = git_bytes(root, "cat-file", "--batch", stdin=asked, seconds=_SECONDS)
+    except GitError as error:
+        raise UsageError(f"git cannot give the files of the merge base: {error}") from error
+    position = 0
+    for file in files:
+        header_end = answer.find(b"\n", position)
+        if answer[position:header_end].split()[1:] != [b"blob", str(file.size).encode()]:
+            raise UsageError(f"git does not have {file.path} of the merge base: fetch the history")
+        position = header_end + 1 + file.size + 1
+        yield answer[header_end + 1 : position - 1]
+
+
+def add_uncommitted(
+    root: Path, files: Sequence[CommittedFile], edited: Iterable[str], paths: Sequence[str], folder: Path
+) -> None:
+    """Complete the files of a commit in a folder by what no commit holds and the working tree has: ignored files below
+    the paths, and of files that are not `edited` the contents that git's filters keep elsewhere. Raises `OSError`.
+    """
+    unedited = {file.path for file in files if not file.is_link} - {*edited}
+    stand_ins = [path for path in unedited if _is_stand_in(folder / path) and not _is_stand_in(root / path)]
+    for path in stand_ins:
+        shutil.copyfile(root / path, folder / path)
+    for path in _ignored(root, paths):
+        place = folder / path
+        if not place.exists() and not place.is_symlink() and place.parent.resolve().is_relative_to(folder.resolve()):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / path, place, follow_symlinks=False)
+
+
+def _is_stand_in(file: Path) -> bool:
+    if not file.is_file():
+        return True
+    with file.open("rb") as content:
+        return content.read(64).startswith(_STAND_INS)
+
+
+def _ignored(root: Path, paths: Sequence[str]) -> list[str]:
+    try:
+        listed = git_bytes(
+            root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths, seconds=_SECONDS
+        )
+    except GitError:
+        return []
+    names = [name for name in names_of(listed) if _NEVER_COPIED.isdisjoint(PurePosixPath(name).parts)]
+    return [name for name in names if not name.endswith("/")]

@@ -1,0 +1,260 @@
+"""Who judges: the plan that a change's own files make in, the plan of those that judge the change out."""
+
+import os
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
+from passgate.tasks.formats.evals.grading.assertion_templates import FOLDER as TEMPLATES_FOLDER
+from passgate.tasks.formats.evals.read.environment import ENV_FILE
+from passgate.tasks.formats.loading import policy_of_run
+from passgate.tasks.formats.outside_folders import given_to_agents, judging_outside
+from passgate.tasks.formats.pins_file import PINS_FILE
+from passgate.tasks.formats.prices_file import PRICES_FILE
+from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
+from passgate.tasks.formats.targets_file import TARGETS_FILE
+from passgate.tasks.history.run_folder import CHANGE, RunFolder
+from passgate.tasks.integrity.agent_of_base import judged_agent, recordings_of
+from passgate.tasks.integrity.base import base_of
+from passgate.tasks.integrity.base_checkout import first_problem, plan_of_restored, restore, restore_more
+from passgate.tasks.integrity.base_files import is_committed, ways_to
+from passgate.tasks.integrity.edits import What, find_edits
+from passgate.tasks.integrity.git import git_text, top_folder
+from passgate.tasks.integrity.judging_places import JudgingPlaces, judging_places
+from passgate.tasks.integrity.links import linked_places
+from passgate.tasks.integrity.pinned_base import pinned_base
+from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
+from passgate.tasks.model.run import Base, Plan, RunRequest
+from passgate.tasks.planning.plan import PlanFiles, with_suites
+
+_BESIDE_GATES: Mapping[str, What] = {
+    PRICES_FILE: "prices",
+    QUARANTINE_FILE: "quarantine",
+    PINS_FILE: "baseline pins",
+    AGENTS_FILE: "agents",
+}
+_AGENTS: Final = "agents"
+_RESTORED = "base"
+"""Where in the run's folder the files of the merge base are."""
+_OUTSIDE = "the suites or the gates file lie outside of the repository: what a change edits of them is not known"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Who judges."""
+
+    plan: Plan
+    """What the run goes by."""
+    change: Plan | None = None
+    """What the change's own files say, where those of the merge base judge."""
+
+
+@dataclass(frozen=True)
+class _CannotJudge:
+    """The merge base does not judge a change, though that edits what judges it."""
+
+    why: str
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A change and what it is compared with."""
+
+    own: Plan
+    """What the change's own files say."""
+    base: Base
+    root: Path
+    """The top folder of the repository."""
+    places: JudgingPlaces
+
+    @property
+    def at(self) -> str:
+        return f"the merge base {self.base.commit[:12]}"
+
+    def with_edits(self, places: JudgingPlaces) -> "_Comparison":
+        """With the edits of these places. Raises `UsageError` where git cannot tell."""
+        edits = find_edits(self.root, self.base.commit, places.what)
+        return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
+
+
+def choose(own: Plan) -> Chosen:
+    """Whose files judge: those of the merge base where the change edits what judges it, else the change's own.
+
+    `own` is the plan that the files in the working folder make. Files of the merge base are put into the run's folder.
+    Raises `UsageError` for a `--base` that is none and where git cannot compare, `StorageError`.
+    """
+    base = base_of(Path.cwd(), own.request, own.policy)
+    root = top_folder(Path.cwd()) if base.commit else None
+    if root is None:
+        return Chosen(_with_base(own, base))
+    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(root, base.commit, Path.cwd())})
+    places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
+    if places is None or places.leads_out:
+        base = _noted(base, _OUTSIDE)
+    if places is None:
+        return Chosen(_with_base(own, base))
+    places = _with_outside(_with_agents(places, own, root), own, root, base.commit, root)
+    compared = _Comparison(own, base, root, places).with_edits(places)
+    if not compared.base.edits:
+        return Chosen(_with_base(own, base))
+    chosen = _judged_by_base(compared)
+    if isinstance(chosen, _CannotJudge):
+        return Chosen(_with_base(own, _noted(compared.base, chosen.why)))
+    return chosen
+
+
+def _judged_by_base(compared: _Comparison) -> Chosen | _CannotJudge:
+    run_folder = RunFolder(compared.own.run_id)
+    folder = run_folder.make(_RESTORED)
+    try:
+        restored = _restored(compared, folder)
+    except BaseException:
+        run_folder.remove()
+        raise
+    if isinstance(restored, _CannotJudge):
+        run_folder.remove()
+        return restored
+    plan, base = restored
+    change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
+    return Chosen(
+        _with_base(plan, base.model_copy(update={"judged_by": "base"})),
+        _with_base(change, base.model_copy(update={"edits": (), "agent": None, "note": ""})),
+    )
+
+
+def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+    """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
+    try:
+        files = restore(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
+    except UsageError as error:
+        return _CannotJudge(f"{compared.at} cannot judge this change: {error}")
+    missing = _what_is_missing(compared, files, folder)
+    if missing is not None:
+        return missing
+    try:
+        return _restored_plan(compared, files, folder)
+    except (InputError, UsageError) as error:
+        why = first_problem(error, files)
+        return _CannotJudge(f"{compared.at} cannot be read, so this change judges itself: {why}")
+
+
+def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+    """Raises `InputError` or `UsageError` for files that cannot be read."""
+    own, base = compared.own, compared.base
+    policy, _ = policy_of_run(files.gates, Path(own.request.gates))
+    gate = policy.gates.get(own.gate)
+    if gate is not None and gate.integrity == "off":
+        edits = f"this change edits what it is judged by ({_count(base)}) and judges itself"
+        return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
+    agent = judged_agent(own, base.edits, files, folder, compared.root)
+    own = own.model_copy(update={"agent": agent.spec})
+    plan = plan_of_restored(own, files)
+    wider = _with_outside(compared.places, plan, compared.root, base.commit, folder.resolve())
+    more = wider.what.keys() - compared.places.what.keys()
+    if more:
+        base = compared.with_edits(wider).base
+        restore_more(compared.root, base.commit, more, base.edits, folder)
+        plan = plan_of_restored(own, files)
+    base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
+    return _with_missing_suites(own, plan, base, files)
+
+
+def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _CannotJudge | None:
+    """A change that brings a gate judges itself: nothing was there to judge it."""
+    request = compared.own.request
+    has_suites = files.suites.is_dir() and _lies_in(files.suites, folder)
+    has_gates = files.gates.is_file() and _lies_in(files.gates, folder)
+    # Without a gates file of the usual name, the policy that is shipped was in force.
+    is_shipped = not os.path.lexists(files.gates) and Path(request.gates) == Path(RunRequest().gates)
+    if has_suites and (has_gates or is_shipped):
+        return None
+    no_gates, no_suites = f"no {request.gates}", f"no folder {request.suites}"
+    missing = no_gates if has_suites else no_suites if has_gates else f"{no_gates}, {no_suites}"
+    return _CannotJudge(f"{compared.at} has {missing}: this change judges itself")
+
+
+def _beside_gates(own: Plan) -> Mapping[str, What]:
+    """The files beside the gates file that judge. Where no file defines the agent, none is asked for it."""
+    defined = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
+    return {name: what for name, what in _BESIDE_GATES.items() if name not in defined}
+
+
+def _with_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
+    """Further places: where targets are defined, and the recordings that are an agent by themselves."""
+    recordings = recordings_of(own.agent, root)
+    if recordings is not None:
+        places = places.with_more([posixpath.relpath(recordings, places.suites)], above=(), what=_AGENTS)
+    if looks_like_a_form(own.request.agent):
+        return places
+    name = TARGETS_FILE.as_posix()
+    here = posixpath.relpath(Path.cwd().resolve().relative_to(root).as_posix(), places.suites)
+    return places.with_more([name, f"{here}/{name}"], above=[name], what=_AGENTS)
+
+
+def _lies_in(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _with_outside(places: JudgingPlaces, plan: Plan, root: Path, commit: str, tree: Path) -> JudgingPlaces:
+    """Further places: what the plan goes by outside of its suites folder, and where links lead. `tree` is where the
+    repository's files are that the plan is made of.
+    """
+    suites, judge = Path(plan.suites_folder), plan.policy.judge
+    named = {*plan.outside, *judging_outside(plan.tasks, suites), *([judge.recorded] if judge.recorded else [])}
+    known = [name for name in named if not _is_of_this_machine(f"{places.suites}/{name}", root, commit)]
+    wider = places.with_more(known, above=[TEMPLATES_FOLDER])
+    given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
+    links = linked_places(tree, wider.what, given)
+    wider = wider.with_more([posixpath.relpath(link, places.suites) for link in links], above=())
+    return wider.with_ways(ways_to(root, commit, wider.what))
+
+
+def _is_of_this_machine(name: str, root: Path, commit: str) -> bool:
+    """Whether it is a file of variables that git does not have."""
+    path = posixpath.normpath(name)
+    if PurePosixPath(path).name != ENV_FILE:
+        return False
+    return not git_text(root, "ls-files", "--", path) and not is_committed(root, commit, path)
+
+
+def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:
+    """A gate that lacks a whole suite can give no verdict: it must be possible to bring the suite.
+
+    The merge base judges with all that it has, and by its policy the tasks of the suites that come with the change.
+    """
+    there, brought = ({task.suite for task in each.tasks} for each in (plan, own))
+    missing = [suite for suite in plan.gate_policy.suites if suite not in there and suite in brought]
+    if own.request.task is not None or not missing:
+        return plan, base
+    none = f"{_at(base)} has no task of {', '.join(missing)} for {own.gate!s}"
+    try:
+        return with_suites(plan, missing), _noted(base, f"{none}: those of this change are run as new tasks")
+    except (InputError, UsageError) as error:
+        return plan, _noted(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
+
+
+def _with_base(plan: Plan, base: Base) -> Plan:
+    """The plan with its base, whose ancestors are a pinned commit's where the plan pins one."""
+    pinned = pinned_base(base, plan.pins, Path.cwd())
+    notes = dict.fromkeys((base.note, pinned.note))
+    return plan.model_copy(update={"base": pinned.model_copy(update={"note": _joined(notes)})})
+
+
+def _noted(base: Base, note: str) -> Base:
+    return base.model_copy(update={"note": _joined((base.note, note))})
+
+
+def _joined(notes: Iterable[str]) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def _at(base: Base) -> str:
+    return f"the merge base {base.commit[:12]}"
+
+
+def _count(base: Base) -> str:
+    return f"{len(base.edits)} file{'s' if len(base.edits) != 1 else ''}"

@@ -1,0 +1,299 @@
+"""What one trial has used of its budgets, and whether one more call may be sent."""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NoReturn
+
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.metering.cost_cap import Purse, Reservation
+from passgate.tasks.metering.estimates import Estimate, Sizes
+from passgate.tasks.metering.reservations import Account, AdmissionQueue
+from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import EndReason, Usage
+from passgate.tasks.providers.exchange import ModelRequest
+
+BUDGET = "budget_exceeded"
+FORBIDDEN = "forbidden_call"
+"""The codes of refusals that are the agent's doing."""
+PRICE_REMEDY = "name its price in prices.yaml, beside gates.yaml"
+MOST_UNANSWERED: Final = 20
+"""Calls in a row without an answer: an agent that sends the same wrong request again and again has to end."""
+
+
+class RefusalError(Exception):
+    """A call that is not sent; `code` and the text are what the agent is told."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A call that may be sent, with what is reserved for it."""
+
+    request: ModelRequest
+    price: Price | None
+    max_tokens_out: int | None
+    """The most tokens that the reply may have; `None` where no budget limits it."""
+    estimate: Estimate
+    tokens: float
+    dollars: float
+    """Of the trial's own budgets: less than the estimate only for a call that is alone."""
+    reservation: Reservation
+    """Of the money of the run."""
+    is_step: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Granted:
+    """What the trial's own budgets have reserved for a call."""
+
+    price: Price | None
+    estimate: Estimate
+    max_tokens_out: int | None
+    tokens: float
+    dollars: float
+
+
+class Ledger:
+    """The budgets of one trial. Every call is admitted before it is sent and settled, or released, after it."""
+
+    def __init__(self, budgets: Budgets, prices: PriceTable, purse: Purse, *, needs_price: str | None) -> None:
+        """`needs_price` says what makes an unknown price an error, as in `the gate has a cost limit`."""
+        self._budgets = budgets
+        self._prices = prices
+        self._purse = purse
+        self._needs_price = "the task has a cost budget" if budgets.max_cost_usd is not None else needs_price
+        self._steps = 0
+        self._tool_calls = 0
+        self._tokens = Account(budgets.max_tokens)
+        self._dollars = Account(budgets.max_cost_usd)
+        self._queue = AdmissionQueue()
+        self._sizes = Sizes()
+        self._unanswered = 0
+        self._wait_for_cap = 0
+        self.paid = 0.0
+        """US dollars of the run's money; estimated where a reply was not waited for."""
+        self._over = asyncio.Event()
+        self._flaw: tuple[str, MeasurementError] | None = None
+        """Why the trial cannot be measured any more, with the code that the agent is told."""
+        self._trouble: MeasurementError | None = None
+        self.end: tuple[EndReason, str] | None = None
+        """Why nothing more is sent, where that is the agent's doing."""
+
+    @property
+    def problem(self) -> MeasurementError | None:
+        """Why the trial cannot be measured. A provider's trouble is forgotten when a later call succeeds."""
+        return self._flaw[1] if self._flaw else self._trouble
+
+    @property
+    def waits_for_cap(self) -> bool:
+        """Whether a call waits for other trials to give back money of the run."""
+        return self._wait_for_cap > 0
+
+    async def over(self) -> None:
+        """Wait until the trial must not go on."""
+        await self._over.wait()
+
+    def finish(self, reason: EndReason, detail: str) -> None:
+        """Nothing more is sent, because of what the agent did; the first reason stays."""
+        self.end = self.end or (reason, detail)
+        self._stop()
+
+    def trouble(self, error: MeasurementError) -> None:
+        """The provider kept a call from being answered."""
+        self._trouble = error
+
+    async def admit(self, request: ModelRequest, model: str, *, is_step: bool = True) -> Admission:
+        """Let a call pass, once there is room for it beside the calls in flight.
+
+        Raises the `RefusalError` that the agent is answered with.
+        """
+        granted = await self._queue.admitted(partial(self._granted, request, model, is_step))
+        try:
+            reservation = await self._of_the_run(granted)
+        except BaseException:
+            self._give_back(granted.tokens, granted.dollars, is_step)
+            raise
+        return Admission(
+            request=request,
+            price=granted.price,
+            max_tokens_out=granted.max_tokens_out,
+            estimate=granted.estimate,
+            tokens=granted.tokens,
+            dollars=granted.dollars,
+            reservation=reservation,
+            is_step=is_step,
+        )
+
+    def settle(self, admission: Admission, usage: Usage) -> Usage:
+        """Count a call that was answered; gives its usage with the cost."""
+        cost = admission.price.cost(usage) if admission.price else None
+        self.paid += self._purse.settle(admission.reservation, cost)
+        self._tokens.settle(admission.tokens, (usage.tokens_in or 0) + (usage.tokens_out or 0))
+        self._dollars.settle(admission.dollars, cost or 0.0)
+        self._trouble = None
+        self._unanswered = 0
+        if admission.is_step:
+            self._sizes = self._sizes.after(admission.request.characters, usage)
+        if usage.tokens_in is None or usage.tokens_out is None:
+            self._usage_missing()
+        self._queue.changed()
+        return usage.model_copy(update={"cost_usd": cost})
+
+    def release(self, admission: Admission) -> None:
+        """Forget a call that was not answered: it is no step and costs nothing."""
+        self._purse.release(admission.reservation)
+        self._give_back(admission.tokens, admission.dollars, admission.is_step)
+
+    def abandon(self, admission: Admission) -> None:
+        """A call was sent and its answer not waited for: what was reserved for it counts as used."""
+        self.paid += self._purse.settle(admission.reservation, None)
+        self._tokens.settle(admission.tokens, admission.tokens)
+        self._dollars.settle(admission.dollars, admission.dollars)
+        self._queue.changed()
+
+    def unanswered(self, what: str, error: MeasurementError | None) -> None:
+        """A call got no answer, with an error through no fault of the agent. Too many in a row end the trial."""
+        self._unanswered += 1
+        if error is not None:
+            self._trouble = error
+        if self._unanswered < MOST_UNANSWERED:
+            return
+        if error is None:
+            count = f"{MOST_UNANSWERED} calls in a row got no answer"
+            self.finish(EndReason.OVER_BUDGET, f"over budget: {count}, the last one: {what}")
+        else:
+            self._give_up("provider_unavailable", error)
+
+    def take_tool_call(self) -> bool:
+        """Count a tool call that the model asks for; false, and the trial is over, when none is left."""
+        most = self._budgets.max_tool_calls
+        if most is not None and self._tool_calls >= most:
+            self.finish(EndReason.OVER_BUDGET, f"over budget: max_tool_calls is {most} and one more was asked for")
+            return False
+        self._tool_calls += 1
+        return True
+
+    def cut_off(self, admission: Admission) -> None:
+        """A reply was cut because it has reached what is left of a budget."""
+        self.finish(
+            EndReason.OVER_BUDGET,
+            f"over budget: {self._tightest()}, and a reply was cut at {admission.max_tokens_out} tokens",
+        )
+
+    def _granted(self, request: ModelRequest, model: str, is_step: bool) -> _Granted | None:
+        """What is reserved of the trial's own budgets; `None` while the call has to wait for calls in flight."""
+        self._refuse_what_is_over()
+        if is_step and self._budgets.max_steps is not None and self._steps >= self._budgets.max_steps:
+            self._over_budget(f"max_steps is {self._budgets.max_steps} and one more model call was asked for")
+        price = self._price_of(model)
+        estimate = Estimate.of(request.characters, request.max_tokens_out, self._sizes)
+        self._refuse_what_cannot_fit(price, estimate)
+        cost = estimate.cost(price)
+        if not (self._tokens.has_room(estimate.tokens) and self._dollars.has_room(cost)):
+            return None
+        limit = _least(self._tokens_free(estimate), self._affordable(price, estimate))
+        self._steps += is_step
+        tokens, dollars = self._tokens.reserve(estimate.tokens), self._dollars.reserve(cost)
+        return _Granted(price, estimate, limit, tokens, dollars)
+
+    def _refuse_what_is_over(self) -> None:
+        if self.end is not None:
+            reason, detail = self.end
+            raise RefusalError(FORBIDDEN if reason is EndReason.FORBIDDEN_CALL else BUDGET, detail)
+        if self._flaw is not None:
+            code, error = self._flaw
+            raise RefusalError(code, str(error))
+
+    def _refuse_what_cannot_fit(self, price: Price | None, estimate: Estimate) -> None:
+        """By what is used: what is reserved for calls in flight may be given back."""
+        most, used, needed = self._budgets.max_tokens, int(self._tokens.used), estimate.least_in + 1
+        if most is not None and used + needed > most:
+            self._over_budget(f"max_tokens is {most}, {used} were used and the next call needs {needed}")
+        dollars = self._budgets.max_cost_usd
+        if dollars is None or price is None:
+            return
+        least = _cost_in(price, max(1, estimate.least_in)) + _cost_of_one_token_out(price, estimate.least_in)
+        if not self._dollars.can_pay(least):
+            self._over_budget(f"max_cost_usd is {dollars:g} and ${self._dollars.used:g} were used")
+
+    async def _of_the_run(self, granted: _Granted) -> Reservation:
+        least, most = granted.estimate.least_cost(granted.price), granted.estimate.cost(granted.price)
+        self._wait_for_cap += 1
+        try:
+            reservation = await self._purse.reserve(least, most)
+        finally:
+            self._wait_for_cap -= 1
+        if reservation is None:
+            error = CostCapError(f"the run's cost cap of ${self._purse.cap:g} is spent")
+            self._give_up("cost_cap_reached", error)
+            raise RefusalError("cost_cap_reached", str(error))
+        return reservation
+
+    def _give_back(self, tokens: float, dollars: float, is_step: bool) -> None:
+        self._tokens.settle(tokens, 0.0)
+        self._dollars.settle(dollars, 0.0)
+        self._steps -= is_step
+        self._queue.changed()
+
+    def _over_budget(self, what: str) -> NoReturn:
+        self.finish(EndReason.OVER_BUDGET, f"over budget: {what}")
+        raise RefusalError(BUDGET, f"over budget: {what}")
+
+    def _give_up(self, code: str, error: MeasurementError) -> None:
+        """The trial cannot be measured any more, whatever its agent does."""
+        self._flaw = self._flaw or (code, error)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._over.set()
+        self._queue.changed()
+
+    def _price_of(self, model: str) -> Price | None:
+        price = self._prices.price_of(model)
+        if price is None and self._needs_price is not None:
+            message = f"the price of the model {model!r} is not known and {self._needs_price}: {PRICE_REMEDY}"
+            self._give_up("price_unknown", MeasurementError(message))
+            raise RefusalError("price_unknown", message)
+        return price
+
+    def _usage_missing(self) -> None:
+        if self._budgets.max_tokens is not None or self._needs_price is not None:
+            needing = "max_tokens" if self._budgets.max_tokens is not None else "its cost"
+            message = f"the provider does not say what a call used, so {needing} cannot be held"
+            self._give_up("usage_unknown", MeasurementError(message))
+
+    def _tokens_free(self, estimate: Estimate) -> int | None:
+        free = self._tokens.free
+        return None if free is None else max(1, int(free) - estimate.least_in)
+
+    def _affordable(self, price: Price | None, estimate: Estimate) -> int | None:
+        """How many tokens of output the cost budget pays for beside the input that is known to come."""
+        free = self._dollars.free
+        each = _cost_of_one_token_out(price, estimate.least_in) if price else 0.0
+        if free is None or price is None or not each:
+            return None
+        return max(1, int((free - _cost_in(price, max(1, estimate.least_in))) / each))
+
+    def _tightest(self) -> str:
+        named = {"max_tokens": self._budgets.max_tokens, "max_cost_usd": self._budgets.max_cost_usd}
+        return " and ".join(f"{name} is {most:g}" for name, most in named.items() if most is not None)
+
+
+def _cost_in(price: Price, tokens: int) -> float:
+    """The least that these input tokens cost: as if all of them came from the provider's cache."""
+    return price.cost(Usage(tokens_in=tokens, tokens_cached=tokens, tokens_out=0)) or 0.0
+
+
+def _cost_of_one_token_out(price: Price, tokens_in: int) -> float:
+    before, after = (price.cost(Usage(tokens_in=tokens_in, tokens_out=tokens)) or 0.0 for tokens in (0, 1))
+    return after - before
+
+
+def _least(*limits: int | None) -> int | None:
+    known = [limit for limit in limits if limit is not None]
+    return min(known) if known else None

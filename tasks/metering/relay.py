@@ -1,0 +1,229 @@
+"""One model call on its way: from the agent to the provider and back, held to the trial's budgets."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.ledger import RefusalError
+from passgate.tasks.metering.requests import document_of, read_body, sent_headers
+from passgate.tasks.metering.trial_meter import Call, TrialMeter
+from passgate.tasks.providers.client import StreamedAnswer, Upstream, UpstreamError
+from passgate.tasks.providers.exchange import Api, ReplyStream, UnreadableError
+
+_QUEUE = 256
+_CHARACTERS_PER_TOKEN = 6
+"""More than models write in prose, so that a limit that is taken for reached is reached."""
+_NOT_THE_AGENTS_FAULT = frozenset({401, 402, 403, 404})
+_PASSED_HEADERS = ("content-type", "request-id", "x-request-id")
+_EXCERPT = 300
+_CHECK_BYTES = 2048
+"""So often a stream is held against what is left of the budgets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a call goes."""
+
+    trial: TrialMeter
+    api: Api
+    upstream: Upstream
+    model: str | None
+    """The model in place of the one that the agent asks for."""
+
+
+async def relay(request: Request, route: Route) -> Response:
+    """Answer one model call of an agent: from the provider, or with the error that says why not."""
+    try:
+        content = await read_body(request)
+        body = document_of(content)
+        asked = route.api.read_request(body)
+    except UnreadableError as error:
+        route.trial.ledger.unanswered(str(error), None)
+        return error_response(route.api, 400, "invalid_request_error", str(error))
+    try:
+        call = await route.trial.begin(asked, route.model or asked.model)
+    except RefusalError as refusal:
+        return error_response(route.api, 400, refusal.code, str(refusal))
+    sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
+    if sent is not body:
+        content = as_json(sent)
+    headers = sent_headers(request)
+    try:
+        if asked.stream:
+            return await _streamed(route, call, body, content, headers)
+        return await _whole(route, call, content, headers)
+    except (UpstreamError, UnreadableError) as error:
+        return _not_answered(route, call, error)
+    finally:
+        if not asked.stream:
+            call.abandon()
+
+
+async def _whole(route: Route, call: Call, content: bytes, headers: Mapping[str, str]) -> Response:
+    answer = await route.upstream.send(route.api.path, content, headers, seconds=None, progress=call.progress)
+    if answer.status >= 400:
+        return _refused_by_provider(route, call, answer.status, answer.headers, answer.body)
+    reply = route.api.read_reply(answer.document)
+    refused = {asked.call_id for asked in reply.calls if call.withheld(asked)}
+    call.answered(reply)
+    document = route.api.without_calls(answer.document, refused) if refused else None
+    returned = answer.body if document is None else as_json(document)
+    return Response(returned, answer.status, _passed(answer.headers))
+
+
+async def _streamed(
+    route: Route, call: Call, body: dict[str, Any], content: bytes, headers: Mapping[str, str]
+) -> Response:
+    """The reply as it comes. A task of its own takes it from the provider to its end, also when the agent leaves."""
+    first: asyncio.Future[Response | StreamedAnswer] = asyncio.get_running_loop().create_future()
+    outlet = Outlet()
+
+    def begin(answer: Response | StreamedAnswer) -> None:
+        # Whoever waited for it may have been cancelled, and the future with it.
+        if not first.done():
+            first.set_result(answer)
+
+    async def fetch() -> None:
+        try:
+            path, progress = route.api.path, call.progress
+            async with route.upstream.stream(path, content, headers, seconds=None, progress=progress) as answer:
+                if answer.status >= 400:
+                    whole = b"".join([chunk async for chunk in answer.chunks()])
+                    begin(_refused_by_provider(route, call, answer.status, answer.headers, whole))
+                    return
+                begin(answer)
+                await _pump(call, answer, route.api.stream(body, call.withheld), route.api, outlet)
+        except (UpstreamError, UnreadableError) as error:
+            begin(_not_answered(route, call, error))
+        finally:
+            call.abandon()
+            first.cancel()
+            outlet.end()
+
+    task = asyncio.create_task(fetch())
+    route.trial.attach(call, task)
+    answer = await first
+    if isinstance(answer, Response):
+        return answer
+    return StreamingResponse(outlet.pieces(), answer.status, _passed(answer.headers))
+
+
+def _not_answered(route: Route, call: Call, error: UpstreamError | UnreadableError) -> Response:
+    """What the agent is told when the provider does not answer, or with something that cannot be read."""
+    if isinstance(error, UnreadableError):
+        message = f"{route.upstream.name} answered what cannot be read: {error}"
+        call.failed(message, MeasurementError(message, transient=True))
+    else:
+        message = str(error)
+        call.failed(message, error)
+    return error_response(route.api, 503, "provider_unavailable", message)
+
+
+class Outlet:
+    """Pieces of a reply on their way to the agent, not too many at a time. When the agent has left they are dropped."""
+
+    def __init__(self) -> None:
+        self._queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._room = asyncio.Semaphore(_QUEUE)
+        self._left = False
+
+    async def put(self, piece: bytes) -> None:
+        """Send a piece on, once there is room for it."""
+        if piece and not self._left:
+            await self._room.acquire()
+            self._queue.put_nowait(piece)
+
+    def end(self) -> None:
+        """Nothing more comes. Never waits: whoever ends a reply may have been cancelled."""
+        self._queue.put_nowait(None)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """What the agent gets."""
+        try:
+            while (piece := await self._queue.get()) is not None:
+                self._room.release()
+                yield piece
+        finally:
+            self._left = True
+            self._room.release()
+
+
+async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Api, outlet: Outlet) -> None:
+    """Pass a streamed reply on until it ends, breaks or reaches a limit. The call is over before its last piece goes
+    out, for an agent that has it may be gone at once.
+    """
+    last = bytearray()
+    unchecked = 0
+    try:
+        async for chunk in answer.chunks():
+            piece = stream.feed(chunk)
+            unchecked += len(chunk)
+            if stream.started:
+                call.begun()
+            if stream.ended:
+                last += piece
+                continue
+            await outlet.put(piece)
+            if unchecked >= _CHECK_BYTES:
+                unchecked = 0
+                if _limit_reached(call, stream):
+                    call.cut(stream.reply)
+                    await outlet.put(stream.cut())
+                    return
+        if not stream.ended:
+            # The last event may lack the blank line after it.
+            last += stream.feed(b"\n\n")
+    except (MeasurementError, UnreadableError) as error:
+        if not stream.ended:
+            await _break_off(call, error, api, outlet)
+            return
+    if stream.ended:
+        call.answered(stream.reply)
+        await outlet.put(bytes(last))
+    else:
+        await _break_off(call, UnreadableError("the stream ended before the reply did"), api, outlet)
+
+
+async def _break_off(call: Call, error: Exception, api: Api, outlet: Outlet) -> None:
+    if not isinstance(error, MeasurementError):
+        error = MeasurementError(f"the provider's stream broke off: {error}", transient=True)
+    call.failed(str(error), error)
+    await outlet.put(api.error_event("provider_unavailable", str(error)))
+
+
+def _limit_reached(call: Call, stream: ReplyStream) -> bool:
+    most = call.admission.max_tokens_out
+    return most is not None and stream.characters >= most * _CHARACTERS_PER_TOKEN
+
+
+def _refused_by_provider(route: Route, call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+    """The provider's own error, passed on."""
+    refused(call, route.upstream, status, body)
+    return Response(body, status, _passed(headers))
+
+
+def refused(call: Call, upstream: Upstream, status: int, body: bytes) -> None:
+    """A provider has refused a call: whether the agent asked for it, its status says."""
+    what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
+    call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)
+
+
+def as_json(document: dict[str, Any]) -> bytes:
+    """JSON in which whatever JSON may hold stays as it was: numbers of any size, halves of characters."""
+    return json.dumps(document, separators=(",", ":")).encode("ascii")
+
+
+def error_response(api: Api, status: int, code: str, message: str) -> Response:
+    """An error of the meter's own, which no client library tries again."""
+    content = as_json(api.error_body(status, code, message))
+    return Response(content, status, {"content-type": "application/json", "x-should-retry": "false"})
+
+
+def _passed(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: headers[name] for name in _PASSED_HEADERS if name in headers}

@@ -1,0 +1,234 @@
+"""The meter of one trial: what it was asked, what it let pass and what became of it."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.metering.access import TrialTranscript
+from passgate.tasks.metering.ledger import Admission, Ledger
+from passgate.tasks.metering.transcript_recorder import Minutes, completed
+from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
+from passgate.tasks.providers.calls import Progress
+from passgate.tasks.providers.client import UpstreamError
+from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
+
+Found = TypeVar("Found")
+Forbidden = Callable[[ToolCall], bool]
+_PATIENCE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """Where a trial's agent finds its models, and the environment variables that say so."""
+
+    openai_base_url: str
+    anthropic_base_url: str
+    api_key: str
+    variables: Mapping[str, str]
+
+
+class TrialMeter:
+    """A trial's way to the models; see `ModelAccess`."""
+
+    def __init__(self, addresses: Addresses, ledger: Ledger, forbidden: Forbidden) -> None:
+        self.openai_base_url = addresses.openai_base_url
+        self.anthropic_base_url = addresses.anthropic_base_url
+        self.api_key = addresses.api_key
+        self.variables = addresses.variables
+        self._ledger = ledger
+        self._minutes = Minutes()
+        self._forbidden = forbidden
+        self._open: dict[Call, asyncio.Task[None] | None] = {}
+        self._answering: set[asyncio.Task[Any]] = set()
+
+    async def over(self) -> None:
+        """See `ModelAccess.over`."""
+        await self._ledger.over()
+
+    @property
+    def paid(self) -> float:
+        """See `ModelAccess.paid`."""
+        return self._ledger.paid
+
+    async def transcript(self, reported: Transcript) -> TrialTranscript:
+        """See `ModelAccess.transcript`. When the agent has come to its end, a call that is under way is waited for.
+
+        What is certain goes first: a trial whose agent overran a budget has failed, whatever else went wrong.
+        """
+        if reported.end is EndReason.COMPLETED and self._ledger.end is None:
+            await self._settled()
+        else:
+            self._note_trouble()
+        for call in list(self._open):
+            call.abandon()
+        seen = self._minutes.transcript()
+        told = _as_made(reported)
+        transcript = completed(seen, told) if seen.steps else told
+        if self._ledger.end is None:
+            return TrialTranscript(transcript, self._ledger.problem)
+        end, detail = self._ledger.end
+        return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
+
+    async def _settled(self) -> None:
+        tasks = [task for task in self._open.values() if task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
+
+    def _note_trouble(self) -> None:
+        """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by
+        itself.
+        """
+        if self._ledger.waits_for_cap:
+            self._ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
+        for call in self._open:
+            if not call.progress.is_healthy:
+                message = call.progress.in_words_at("the agent came to its end")
+                self._ledger.trouble(UpstreamError(message, transient=True))
+
+    async def until_closed(self, answering: Coroutine[Any, Any, Found]) -> Found | None:
+        """What answers a request of the agent; `None` when the trial is closed before."""
+        task = asyncio.create_task(answering)
+        self._answering.add(task)
+        try:
+            await asyncio.wait({task})
+        finally:
+            self._answering.discard(task)
+            task.cancel()
+        return None if task.cancelled() else task.result()
+
+    def close(self) -> None:
+        """End what is still under way."""
+        for call, task in list(self._open.items()):
+            call.abandon()
+            if task is not None:
+                task.cancel()
+        for answering in self._answering:
+            answering.cancel()
+
+    async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "Call":
+        """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
+        if is_step:
+            # Also of a call that is refused: it tells what came of the tool calls before it.
+            self._minutes.ask(request, time.monotonic())
+        admission = await self._ledger.admit(request, model, is_step=is_step)
+        call = Call(self, admission, time.monotonic())
+        self._open[call] = None
+        return call
+
+    def attach(self, call: "Call", task: asyncio.Task[None]) -> None:
+        """Name the task that brings a call to its end."""
+        self._open[call] = task
+
+    def end(self, call: "Call") -> bool:
+        """Whether the call was still open; it is not any more."""
+        was_open = call in self._open
+        self._open.pop(call, None)
+        return was_open
+
+    def withheld(self, call: AskedCall) -> bool:
+        """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
+        asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
+        if self._forbidden(asked):
+            self._ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
+            return True
+        return not self._ledger.take_tool_call()
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    @property
+    def minutes(self) -> Minutes:
+        return self._minutes
+
+
+class Call:
+    """One model call between being let pass and its end, which comes once."""
+
+    def __init__(self, trial: TrialMeter, admission: Admission, asked_at: float) -> None:
+        self._trial = trial
+        self.admission = admission
+        self.asked_at = asked_at
+        self.first_token_at: float | None = None
+        self.progress = Progress()
+        """How far the provider has come with it."""
+        self._refused: set[str] = set()
+
+    def begun(self) -> None:
+        """The model has begun to write."""
+        self.first_token_at = self.first_token_at or time.monotonic()
+
+    def withheld(self, call: AskedCall) -> bool:
+        """Whether a tool call of the reply is taken out of it."""
+        refused = self._trial.withheld(call)
+        if refused:
+            self._refused.add(call.call_id)
+        return refused
+
+    def answered(self, reply: ModelReply) -> None:
+        """The model has answered."""
+        if not self._trial.end(self):
+            return
+        usage = self._trial.ledger.settle(self.admission, reply.usage)
+        if self.admission.is_step:
+            self._write_down(reply, usage)
+        else:
+            self._trial.minutes.use(usage)
+
+    def cut(self, reply: ModelReply) -> None:
+        """A budget's limit was reached in the middle of a reply. What it used is known only from below, so that is what
+        counts and not what is written down.
+        """
+        if not self._trial.end(self):
+            return
+        self._trial.ledger.cut_off(self.admission)
+        known = reply.usage.tokens_in
+        least_in = self.admission.estimate.least_in if known is None else known
+        least = Usage(tokens_in=least_in, tokens_out=self.admission.max_tokens_out)
+        self._trial.ledger.settle(self.admission, least)
+        self._write_down(reply, reply.usage)
+
+    def failed(self, what: str, error: MeasurementError | None) -> None:
+        """There was no answer, `what` says why; with an error through no fault of the agent."""
+        if not self._trial.end(self):
+            return
+        self._trial.ledger.release(self.admission)
+        self._trial.ledger.unanswered(what, error)
+
+    def abandon(self) -> None:
+        """The trial ends before the answer is there: a step of which nothing is known."""
+        if self._trial.end(self):
+            self._trial.ledger.abandon(self.admission)
+            if self.admission.is_step:
+                self._write_down(ModelReply(), Usage())
+
+    def _write_down(self, reply: ModelReply, usage: Usage) -> None:
+        refused = frozenset(n for n, call in enumerate(reply.calls) if call.call_id in self._refused)
+        self._trial.minutes.answer(
+            reply,
+            usage,
+            asked_at=self.asked_at,
+            answered_at=time.monotonic(),
+            first_token_at=self.first_token_at,
+            refused=refused,
+        )
+
+
+def _as_made(reported: Transcript) -> Transcript:
+    """What an agent reports, with every call as one that was made: which are refused only the meter knows."""
+    if not any(call.refused for call in reported.tool_calls):
+        return reported
+    messages = []
+    for message in reported.messages:
+        calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
+        messages.append(message.model_copy(update={"tool_calls": calls}))
+    return reported.model_copy(update={"messages": tuple(messages)})
+
+
+def new_token() -> str:
+    """A name of a trial that nobody can guess."""
+    return secrets.token_urlsafe(24)

@@ -1,0 +1,1 @@
+"""A request and files in, the plan of a run out."""

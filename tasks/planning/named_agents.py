@@ -1,0 +1,106 @@
+"""Agents by their names."""
+
+import difflib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from passgate.tasks.agents import FORMS, parse_agent
+from passgate.tasks.errors import InputError, Problem, UsageError
+from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form, read_agents
+from passgate.tasks.formats.four_suite import shown_path
+from passgate.tasks.formats.targets_file import TARGETS_FILE, TargetsFile, agent_of_target, read_targets
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+
+
+@dataclass(frozen=True)
+class NamedAgents:
+    """The agents that have names here."""
+
+    agents: Mapping[str, AgentSpec]
+    """Those of agents.yaml."""
+    targets: tuple[TargetsFile, ...]
+    """AgentV's, not yet looked into; those of agents.yaml go before."""
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The targets that can be asked for."""
+        names = dict.fromkeys(name for file in self.targets for name in file.positions)
+        return tuple(name for name in names if name not in self.agents and not looks_like_a_form(name))
+
+    def find(self, name: str) -> AgentSpec | None:
+        """The agent of a name; `None` for a name that nobody has. Raises `InputError` for a target that is no agent."""
+        if name in self.agents:
+            return self.agents[name]
+        if name not in self.target_names:
+            return None
+        answer = agent_of_target(self.targets, name, os.environ)
+        if isinstance(answer, AgentSpec):
+            return answer
+        raise InputError(answer)
+
+
+def find_agent(text: str, gates: Path, suites: Path) -> AgentSpec:
+    """The agent that `--agent` names: one of agents.yaml, a target of AgentV, or itself in one of the forms.
+
+    Raises `UsageError` with the names and forms there are, `InputError` for files that cannot be used.
+    """
+    if looks_like_a_form(text):
+        return parse_agent(text)
+    named = named_agents(gates, suites)
+    agent = named.find(text)
+    if agent is not None:
+        return agent
+    raise UsageError(_unknown(text, (*named.agents, *named.target_names)))
+
+
+def named_agents(gates: Path, suites: Path, working_folder: Path | None = None) -> NamedAgents:
+    """The agents of agents.yaml beside the gates file, and AgentV's targets around the suites folder and in the working
+    folder, which is that of the process unless another is given.
+
+    Raises `InputError` with the problems of all files, named from the working folder.
+    """
+    here = working_folder or Path.cwd()
+    agents = _agents(gates.parent / AGENTS_FILE, here)
+    answers = [read_targets(file, shown_path(file, here)) for file in targets_files(suites, here)]
+    problems: list[Problem] = [
+        problem for answer in (agents, *answers) if isinstance(answer, list) for problem in answer
+    ]
+    if problems or isinstance(agents, list):
+        raise InputError(problems)
+    return NamedAgents(agents, tuple(answer for answer in answers if isinstance(answer, TargetsFile)))
+
+
+def load_agents(file: Path) -> dict[str, AgentSpec]:
+    """Read one agents.yaml. Raises `InputError` with all its problems."""
+    answer = _agents(file, Path.cwd())
+    if isinstance(answer, list):
+        raise InputError(answer)
+    return answer
+
+
+def _agents(file: Path, working_folder: Path) -> dict[str, AgentSpec] | list[Problem]:
+    return read_agents(file, shown_path(file, working_folder), parse_agent) if file.exists() else {}
+
+
+def targets_files(suites: Path, working_folder: Path) -> tuple[Path, ...]:
+    """The targets files that are there, the one nearest to the suites folder first, that of a working folder last."""
+    folders = dict.fromkeys((*_upwards(suites.resolve()), working_folder))
+    return tuple(file for folder in folders if (file := folder / TARGETS_FILE).is_file())
+
+
+def _upwards(folder: Path) -> Iterator[Path]:
+    """The folder and those above it up to its repository's; outside of a repository only the one it lies in."""
+    above = [folder, *folder.parents]
+    root = next((position for position, path in enumerate(above) if (path / ".git").exists()), 1)
+    yield from above[: root + 1]
+
+
+def _unknown(text: str, names: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(text, [*names, AgentKind.ORACLE, AgentKind.NOP], n=1)
+    hint = f"; did you mean {str(close[0])!r}?" if close else "."
+    if not names:
+        return f"unknown agent {text!r}{hint} Known: {FORMS}; {AGENTS_FILE} beside the gates file gives agents names"
+    nearest_first = ", ".join(difflib.get_close_matches(text, names, n=len(names), cutoff=0.0))
+    return f"unknown agent {text!r}{hint} Known: the agents {nearest_first}, and {FORMS}"

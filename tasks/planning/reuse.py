@@ -1,0 +1,164 @@
+"""Trials of earlier runs that stand for a plan's own."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.columns import policy_digest
+from passgate.tasks.history.of_plan import history_location
+from passgate.tasks.integrity.earlier_runs import read_earlier_runs
+from passgate.tasks.model.grade import Grade, Violation, ViolationRule
+from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialStatus
+from passgate.tasks.stats.decision import decide
+from passgate.tasks.stats.sequential import in_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = (
+    *("run_id", "suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score"),
+    *("reason", "violations", "grades", "attempts", "isolation", "started_at", "transcript_digest", "model"),
+    *TrialMetrics.model_fields,
+)
+"""What trials are made from again."""
+
+_Row = Mapping[str, Any]
+
+
+def reusable(plan: Plan) -> list[FinishedTrial]:
+    """Trials of earlier runs that stand for the plan's own, without their transcripts; none unless the policy asks.
+
+    Of each task those of the newest run that measured it under the same gate, policy, agent, agent's files, task,
+    graders and passgate: where that run decided the task, without errors, and is not too old. A failed task is no
+    exception: else it would be run again until it passes. Confirming trials come with the others.
+
+    Raises `UsageError`, `StorageError`.
+    """
+    if plan.gate_policy.reuse is None or not plan.agent_digest:
+        return []
+    where = {
+        "gate": str(plan.gate),
+        "agent": str(plan.agent),
+        "agent_digest": plan.agent_digest,
+        "policy_digest": policy_digest(plan.policy),
+        "passgate_version": plan.passgate_version,
+    }
+    location = history_location(plan)
+    trials = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
+    # Run ids sort by time.
+    earlier = trials[trials["run_id"] < plan.run_id]
+    groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}
+    try:
+        known = [(task, groups[task.task_id]) for task in plan.tasks if task.task_id in groups]
+        return [trial for task, rows in known for trial in _of(plan, task, rows)]
+    except (ValueError, TypeError) as error:
+        raise StorageError(f"the history {location} holds rows that are not passgate's: {error}") from error
+
+
+def _of(plan: Plan, task: EvalTask, trials: "pd.DataFrame") -> Iterator[FinishedTrial]:
+    same = trials[
+        (trials["suite"] == str(task.suite))
+        & (trials["task_digest"] == task.task_digest)
+        & (trials["grader_digest"] == task.grader_digest)
+        & (trials["k"] == task.k)
+        & (trials["metric"] == str(task.metric))
+    ]
+    is_measured = same["status"].isin([str(status) for status in MEASURED])
+    if not is_measured.any():
+        return
+    newest = same["run_id"] == same["run_id"][is_measured].max()
+    is_broken = (same["status"] == str(TrialStatus.ERROR)) & (same["trial"] < task.k)
+    rows: list[_Row] = same[newest & is_measured].sort_values("trial").to_dict("records")
+    if not (newest & is_broken).any() and _stands(plan, task, rows):
+        yield from (FinishedTrial(trial=_trial(task, row), transcript=Transcript()) for row in rows)
+
+
+def _stands(plan: Plan, task: EvalTask, rows: Sequence[_Row]) -> bool:
+    """Whether the measured trials of a run still say of a task what they said then."""
+    reuse = plan.gate_policy.reuse
+    first = [row for row in rows if row["trial"] < task.k]
+    if reuse is None or not first:
+        return False
+    age = plan.created_at - min(row["started_at"] for row in first)
+    return age <= timedelta(days=reuse.max_age_days) and (len(first) == task.k or _decided_early(plan, task, first))
+
+
+def _decided_early(plan: Plan, task: EvalTask, first: Sequence[_Row]) -> bool:
+    """Whether trials are missing because what was measured decides, whatever they would have been."""
+    if not plan.gate_policy.curtailment and task.sequential is None:
+        return False
+    outcomes = [(row["trial"], row["status"] == TrialStatus.PASSED) for row in first]
+    passed = sum(outcome for _, outcome in outcomes)
+    state = decide(
+        task.metric,
+        passed=passed,
+        failed=len(first) - passed,
+        planned=task.k,
+        scores=[row["score"] for row in first if not _is_missing(row["score"])],
+        threshold=task.scoring.threshold,
+        sequential=task.sequential,
+        outcomes=in_order(outcomes, task.k),
+    )
+    return state is not TaskState.UNDECIDED
+
+
+def _trial(task: EvalTask, row: _Row) -> Trial:
+    return Trial(
+        suite=task.suite,
+        task_id=task.task_id,
+        trial=row["trial"],
+        k=task.k,
+        metric=task.metric,
+        status=TrialStatus(row["status"]),
+        reason=row["reason"],
+        grades=tuple(_grades(row)),
+        score=_known(row["score"]),
+        metrics=TrialMetrics(**{name: _known(row[name]) for name in TrialMetrics.model_fields}),
+        model=row["model"],
+        reused_from=row["run_id"],
+        attempts=row["attempts"],
+        isolation=row["isolation"],
+        started_at=row["started_at"].to_pydatetime(),
+        task_digest=task.task_digest,
+        grader_digest=task.grader_digest,
+        transcript_digest=row["transcript_digest"],
+        file=task.file,
+        line=task.line,
+    )
+
+
+def _grades(row: _Row) -> Iterator[Grade]:
+    """The grades as they are stored: without their checks, and their violations as a grade of their own."""
+    for grade in row["grades"]:
+        yield Grade(
+            name=grade["name"],
+            type=grade["type"],
+            score=_known(grade["score"]),
+            passed=grade["passed"],
+            error=grade["error"] or None,
+            votes=tuple(grade["votes"]),
+        )
+    violations = tuple(_violation(text) for text in row["violations"])
+    if violations:
+        yield Grade(name="violations", type="earlier_run", score=0.0, passed=False, violations=violations)
+
+
+def _violation(text: str) -> Violation:
+    rule, _, message = text.partition(": ")
+    return Violation(rule=ViolationRule(rule), message=message)
+
+
+def _known(value: Any) -> Any:
+    return None if _is_missing(value) else value
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value of a row is none: pandas has `NaN` for that in columns of numbers."""
+    return value is None or value != value

@@ -1,0 +1,30 @@
+"""The map of the house in CONTRIBUTING.md against the folders."""
+
+import re
+
+from tests.conftest import REPOSITORY
+
+
+def _mapped() -> dict[str, set[str]]:
+    """The rooms that the map names, by the folder that they are in."""
+    rooms: dict[str, set[str]] = {"flows": set(), "tasks": set()}
+    folder = ""
+    for line in (REPOSITORY / "CONTRIBUTING.md").read_text().splitlines():
+        if match := re.match(r"    (flows|tasks|schema)/ ", line):
+            folder = match[1]
+        elif (match := re.match(r"      (\w+)/ ", line)) and folder in rooms:
+            rooms[folder].add(match[1])
+    return rooms
+
+
+def test_the_map_names_every_room_and_no_other() -> None:
+    for folder, mapped in _mapped().items():
+        rooms = {file.parent.name for file in (REPOSITORY / folder).glob("*/__init__.py")}
+        assert mapped == rooms, folder
+
+
+def test_the_verbs_are_the_files_of_tasks() -> None:
+    files = {file.name for file in (REPOSITORY / "tasks").glob("*.py")} - {"__init__.py", "errors.py"}
+    listed = re.search(r"^    tasks/ +(.+): the verbs$", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.MULTILINE)
+    assert listed is not None
+    assert files == set(listed[1].split())

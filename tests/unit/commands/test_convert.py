@@ -1,0 +1,243 @@
+"""Tasks of one dialect written as another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from passgate.tasks.commands.convert import (
+    Converted,
+    Dialect,
+    Target,
+    accept_existing,
+    accept_losses,
+    convert,
+    refuse_existing,
+    refuse_losses,
+)
+from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.schema_check import schema_validator
+from passgate.tasks.formats.task_files import tasks_of_paths
+from passgate.tasks.model.task import TaskFile
+from tests.builders import SHIPPED, write_task
+
+TEST: dict[str, Any] = {"id": "t", "input": "Hi", "assert": [{"type": "contains", "value": "x"}]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def add(name: str, *tests: dict[str, Any], files: dict[str, str] | None = None, **top: Any) -> Path:
+    for path, text in {**(files or {}), name: yaml.safe_dump({**top, "tests": list(tests)})}.items():
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(text)
+    return Path(name)
+
+
+def written(source: Path, dialect: Dialect, out: str, *, lossy: bool = False, force: bool = False) -> Converted:
+    return convert(
+        [source],
+        Target(dialect, Path(out), SHIPPED, {}),
+        losses=accept_losses if lossy else refuse_losses,
+        existing=accept_existing if force else refuse_existing,
+    )
+
+
+def tasks(*paths: str | Path) -> list[TaskFile]:
+    found = tasks_of_paths(list(map(Path, paths)), SHIPPED, {})
+    assert found.problems == ()
+    return [source.task for source in found.tasks]
+
+
+def losses(caught: pytest.ExceptionInfo[InputError]) -> dict[str, str]:
+    return {problem.path: problem.message for problem in caught.value.problems}
+
+
+def test_task_files_lie_in_the_folders_of_their_suites_and_fit_their_schema() -> None:
+    source = add("in.yaml", TEST, {**TEST, "id": "a/b", "suite": "adversarial"})
+    converted = written(source, Dialect.FOUR_SUITE, "suites")
+    assert [str(file) for file in converted.files] == ["suites/golden/t.yaml", "suites/adversarial/a-b.yaml"]
+    assert tasks("suites") == [*reversed(tasks(source))]
+    for file in converted.files:
+        assert schema_validator("task").is_valid(yaml.safe_load(file.read_text()))
+
+
+def test_an_eval_file_has_the_words_of_agentevals() -> None:
+    source = add("in.yaml", {**TEST, "assertions": TEST["assert"], "expected_outcome": "Is kind."})
+    written(source, Dialect.EVAL, "out/EVAL.yaml")
+    assert yaml.safe_load(Path("out/EVAL.yaml").read_text()) == {
+        "name": "out",
+        "suite": "golden",
+        "tests": [{"id": "t", "criteria": "Is kind.", "input": "Hi", "assert": TEST["assert"]}],
+    }
+    assert tasks("out/EVAL.yaml") == tasks(source)
+
+
+def test_an_eval_file_names_the_schema_that_the_repository_has() -> None:
+    source = add("in.yaml", TEST)
+    written(source, Dialect.EVAL, "a/bb.yaml")
+    Path("schema").mkdir()
+    Path("schema/eval.schema.json").write_text("{}")
+    written(source, Dialect.EVAL, "a/c.yaml")
+    first = [Path(name).read_text().splitlines()[0] for name in ("a/bb.yaml", "a/c.yaml")]
+    assert first == ["name: bb", "# yaml-language-server: $schema=../schema/eval.schema.json"]
+
+
+def test_lines_have_a_sidecar() -> None:
+    source = add("in.yaml", TEST, {**TEST, "id": "u"}, compat="agentv")
+    converted = written(source, Dialect.JSONL, "out.jsonl")
+    assert [str(file) for file in converted.files] == ["out.jsonl", "out.yaml"]
+    assert [json.loads(line)["id"] for line in Path("out.jsonl").read_text().splitlines()] == ["t", "u"]
+    assert yaml.safe_load(Path("out.yaml").read_text())["compat"] == "agentv"
+    assert tasks("out.jsonl") == tasks(source)
+
+
+def test_paths_lead_to_the_same_files_from_elsewhere() -> None:
+    test = {
+        "id": "t",
+        "input": [{"role": "user", "content": [{"type": "file", "value": "./a.md"}]}],
+        "assert": [
+            {"type": "llm_judge", "prompt": "./judge.md"},
+            {"type": "code_judge", "script": ["python", "judge.py"]},
+        ],
+        "workspace": {"template": "./w"},
+    }
+    files = {"evals/x/a.md": "A", "evals/x/judge.md": "J", "evals/x/judge.py": "", "evals/x/w/f": ""}
+    source = add("evals/x/EVAL.yaml", test, files=files)
+    written(source, Dialect.EVAL, "evals/y.yaml")
+    said = yaml.safe_load(Path("evals/y.yaml").read_text())["tests"][0]
+    assert said["input"][0]["content"] == [{"type": "file", "value": "./x/a.md"}]
+    assert said["assert"] == [
+        {"type": "llm_judge", "prompt": "./x/judge.md"},
+        {"type": "code_judge", "script": ["python", "judge.py"], "cwd": "./x"},
+    ]
+    assert said["workspace"] == {"template": "./x/w"}
+    written(source, Dialect.FOUR_SUITE, "evals")
+    task = yaml.safe_load(Path("evals/golden/t.yaml").read_text())
+    assert task["inputs"]["messages"][0]["content"] == [{"type": "file", "value": "x/a.md"}]
+    assert task["graders"][0] == {"type": "llm_grader", "prompt_file": "x/judge.md"}
+    assert task["graders"][1]["cwd"] == "x"
+
+
+def test_there_and_back_again_nothing_has_changed() -> None:
+    turns = [{"input": "One", "assert": ["Is kind."]}, {"input": "Two", "expected_output": "2"}]
+    conversation = {
+        "id": "talk",
+        "mode": "conversation",
+        "turns": turns,
+        "assert": [{"type": "contains", "value": "x"}],
+    }
+    source = add("in.yaml", {**TEST, "run": {"repeat": {"count": 3, "strategy": "mean"}}}, conversation)
+    written(source, Dialect.JSONL, "one.jsonl")
+    written(Path("one.jsonl"), Dialect.FOUR_SUITE, "suites")
+    written(Path("suites"), Dialect.EVAL, "two.yaml")
+    assert sorted(tasks("two.yaml"), key=lambda task: task.task_id) == sorted(
+        tasks(source), key=lambda task: task.task_id
+    )
+
+
+def test_a_path_that_leaves_the_suites_folder_is_told_with_its_task() -> None:
+    source = add(
+        "evals/in.yaml", {**TEST, "assert": [{"type": "llm_judge", "prompt": "./p.md"}]}, files={"evals/p.md": "P"}
+    )
+    with pytest.raises(InputError) as caught:
+        written(source, Dialect.FOUR_SUITE, "suites")
+    assert losses(caught) == {
+        "graders[0].prompt_file": "task 't': '../evals/p.md' leaves the suites folder 'suites': "
+        "write into a folder above it; --lossy leaves it out"
+    }
+    assert not Path("suites").exists()
+    converted = written(source, Dialect.FOUR_SUITE, "suites", lossy=True)
+    assert [problem.path for problem in converted.left_out] == ["graders[0].prompt_file"]
+    assert tasks("suites")[0].graders[0].model_dump(exclude_defaults=True) == {"type": "llm_grader", "prompt": "P"}
+
+
+def test_a_text_that_would_be_read_as_something_else_is_told() -> None:
+    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": "Say ${{ NAME }}."})
+    with pytest.raises(InputError) as caught:
+        written(source, Dialect.EVAL, "suites/golden/b.yaml")
+    assert losses(caught)["inputs.prompt"] == "task 'a': EVAL.yaml has no words for it; --lossy leaves it out"
+
+
+def test_what_keeps_a_test_from_being_run_is_not_lost_silently() -> None:
+    source = add("in.yaml", TEST, preprocessors=[{"type": "xlsx"}])
+    with pytest.raises(InputError, match="cannot be run, and could be then"):
+        written(source, Dialect.EVAL, "out.yaml")
+
+
+def test_a_grader_of_another_tool_goes_along() -> None:
+    source = add("in.yaml", {**TEST, "assert": [{"type": "similar", "value": "x", "threshold": 0.5}]})
+    written(source, Dialect.EVAL, "out.yaml")
+    said = yaml.safe_load(Path("out.yaml").read_text())
+    assert said["tests"][0]["assert"] == [{"type": "similar", "value": "x", "threshold": 0.5}]
+
+
+def test_what_cannot_be_read_again_is_a_problem_of_its_task() -> None:
+    source = write_task(Path("suites/golden/a.yaml"), task_id="a", inputs={"prompt": " "})
+    with pytest.raises(InputError, match=r"task 'a' cannot be written to .*incomplete test: it needs `input`"):
+        written(source, Dialect.EVAL, "suites/golden/b.yaml", lossy=True)
+    assert not Path("suites/golden/b.yaml").exists()
+
+
+def test_files_that_are_there_stay_without_force() -> None:
+    source = add("in.yaml", TEST)
+    Path("out.yaml").write_text("mine")
+    for dialect, out in ((Dialect.EVAL, "out.yaml"), (Dialect.JSONL, "out.jsonl")):
+        with pytest.raises(UsageError, match=r"out\.yaml: there already; --force"):
+            written(source, dialect, out)
+    assert Path("out.yaml").read_text() == "mine"
+    written(source, Dialect.EVAL, "out.yaml", force=True)
+    assert tasks("out.yaml") == tasks(source)
+
+
+def test_a_file_can_be_written_over_itself() -> None:
+    source = add("in.yaml", TEST)
+    before = tasks(source)
+    written(source, Dialect.EVAL, "in.yaml", force=True)
+    assert tasks(source) == before
+
+
+def test_tests_of_several_prompts_get_ids_of_their_own() -> None:
+    source = add("in.yaml", {"id": "t", "vars": {"x": 1}, "assert": TEST["assert"]}, prompts=["A {{ x }}", "B {{ x }}"])
+    converted = written(source, Dialect.FOUR_SUITE, "suites")
+    assert [task.task_id for task in tasks("suites")] == ["t#prompt-1", "t#prompt-2"]
+    assert [line.partition(": ")[2] for line in converted.renamed] == [
+        "'t' is written as 't#prompt-1'",
+        "'t' is written as 't#prompt-2'",
+    ]
+
+
+def test_tests_of_several_files_get_ids_of_their_own() -> None:
+    add("evals/a.yaml", TEST)
+    add("evals/b.yaml", TEST)
+    written(Path("evals"), Dialect.JSONL, "out.jsonl")
+    assert [task.task_id for task in tasks("out.jsonl")] == ["a/t", "b/t"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "out"),
+    [
+        (Dialect.FOUR_SUITE, "in.yaml"),
+        (Dialect.EVAL, "out.jsonl"),
+        (Dialect.JSONL, "out.yaml"),
+        (Dialect.EVAL, "d.yaml"),
+    ],
+)
+def test_a_target_that_its_dialect_cannot_be_written_to_is_refused(dialect: Dialect, out: str) -> None:
+    source = add("in.yaml", TEST)
+    Path("d.yaml").mkdir()
+    with pytest.raises(UsageError, match=f"--out {out}"):
+        written(source, dialect, out, force=True)
+
+
+def test_a_second_sidecar_is_refused() -> None:
+    source = add("in.yaml", TEST)
+    Path("out.yml").write_text("name: x")
+    with pytest.raises(UsageError, match=r"out\.yml would be its sidecar too"):
+        written(source, Dialect.JSONL, "out.jsonl")

@@ -1,0 +1,202 @@
+"""From a plan and what is known of an agent to the forecast of its gate."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passgate.tasks.commands.forecast import forecast, grounds_of
+from passgate.tasks.errors import UsageError
+from passgate.tasks.forecasts.basis import Grounds
+from passgate.tasks.history.error_rates import Troubles
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
+from passgate.tasks.model.forecast import Forecast
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Base, Plan, Revision
+from passgate.tasks.model.task import EvalTask, Metric
+from passgate.tasks.record import record
+from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, in_two_runs
+
+RUN = a_run_id("20260130")
+TWENTY = [a_task(task_id=f"t{number:02}") for number in range(20)]
+STRICT: dict[str, Any] = {"regression": {"mode": "strict"}, "admission": False, "limits": {}, "suites": ["golden"]}
+EVIDENCE: dict[str, Any] = {**STRICT, "regression": {"mode": "evidence"}}
+
+
+def plan_with(*tasks: EvalTask, **gate: Any) -> Plan:
+    return a_plan(*tasks, policy=a_policy(**gate))
+
+
+def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
+    rates = {task.name: rate for task in plan.tasks}
+    grounds = Grounds(Baseline(branch="main"), rates, "assumed", **changes)
+    return forecast(plan, grounds, gates=200)
+
+
+def test_the_seeds_gate() -> None:
+    found = assumed(plan_with(*TWENTY, **STRICT))
+    assert found.red == found.strict_red == pytest.approx(0.4528, abs=1e-4)
+    assert found.inconclusive == pytest.approx(0)
+    assert found.catches[1].mean == found.catches[1].strict_mean == pytest.approx(0.657)
+
+
+def test_the_smallest_change_of_the_seeds_gate_is_to_ask_for_evidence() -> None:
+    found = assumed(plan_with(*TWENTY, **STRICT))
+    assert found.advice is not None
+    assert [change.what for change in found.advice.changes] == ["regression.mode: strict -> evidence"]
+    assert found.advice.reaches_target
+    assert found.advice.red <= 0.02
+    assert found.advice.effort.confirming > 0
+    after = assumed(plan_with(*TWENTY, **EVIDENCE))
+    assert after.advice is None
+    assert (after.red, after.catches) == (pytest.approx(found.advice.red), found.advice.catches)
+
+
+def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
+    found = assumed(plan_with(*TWENTY, **{**EVIDENCE, "suites": ["golden", "adversarial"]}))
+    assert found.inconclusive == pytest.approx(1 - found.red)
+    assert any("the suite adversarial has no task" in note for note in found.notes)
+
+
+def test_errors_make_it_inconclusive() -> None:
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, troubles={"golden/t00": Troubles(0.1, {})})
+    assert found.inconclusive == pytest.approx(1 - 0.9**3)
+
+
+def test_violations_on_record_are_red() -> None:
+    troubles = {"golden/t00": Troubles(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, troubles=troubles)
+    assert found.rules[0].rule is Rule.SAFETY_VIOLATION
+    assert found.rules[0].chance == pytest.approx(1 - 0.99**3)
+    assert not any("no violation" in note for note in found.notes)
+
+
+def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
+    known = a_baseline(TWENTY[0], state=BaselineState.RED, runs=("a", "b"), passed=1, n=6)
+    rates = dict.fromkeys((f"golden/{task.task_id}" for task in TWENTY[:2]), 0.9)
+    found = forecast(plan_with(*TWENTY[:2], **EVIDENCE), Grounds(known, rates, "assumed"), gates=100)
+    assert [(task.state, task.can_block) for task in found.tasks] == [("red before too", False), ("as assumed", True)]
+    assert found.baseline_runs == 2
+    assert [task.n for task in found.tasks] == [None, None]
+
+
+def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
+    costs = a_baseline(*TWENTY, costs=in_two_runs(1.0, 2.0), wall_times=in_two_runs(1.0, 9.0))
+    gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}}
+    plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
+    found = forecast(plan, Grounds(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
+    assert {cause.rule for cause in found.rules} == {Rule.GOLDEN_REGRESSION}
+    assert not any("is forecast for" in note for note in found.notes if "violation" not in note)
+
+
+@pytest.mark.parametrize(("rule", "figures"), [("latency", "times"), ("cost", "costs")])
+def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
+    limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]
+    notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits})).notes
+    too_few = "fewer than 8 tasks or 2 runs have any at the baseline, and so they are not judged"
+    assert [note for note in notes if "judged" in note] == [f"no red is forecast for {figures}: {too_few}"]
+
+
+def test_tasks_that_go_by_their_scores_are_said() -> None:
+    found = assumed(plan_with(a_task(metric=Metric.MEAN), **STRICT), 0.9)
+    assert found.red == pytest.approx(0.1)
+    assert any(note.startswith("1 tasks go by their scores") for note in found.notes)
+
+
+def test_everything_survives_json() -> None:
+    found = assumed(plan_with(*TWENTY[:3], **STRICT))
+    assert Forecast.model_validate_json(found.model_dump_json()) == found
+
+
+class TestHistory:
+    @pytest.fixture
+    def plan(self, tmp_path: Path) -> Plan:
+        plan = plan_with(*TWENTY[:2], **EVIDENCE)
+        return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
+
+    def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", **trial: Any) -> None:
+        run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch=branch)})
+        record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
+
+    def refusal(self, plan: Plan) -> str:
+        with pytest.raises(UsageError) as raised:
+            grounds_of(plan, {}, "history")
+        return str(raised.value).replace(str(plan.request.history), "HISTORY")
+
+    def test_gives_rates_and_baseline(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks)
+        grounds = grounds_of(plan, {}, "history")
+        assert grounds.rates == dict.fromkeys(grounds.baseline.tasks, pytest.approx(6.5 / 7))
+        assert grounds.baseline.tasks["golden/t00"].passed == 3
+        found = forecast(plan, grounds, gates=100)
+        assert (found.rates, found.baseline_runs, found.tasks[0].passed, found.tasks[0].n) == ("history", 1, 3, 3)
+
+    def test_that_is_empty_is_refused_with_the_remedy(self, plan: Plan) -> None:
+        assert self.refusal(plan) == (
+            "the history HISTORY has no runs of cli:my-agent on main with the tasks of ci_merge: "
+            "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
+        )
+
+    def test_the_remedy_can_be_copied_into_a_shell(self, plan: Plan) -> None:
+        agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
+        said = self.refusal(plan.model_copy(update={"agent": agent}))
+        command = said.split("`")[1]
+        assert shlex.split(command) == ["passgate", "run", "ci_merge", "--agent", "cli:sh it's.sh {prompt}"]
+
+    def test_of_errors_alone_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, status="error")
+        assert self.refusal(plan).startswith(
+            "the history HISTORY has runs of cli:my-agent on main with the tasks of ci_merge, but they measured "
+            "nothing: `passgate run ci_merge --agent cli:my-agent` makes another; "
+        )
+
+    def test_of_tasks_as_they_were_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *(task.model_copy(update={"grader_digest": "other"}) for task in plan.tasks))
+        assert "with the tasks of ci_merge, but none measured them as they are now: " in self.refusal(plan)
+
+    def test_of_other_branches_is_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, branch="mine")
+        assert "has no runs of cli:my-agent on main with the tasks of ci_merge, only runs of " in self.refusal(plan)
+
+    @pytest.mark.parametrize(
+        ("pins", "what"),
+        [
+            (Pins(commit="0123456789abcdef", reason="r"), "the commit 0123456789ab"),
+            (Pins(runs=("2024", "2023"), reason="r"), "the runs 2024, 2023"),
+        ],
+    )
+    def test_that_lacks_what_is_pinned_names_the_pin(self, plan: Plan, pins: Pins, what: str) -> None:
+        self.store(plan, *plan.tasks)
+        assert self.refusal(plan.model_copy(update={"pins": pins})) == (
+            f"baseline.yaml pins {what}, and the history HISTORY has no runs of cli:my-agent there with the tasks of "
+            "ci_merge: `passgate baseline clear` takes the pin away; `--assume 0.99` forecasts without any"
+        )
+
+    def test_pinned_runs_that_measured_nothing_are_not_denied(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, status="error")
+        said = self.refusal(plan.model_copy(update={"pins": Pins(runs=("20260130",), reason="r")}))
+        assert "baseline.yaml pins the runs 20260130, and the history HISTORY has runs of cli:my-agent there" in said
+        assert "but they measured nothing: `passgate baseline clear`" in said
+
+    def test_why_the_base_cannot_be_told_is_said_too(self, plan: Plan) -> None:
+        noted = plan.model_copy(update={"base": Base(note="the clone is shallow")})
+        assert "with the tasks of ci_merge (the clone is shallow): " in self.refusal(noted)
+
+    def test_that_is_empty_is_enough_with_all_rates(self, plan: Plan) -> None:
+        given = {"golden/t00": 0.9, "golden/t01": 0.8}
+        assert grounds_of(plan, given, "file").rates == given
+        with pytest.raises(UsageError, match="no runs"):
+            grounds_of(plan, {"golden/t00": 0.9}, "file")
+
+    def test_fills_in_what_a_file_does_not_say(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks)
+        rates = grounds_of(plan, {"golden/t00": 0.5}, "file").rates
+        assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
+
+    def test_a_new_task_beside_known_ones_blocks_at_its_first_failure(self, plan: Plan) -> None:
+        self.store(plan, plan.tasks[0])
+        found = forecast(plan, grounds_of(plan, {}, "history"), gates=100)
+        assert [task.state for task in found.tasks] == ["green", "new task"]
+        assert found.tasks[1].red == pytest.approx(1 - found.tasks[1].pass_rate ** 3)

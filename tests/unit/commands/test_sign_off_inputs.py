@@ -1,0 +1,208 @@
+"""What a verdict was made of and has changed since: it cannot be signed off any more."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.model.verdict import Decision
+from tests.builders import write_task
+from tests.repositories import GitRepository
+from tests.signing import a_run_that_awaits
+from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    return release_repository(tmp_path / "project", monkeypatch)
+
+
+@pytest.fixture
+def run(project: GitRepository) -> RunFolder:
+    return committed_run(project)
+
+
+def policy(run: RunFolder) -> None:
+    gates = Path("gates.yaml")
+    gates.write_text(gates.read_text().replace("k: 3", "k: 2"))
+
+
+def tasks(run: RunFolder) -> None:
+    write_task(Path("suites/golden/say-yes.yaml"), inputs={"prompt": "Say no."})
+
+
+def more_tasks(run: RunFolder) -> None:
+    write_task(Path("suites/golden/another.yaml"), task_id="another")
+
+
+def graders(run: RunFolder) -> None:
+    write_task(Path("suites/golden/say-yes.yaml"), graders=[{"type": "output_check", "contains": ["y"]}])
+
+
+def prices(run: RunFolder) -> None:
+    Path("prices.yaml").write_text("version: 1\nmodels:\n  my-model: {input: 1.0, output: 2.0}\n")
+
+
+def unreadable_files(run: RunFolder) -> None:
+    Path("gates.yaml").write_text("gates: [")
+
+
+def quarantine(run: RunFolder) -> None:
+    expires = datetime.now(UTC).date() + timedelta(days=20)
+    entry = f"{{task: golden/say-yes, owner: A, reason: flaky, issue: 'https://example.com/1', expires: {expires}}}"
+    Path("quarantine.yaml").write_text(f"version: 1\ntasks: [{entry}]\n")
+
+
+def pins(run: RunFolder) -> None:
+    Path("baseline.yaml").write_text("version: 1\nruns: [run-1]\nreason: why not\n")
+
+
+def trials(run: RunFolder) -> None:
+    run.journal.write_bytes(b"".join(run.journal.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+def a_transcript(run: RunFolder) -> None:
+    lines = run.journal.read_text().splitlines(keepends=True)
+    finished = json.loads(lines[1])
+    finished["transcript"]["output"] = "no"
+    run.journal.write_text("".join([lines[0], json.dumps(finished) + "\n", lines[2]]))
+
+
+def a_status(run: RunFolder) -> None:
+    run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
+
+
+def a_torn_journal(run: RunFolder) -> None:
+    run.journal.write_bytes(b"{}\n" + run.journal.read_bytes())
+
+
+def commit(run: RunFolder) -> None:
+    GitRepository(Path.cwd()).commit("Go on")
+
+
+def tracked_files(run: RunFolder) -> None:
+    Path(".gitignore").write_text(".passgate/\nmore/\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (policy, "the policy"),
+        (tasks, r"the tasks \(say-yes\)"),
+        (more_tasks, r"the tasks \(another\)"),
+        (graders, r"the graders \(say-yes\)"),
+        (prices, "the prices"),
+        (unreadable_files, r"the files, which cannot be read any more \(gates.yaml:2:1: not valid YAML"),
+        (quarantine, "the quarantine"),
+        (pins, "the pins of the baseline"),
+        (trials, "the trials in the journal"),
+        (a_transcript, r"the journal \(line 2: the transcript of say-yes, trial 1, is not the one"),
+        (a_status, "the trials in the journal"),
+        (a_torn_journal, r"the journal \(line 1 is none of a journal's"),
+        (commit, r"the commit \(it was [0-9a-f]{12}, now it is [0-9a-f]{12}\)"),
+        (tracked_files, r"the tracked files \(some have changes now\)"),
+    ],
+)
+def test_inputs_that_have_changed_are_named(run: RunFolder, change: Callable[[RunFolder], None], named: str) -> None:
+    change(run)
+    before = files_of(run)
+    with pytest.raises(UsageError, match=f"have changed since it was judged: .*{named}"):
+        decide(run)
+    assert files_of(run) == before, "nothing is written"
+
+
+def test_what_has_changed_cannot_be_rejected_either(run: RunFolder) -> None:
+    tasks(run)
+    with pytest.raises(UsageError, match="have changed since it was judged: the tasks"):
+        decide(run, "reject")
+
+
+def test_the_agent_is_an_input(project: GitRepository) -> None:
+    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh agent.sh'}\n")
+    run = a_run_that_awaits("mine")
+    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh other.sh'}\n")
+    with pytest.raises(UsageError, match="the spec of the agent"):
+        decide(run)
+
+
+def test_the_files_of_the_agent_are_an_input_where_the_policy_names_them(project: GitRepository) -> None:
+    gates = project.path / "gates.yaml"
+    gates.write_text(
+        gates.read_text().replace("sign_off: true", "sign_off: true\n    reuse: {agent_files: [agent.sh]}")
+    )
+    project.write("agent.sh", "echo yes")
+    run = a_run_that_awaits()
+    project.write("agent.sh", "echo no")
+    with pytest.raises(UsageError, match="judged: the files of the agent"):
+        decide(run)
+
+
+def test_passgate_is_an_input(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passgate.tasks.prepare.__version__", "99.0")
+    with pytest.raises(UsageError, match=r"passgate \(it was .*, now it is 99.0\)"):
+        decide(run)
+
+
+def test_what_was_dirty_then_must_not_be_clean_now(project: GitRepository, run: RunFolder) -> None:
+    tracked_files(run)
+    dirty = a_run_that_awaits()
+    assert verdict_of(dirty).revision.dirty
+    project.checkout(".gitignore")
+    with pytest.raises(UsageError, match=r"the tracked files \(their changes are gone\)"):
+        decide(dirty)
+    tracked_files(run)
+    assert decide(dirty).decision is Decision.PASS
+
+
+def test_all_that_has_changed_is_named_together(run: RunFolder) -> None:
+    tasks(run)
+    prices(run)
+    trials(run)
+    with pytest.raises(UsageError, match=r"the tasks \(say-yes\), the prices, the trials in the journal, the tracked"):
+        decide(run)
+
+
+def test_of_many_tasks_only_some_are_named(run: RunFolder) -> None:
+    for number in range(5):
+        write_task(Path(f"suites/golden/{number}.yaml"), task_id=f"more-{number}")
+    with pytest.raises(UsageError, match=r"the tasks \(more-0, more-1, more-2 and 2 more\)"):
+        decide(run)
+
+
+def test_without_a_repository_there_is_no_commit_to_change(project: GitRepository) -> None:
+    (project.path / ".git").rename(project.path / "no-git")
+    run = a_run_that_awaits()
+    assert decide(run).decision is Decision.PASS
+
+
+@pytest.fixture
+def loosened(project: GitRepository, run: RunFolder) -> RunFolder:
+    """A run of a change that loosens a grader: the merge base has judged it."""
+    project.branch("change")
+    graders(run)
+    project.commit("Loosen")
+    loosened = a_run_that_awaits()
+    assert loosened.read_plan().base.judged_by == "base"
+    return loosened
+
+
+def test_what_the_merge_base_has_judged_can_be_signed_off(loosened: RunFolder) -> None:
+    assert decide(loosened).decision is Decision.PASS
+
+
+def test_the_files_of_the_change_are_inputs_there_too(loosened: RunFolder) -> None:
+    tasks(loosened)
+    with pytest.raises(UsageError, match=r"judged: the tasks \(say-yes\), the graders \(say-yes\), the tracked files"):
+        decide(loosened)
+
+
+def test_a_plan_that_is_not_that_of_the_verdict_is_noticed(loosened: RunFolder) -> None:
+    document = json.loads(loosened.plan.read_text())
+    document["tasks"][0]["task_digest"] = "another"
+    loosened.plan.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"judged: the tasks\. Bring"):
+        decide(loosened)

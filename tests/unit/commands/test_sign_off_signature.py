@@ -1,0 +1,80 @@
+"""The signature under a verdict that is signed off."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.attestations.envelope import read_envelope, signed_bytes
+from passgate.tasks.attestations.keys import verifying_key
+from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.model.verdict import Decision
+from tests.signing import write_keys
+from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+    return committed_run(release_repository(tmp_path / "project", monkeypatch))
+
+
+def test_without_a_key_nothing_is_signed(run: RunFolder) -> None:
+    decide(run)
+    assert not run.attestation.exists()
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_with_a_key_the_verdict_is_signed(run: RunFolder, tmp_path: Path, decision: str) -> None:
+    private, public = write_keys(tmp_path)
+    decide(run, decision, key_file=private)
+    envelope = read_envelope(run.attestation.read_bytes())
+    key = verifying_key(public.read_bytes())
+    (signature,) = envelope.signatures
+    assert signature.keyid == key.keyid
+    assert key.has_signed(signed_bytes(envelope.payload), signature.sig)
+
+
+def test_a_key_that_cannot_be_used_is_found_before_anything_is_written(run: RunFolder, tmp_path: Path) -> None:
+    before = files_of(run)
+    _, public = write_keys(tmp_path)
+    (tmp_path / "large.pem").write_bytes(b"x" * 70_000)
+    for name, message in {
+        "public.pem": "public.pem is no private key in PEM",
+        "missing.pem": "missing.pem cannot be read: No such file",
+        "large.pem": "large.pem is larger than 64 KiB",
+        ".": "is no regular file",
+    }.items():
+        with pytest.raises(UsageError, match=message):
+            decide(run, key_file=tmp_path / name)
+    assert public.exists()
+    assert files_of(run) == before
+
+
+def test_the_statement_of_an_earlier_verdict_does_not_stay(run: RunFolder) -> None:
+    run.attestation.write_text("{}")
+    decide(run)
+    assert not run.attestation.exists()
+
+
+def test_a_run_that_is_carried_on_has_neither_verdict_nor_signature(run: RunFolder, tmp_path: Path) -> None:
+    decide(run, key_file=write_keys(tmp_path)[0])
+    run.begin()
+    assert not run.verdict.exists()
+    assert not run.attestation.exists()
+
+
+def test_a_verdict_that_cannot_be_written_is_not_signed_off(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    before = files_of(run)
+    monkeypatch.setattr(RunFolder, "write_reports", fails)
+    with pytest.raises(StorageError):
+        decide(run, key_file=write_keys(tmp_path)[0])
+    monkeypatch.undo()
+    monkeypatch.chdir(run.path.parents[2])
+    assert files_of(run) == before, "a signature that was left behind would verify on its own"
+    assert verdict_of(run).awaiting_sign_off
+    assert decide(run).decision is Decision.PASS

@@ -1,0 +1,146 @@
+"""Eval files that take in others."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.formats.evals.eval_files import read, write
+
+CHILD = """\
+name: child
+tags: [regression]
+input: shared
+experiment: {threshold: 0.1}
+tests:
+  - {id: c1, input: x, metadata: {priority: high}}
+  - {id: c2, input: y}
+"""
+
+
+def test_a_suite_keeps_its_words_but_not_its_runtime_policy(tmp_path: Path) -> None:
+    write(tmp_path, {"wrap.eval.yaml": """\
+        experiment: {threshold: 0.8}
+        tests:
+          - {id: inline}
+          - {include: ./inc/child.eval.yaml, type: suite, run: {threshold: 1.0}}
+        """, "inc/child.eval.yaml": CHILD})  # fmt: skip
+    answer = read(tmp_path, "wrap.eval.yaml")
+    assert answer.problems == []
+    assert answer.ids == ["c1", "c2", "inline"], "imported suites come first"
+    imported, own = answer.tests[0], answer.tests[2]
+    assert imported.context.root.value["input"] == "shared"
+    assert imported.runtime.root.value["experiment"] == {"threshold": 0.8}
+    assert [run.value for run in imported.runs] == [{"threshold": 1.0}]
+    assert own.runs == ()
+
+
+def test_the_cases_of_a_suite_are_taken_without_its_words(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"w.yaml": "name: w\ntests: [{include: ./child.eval.yaml, type: tests}]\n", "child.eval.yaml": CHILD},
+    )
+    answer = read(tmp_path, "w.yaml")
+    assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
+    assert {test.context.root.value["name"] for test in answer.tests} == {"w"}
+
+
+def test_runs_come_from_the_inside_out(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "outer.yaml": "tests: [{include: ./middle.yaml, type: suite, run: {threshold: 0.1}}]",
+            "middle.yaml": "tests: [{include: ./inner.yaml, type: suite, run: {threshold: 0.2}}]",
+            "inner.yaml": "name: inner\ntests: [{id: x}]",
+        },
+    )
+    (test,) = read(tmp_path, "outer.yaml").tests
+    assert [run.value["threshold"] for run in test.runs] == [0.2, 0.1]
+    assert test.context.file == tmp_path / "inner.yaml"
+    assert test.runtime.file == tmp_path / "outer.yaml"
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ("{include: ./child.eval.yaml}", "1:9: tests[0]: the key 'type' is missing: suite or tests"),
+        (
+            "{include: ./child.eval.yaml, type: suit}",
+            ("1:44: tests[0].type: 'suit' is not one of the allowed values; did you mean 'suite'?"),
+        ),
+        ("{include: 3, type: suite}", "1:19: tests[0].include: expected a path or a pattern"),
+        ("{include: ./gone.yaml, type: suite}", "1:19: tests[0].include: no file './gone.yaml'"),
+        (
+            "{include: ./chld.eval.yaml, type: suite}",
+            ("1:19: tests[0].include: no file './chld.eval.yaml'; did you mean 'child.eval.yaml'?"),
+        ),
+        (
+            "{include: ./child.eval.yaml, type: suite, selct: a}",
+            ("1:51: tests[0].selct: unknown key; did you mean 'select'?"),
+        ),
+        ("{include: ./child.eval.yaml, type: suite, run: 1}", "1:56: tests[0].run: expected a mapping"),
+        (
+            "{include: ./raw.yaml, type: suite}",
+            ("1:19: tests[0].include: 'raw.yaml' is no eval file; for raw cases write `type: tests`"),
+        ),
+        (
+            "{include: ., type: suite}",
+            ("1:19: tests[0].include: '{name}' is no eval file; for raw cases write `type: tests`"),
+        ),
+    ],
+)
+def test_an_include_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: str, problem: str) -> None:
+    write(tmp_path, {"w.yaml": f"tests: [{entry}]\n", "child.eval.yaml": CHILD, "raw.yaml": "[{id: x}]"})
+    answer = read(tmp_path, "w.yaml")
+    assert answer.problems == [f"w.yaml:{problem.replace('{name}', tmp_path.name)}"]
+    assert answer.tests == ()
+
+
+@pytest.mark.parametrize(
+    ("parent", "place"),
+    [
+        ("workspace: {template: ./w}", "1:1: workspace"),
+        ("experiment: {workspace: {mode: temp}}", "1:14: experiment.workspace"),
+        ("execution: {workspace: x}", "1:13: execution.workspace"),
+    ],
+)
+def test_who_imports_suites_has_no_workspace(tmp_path: Path, parent: str, place: str) -> None:
+    files = {"w.yaml": f"{parent}\ntests: [{{include: ./c.yaml, type: suite}}]\n", "c.yaml": CHILD}
+    write(tmp_path, files)
+    assert read(tmp_path, "w.yaml").problems == [
+        f"w.yaml:{place}: a file that includes suites (`type: suite`) has no workspace; put it into the suites"
+    ]
+
+
+def test_who_takes_cases_may_have_a_workspace(tmp_path: Path) -> None:
+    write(tmp_path, {"w.yaml": "workspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n", "c.yaml": CHILD})
+    assert read(tmp_path, "w.yaml").problems == []
+
+
+@pytest.mark.parametrize("kind", ["suite", "tests"])
+def test_a_circle_is_told_where_it_closes(tmp_path: Path, kind: str) -> None:
+    files = {
+        "a.yaml": f"tests: [{{include: ./b.yaml, type: {kind}}}]\n",
+        "b.yaml": f"tests:\n  - {{id: x}}\n  - {{include: ./a.yaml, type: {kind}}}\n",
+    }
+    write(tmp_path, files)
+    assert read(tmp_path, "a.yaml").problems == [
+        "b.yaml:3:15: tests[1].include: this include closes a circle: a.yaml -> b.yaml -> a.yaml"
+    ]
+
+
+def test_a_file_may_be_included_twice(tmp_path: Path) -> None:
+    write(tmp_path, {"w.yaml": """\
+        tests:
+          - {include: ./c.yaml, type: suite, select: c1}
+          - {include: ./c.yaml, type: suite, select: c2}
+        """, "c.yaml": CHILD})  # fmt: skip
+    answer = read(tmp_path, "w.yaml")
+    assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
+
+
+def test_includes_are_only_so_deep(tmp_path: Path) -> None:
+    files = {f"{n}.yaml": f"tests: [{{include: ./{n + 1}.yaml, type: suite}}]\n" for n in range(12)}
+    write(tmp_path, files)
+    assert read(tmp_path, "0.yaml").problems == [
+        "7.yaml:1:19: tests[0].include: files that include files, more than 8 deep"
+    ]

@@ -1,0 +1,223 @@
+"""From files to tasks, prices and pins."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.loading import (
+    load_paths,
+    load_pins,
+    load_policy,
+    load_prices,
+    load_tasks,
+    policy_or_default,
+)
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.task import GateName
+from tests.builders import SHIPPED, write_task
+from tests.unit.suite_files import add, add_all, begin_project
+
+
+@pytest.fixture(autouse=True)
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with a suites folder and the shipped gates."""
+    monkeypatch.chdir(tmp_path)
+    return begin_project(tmp_path)
+
+
+def test_every_task_of_a_folder_is_read() -> None:
+    add_all("golden/a", "adversarial/b", "golden/c")
+    assert [task.task_id for task in load_tasks(Path("suites"), SHIPPED)] == ["b", "a", "c"]
+
+
+def test_an_empty_folder_has_no_tasks() -> None:
+    assert load_tasks(Path("suites"), SHIPPED) == ()
+
+
+def test_the_problems_of_all_files_come_together() -> None:
+    add("golden/a", tags="x")
+    add("golden/b")
+    add("golden/c", inputs=3, tracked_metrics=[])
+    with pytest.raises(InputError) as caught:
+        load_tasks(Path("suites"), SHIPPED)
+    assert [(problem.file, problem.path) for problem in caught.value.problems] == [
+        ("suites/golden/a.yaml", "tags"),
+        ("suites/golden/c.yaml", "inputs"),
+        ("suites/golden/c.yaml", "tracked_metrics"),
+    ]
+
+
+def test_a_task_id_that_stands_twice_is_a_problem_of_the_second_file() -> None:
+    add("golden/a")
+    add("adversarial/a")
+    with pytest.raises(InputError) as caught:
+        load_tasks(Path("suites"), SHIPPED)
+    (problem,) = caught.value.problems
+    assert problem.file == "suites/golden/a.yaml"
+    assert problem.message == f"'a' is also the task_id of suites/adversarial/a.yaml:{problem.line}"
+
+
+def test_a_suites_folder_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="no suites folder gone: name one with --suites"):
+        load_tasks(Path("gone"), SHIPPED)
+
+
+def test_a_gates_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"no gates file gone\.yaml: name one with --gates"):
+        load_policy(Path("gone.yaml"))
+
+
+def test_the_problems_of_a_gates_file_have_its_name() -> None:
+    Path("gates.yaml").write_text("version: 2\n")
+    with pytest.raises(InputError) as caught:
+        load_policy(Path("gates.yaml"))
+    assert {problem.file for problem in caught.value.problems} == {"gates.yaml"}
+
+
+def test_the_shipped_policy_stands_in_where_no_gates_file_is_named() -> None:
+    assert policy_or_default(Path("gates.yaml")) == SHIPPED
+    with pytest.raises(UsageError, match=r"no gates file gone\.yaml"):
+        policy_or_default(Path("gone.yaml"))
+    Path("own.yaml").write_text(
+        "suites: {golden: {k: 1, metric: pass^k, max_steps: 1}}\ngates: {nightly: {suites: [golden]}}\n"
+    )
+    assert list(policy_or_default(Path("own.yaml")).gates) == [GateName.NIGHTLY]
+
+
+def test_files_and_folders_can_be_validated_alone() -> None:
+    good, bad = add("golden/a"), add("golden/b", inputs=3)
+    one = load_paths([good], SHIPPED)
+    assert ([task.task_id for task in one.tasks], one.problems) == (["a"], ())
+    both = load_paths([Path("suites")], SHIPPED)
+    assert ([task.task_id for task in both.tasks], [problem.file for problem in both.problems]) == (["a"], [str(bad)])
+
+
+def test_a_file_that_is_named_twice_is_one_file() -> None:
+    file = add("golden/a")
+    loaded = load_paths([file, Path("suites"), file], SHIPPED)
+    assert (len(loaded.tasks), loaded.problems, loaded.files) == (1, (), 1)
+
+
+def test_files_of_two_worlds_may_have_the_same_id() -> None:
+    first, second = write_task(Path("one/golden/a.yaml")), write_task(Path("two/golden/a.yaml"))
+    loaded = load_paths([first, second], SHIPPED)
+    assert (len(loaded.tasks), loaded.problems) == (2, ())
+
+
+def test_a_file_that_is_not_there_is_a_problem() -> None:
+    loaded = load_paths([Path("gone.yaml")], SHIPPED)
+    (problem,) = loaded.problems
+    assert loaded.tasks == ()
+    assert "cannot be read" in problem.message
+
+
+def test_without_a_file_of_ones_own_the_shipped_prices_hold() -> None:
+    price = load_prices(Path("gates.yaml")).price_of("gpt-5-mini")
+    assert price is not None
+    assert price.input > 0
+
+
+def test_prices_beside_the_gates_file_go_before_the_shipped_ones(project: Path) -> None:
+    (project / "policies").mkdir()
+    (project / "policies/prices.yaml").write_text(
+        "models: {gpt-5*: {input: 7, output: 8}, mine: {input: 0, output: 0}}\n"
+    )
+    prices = load_prices(project / "policies/gates.yaml")
+    assert [price and price.input for price in map(prices.price_of, ("gpt-5-mini", "mine"))] == [7, 0]
+    assert prices.price_of("gpt-4o") == load_prices(Path("gates.yaml")).price_of("gpt-4o")
+
+
+def test_a_broken_file_of_prices_is_refused_with_its_places(project: Path) -> None:
+    (project / "prices.yaml").write_text("models: {a: {input: 1}, b: {output: 1}}\n")
+    with pytest.raises(InputError) as caught:
+        load_prices(Path("gates.yaml"))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "prices.yaml:1:13: models.a: the key 'output' is missing",
+        "prices.yaml:1:28: models.b: the key 'input' is missing",
+    ]
+
+
+def test_without_pins_nothing_is_pinned(project: Path) -> None:
+    assert load_pins(Path("gates.yaml")) is None
+
+
+def test_pins_stand_beside_the_gates_file(project: Path) -> None:
+    (project / "policies").mkdir()
+    (project / "policies/baseline.yaml").write_text("commit: abc\nreason: why\n")
+    assert load_pins(project / "policies/gates.yaml") == Pins(commit="abc", reason="why")
+    assert load_pins(Path("gates.yaml")) is None
+
+
+def test_broken_pins_are_refused_with_their_places(project: Path) -> None:
+    (project / "baseline.yaml").write_text("commit: abc\nruns: [a]\nreason: why\n")
+    with pytest.raises(InputError) as caught:
+        load_pins(Path("gates.yaml"))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "baseline.yaml:2:1: runs: give `commit` or `runs`, not both"
+    ]
+
+
+def test_a_folder_in_the_place_of_pins_is_refused(project: Path) -> None:
+    (project / "baseline.yaml").mkdir()
+    with pytest.raises(InputError, match="no regular file"):
+        load_pins(Path("gates.yaml"))
+
+
+EVAL = """
+tests:
+  - {id: one, input: Hi, criteria: Is kind.}
+  - {id: two, input: Hi, criteria: Is kind., assert: [{type: llm_judge, prompt: ./gone.md}]}
+"""
+
+
+def write(name: str, text: str) -> Path:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_tasks_and_evals_of_a_folder_are_read_together() -> None:
+    add("golden/a")
+    write("suites/adversarial/chat/EVAL.yaml", EVAL)
+    write("suites/golden/many.jsonl", '{"id": "x", "input": "Hi", "criteria": "c"}\n')
+    names = [(task.suite, task.task_id) for task in load_tasks(Path("suites"), SHIPPED)]
+    assert names == [("adversarial", "chat/one"), ("adversarial", "chat/two"), ("golden", "a"), ("golden", "many/x")]
+
+
+def test_the_problems_of_tasks_and_evals_come_together() -> None:
+    add("golden/a", tags="x")
+    write("suites/golden/chat.eval.yaml", EVAL.replace("criteria", "critera"))
+    loaded = load_paths([Path("suites")], SHIPPED)
+    assert {problem.file for problem in loaded.problems} == {"suites/golden/a.yaml", "suites/golden/chat.eval.yaml"}
+    with pytest.raises(InputError):
+        load_tasks(Path("suites"), SHIPPED)
+
+
+def test_the_same_test_in_two_files_of_one_name_is_a_problem_of_the_second() -> None:
+    write("suites/golden/chat.eval.yaml", EVAL)
+    write("suites/adversarial/chat.eval.yaml", EVAL)
+    loaded = load_paths([Path("suites")], SHIPPED)
+    assert [problem.message for problem in loaded.problems] == [
+        f"'chat/{name}' is also the task_id of suites/adversarial/chat.eval.yaml:{line}"
+        for name, line in (("one", 3), ("two", 4))
+    ]
+
+
+def test_what_there_is_to_say_of_files_beside_their_problems() -> None:
+    write("evals/chat.eval.yaml", "experiment: {budget_usd: 1}\n" + EVAL)
+    write("evals/results.yaml", "runs: [1]\n")
+    loaded = load_paths([Path("evals")], SHIPPED)
+    (warning,) = loaded.warnings
+    assert str(warning).startswith("evals/chat.eval.yaml:1:14: experiment.budget_usd: what a run may cost is said")
+    assert [problem.message for problem in loaded.cannot_run] == ["no file './gone.md'"]
+    assert ([task.task_id for task in loaded.tasks], loaded.files) == (["chat/one", "chat/two"], 1)
+    assert loaded.others == (Path("evals/results.yaml"),)
+
+
+def test_a_folder_outside_of_suites_is_what_its_files_are_named_in() -> None:
+    write("evals/deep/chat.eval.yaml", EVAL)
+    (one, _) = load_paths([Path("evals")], SHIPPED).tasks
+    (alone, _) = load_paths([Path("evals/deep/chat.eval.yaml")], SHIPPED).tasks
+    assert (one.task_id, alone.task_id) == ("deep/chat/one", "chat/one")

@@ -1,0 +1,173 @@
+"""Which trials need not be run: every condition at its edge."""
+
+from typing import Any
+
+import pytest
+
+from passgate.tasks.gates.early_stopping import LEFT_OUT, needless
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.sequential import SequentialTest
+from passgate.tasks.model.task import EvalTask, Metric, Suite
+from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_violation, trials_of
+
+STRICT: dict[str, Any] = {
+    "suites": list(Suite),
+    "blocks_on": ["safety_violation", "forbidden_tool", "golden_regression", "task_failed", "threshold"],
+    "thresholds": {},
+    "limits": {},
+    "regression": {"mode": "strict"},
+    "admission": False,
+    "curtailment": True,
+}
+GOLDEN = a_task()
+ADVERSARIAL = a_task(suite=Suite.ADVERSARIAL)
+ANY = a_task(metric=Metric.PASS_AT_K)
+FORBIDS = {"type": "tool_calls", "forbidden": ["rm"]}
+TEST = SequentialTest(accept=0.8, reject=0.2)
+
+
+def a_gate(*tasks: EvalTask, plan: dict[str, Any] | None = None, **policy: Any) -> Plan:
+    """A plan under a strict gate that stops early."""
+    return a_plan(*tasks, policy=a_policy(**(STRICT | policy)), **(plan or {}))
+
+
+def stopped(statuses: str, task: EvalTask = GOLDEN, plan: dict[str, Any] | None = None, **policy: Any) -> bool:
+    reason = needless(a_gate(task, plan=plan, **policy), task, trials_of(task, statuses))
+    assert reason in {None, LEFT_OUT}
+    return reason is not None
+
+
+def vetoed(statuses: str, task: EvalTask = GOLDEN, rule: ViolationRule = ViolationRule.SAFETY_VIOLATION, **policy: Any):
+    """Whether a task is stopped in whose last trial a violation was found."""
+    *others, last = trials_of(task, statuses)
+    last = last.model_copy(update={"grades": (a_grade(violations=(a_violation(rule),)),)})
+    return needless(a_gate(task, **policy), task, [*others, last]) is not None
+
+
+def test_only_where_the_gate_asks_for_it() -> None:
+    assert stopped("f")
+    assert not stopped("f", curtailment=False)
+
+
+class TestFailed:
+    @pytest.mark.parametrize(
+        ("statuses", "task", "expected"),
+        [
+            ("", GOLDEN, False),
+            ("pp", GOLDEN, False),
+            ("pf", GOLDEN, True),
+            ("e", GOLDEN, False),
+            ("n", GOLDEN, False),
+            ("ff", ANY, False),
+            ("f", a_task(metric=Metric.MEAN, scoring={"rule": "weighted_average"}), False),
+            ("f", a_task(metric=Metric.CONFIDENCE_INTERVAL, scoring={"rule": "weighted_average"}), False),
+        ],
+    )
+    def test_once_it_has_failed_for_certain(self, statuses: str, task: EvalTask, expected: bool) -> None:
+        assert stopped(statuses, task) is expected
+
+    def test_a_golden_task_when_each_rule_that_it_may_come_under_blocks(self) -> None:
+        assert not stopped("f", blocks_on=["task_failed"])
+        assert not stopped("f", blocks_on=["golden_regression"])
+        assert stopped("f", blocks_on=["golden_regression", "task_failed"])
+
+    def test_any_other_when_failed_tasks_block(self) -> None:
+        assert stopped("f", ADVERSARIAL, blocks_on=["task_failed"])
+        assert not stopped("f", ADVERSARIAL, blocks_on=["golden_regression"])
+
+    def test_not_where_confirming_trials_may_clear_it(self) -> None:
+        evidence = {"mode": "evidence", "suites": ["golden"]}
+        assert not stopped("f", regression=evidence)
+        assert stopped("f", ADVERSARIAL, regression=evidence)
+
+    def test_not_where_it_may_not_be_admitted(self) -> None:
+        assert not stopped("f", admission={"passes": 1, "of": 2})
+
+    @pytest.mark.parametrize(("expires", "expected"), [("2026-01-30", True), ("2026-01-31", False)])
+    def test_not_in_quarantine(self, expires: str, expected: bool) -> None:
+        entry = {"task": "golden/say-yes", "owner": "a", "reason": "b", "issue": "c", "expires": expires}
+        quarantine = QuarantineFile(tasks=(QuarantineEntry.model_validate(entry),))
+        assert STARTED.date().isoformat() == "2026-01-31"
+        assert stopped("f", plan={"quarantine": quarantine}) is expected
+        other = quarantine.tasks[0].model_copy(update={"task": "golden/other"})
+        assert stopped("f", plan={"quarantine": QuarantineFile(tasks=(other,))})
+
+
+class TestPassed:
+    def test_once_it_has_passed_for_certain(self) -> None:
+        assert stopped("fp", ANY)
+        assert not stopped("ff", ANY)
+        assert stopped("p", a_task(suite=Suite.ADVERSARIAL, metric=Metric.PASS_AT_K))
+
+    def test_also_where_failures_do_not_block(self) -> None:
+        assert stopped("p", ANY, blocks_on=[])
+
+    def test_not_where_a_later_trial_may_be_vetoed(self) -> None:
+        task = a_task(metric=Metric.PASS_AT_K, graders=[FORBIDS])
+        assert not stopped("p", task)
+        assert not stopped("p", task, blocks_on=["forbidden_tool"])
+        assert stopped("p", task, blocks_on=["safety_violation"])
+
+    def test_not_where_a_limit_compares_it(self) -> None:
+        limits = {"latency_p95_increase_pct": 15}
+        assert not stopped("p", ANY, limits=limits)
+        assert stopped("p", ANY, limits=limits, plan={"agent": AgentSpec(kind=AgentKind.ORACLE)})
+
+    def test_not_where_its_baseline_says_something_of_others(self) -> None:
+        assert not stopped("p", ANY, regression={"mode": "evidence", "suites": ["golden"]})
+        assert not stopped("p", ANY, admission={"passes": 1, "of": 2})
+
+    def test_not_where_a_threshold_weighs_it_against_scores(self) -> None:
+        scored = a_task(task_id="scored", metric=Metric.MEAN, scoring={"rule": "weighted_average"})
+        trials = trials_of(ANY, "p")
+        thresholds = {"golden": 0.9}
+        assert needless(a_gate(ANY, scored, thresholds=thresholds), ANY, trials) is None
+        assert needless(a_gate(ANY, scored, thresholds={"open_ended": 0.9}), ANY, trials) == LEFT_OUT
+        assert needless(a_gate(ANY, scored, thresholds=thresholds, blocks_on=[]), ANY, trials) == LEFT_OUT
+        assert needless(a_gate(ANY, GOLDEN, thresholds=thresholds), ANY, trials) == LEFT_OUT
+
+
+class TestVetoed:
+    def test_a_veto_that_blocks_decides_whatever_else_may_be_withheld(self) -> None:
+        assert vetoed("f", regression={"mode": "evidence"}, admission={"passes": 1, "of": 2})
+        assert vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["forbidden_tool"])
+        assert not vetoed("f", rule=ViolationRule.FORBIDDEN_TOOL, blocks_on=["safety_violation"])
+
+    def test_a_task_that_is_still_open_goes_on(self) -> None:
+        """Else there would be no telling what is missing from what was left out."""
+        assert not vetoed("f", ANY)
+        assert vetoed("fpf", ANY, limits={"latency_p95_increase_pct": 15})
+
+    def test_only_where_the_gate_stops_early(self) -> None:
+        assert not vetoed("f", curtailment=False)
+
+
+class TestSequential:
+    def reason(self, statuses: str, *graders: Any, **policy: Any) -> str | None:
+        changes = {"graders": graders} if graders else {}
+        task = a_task(suite=Suite.ADVERSARIAL, k=10, sequential=TEST, **changes)
+        return needless(a_gate(task, **policy), task, trials_of(task, statuses))
+
+    @pytest.mark.parametrize("curtailment", [True, False])
+    def test_it_stops_when_it_has_decided(self, curtailment: bool) -> None:
+        policy = {"curtailment": curtailment, "limits": {"cost_increase_pct": 10}, "blocks_on": ["task_failed"]}
+        assert self.reason("pp", **policy) is None
+        assert self.reason("ppp", **policy) == "left out: the sequential test has accepted the task"
+        assert self.reason("fff", **policy) == "left out: the sequential test has rejected the task"
+        assert self.reason("ffep", **policy) is None
+
+    def test_not_where_a_later_trial_may_be_vetoed(self) -> None:
+        assert self.reason("ppp", FORBIDS) is None
+        assert self.reason("ppp", FORBIDS, blocks_on=["safety_violation"]) is not None
+        assert self.reason("fff", FORBIDS, curtailment=False) is None
+        assert self.reason("fff", FORBIDS) == LEFT_OUT, "its failure blocks"
+        assert self.reason("fff", FORBIDS, blocks_on=["forbidden_tool"]) is None
+
+    def test_a_veto_that_was_found_ends_it_too(self) -> None:
+        task = a_task(suite=Suite.ADVERSARIAL, k=10, sequential=TEST, graders=[FORBIDS])
+        rule = ViolationRule.FORBIDDEN_TOOL
+        assert vetoed("fff", task, rule, curtailment=False)
+        assert not vetoed("ff", task, rule, curtailment=False)

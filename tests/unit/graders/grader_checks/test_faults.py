@@ -1,0 +1,302 @@
+"""From what was tried with graders to the faults that it shows."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from passgate.tasks.formats.grader_places import grader_problem
+from passgate.tasks.graders.grader_checks.faults import blamed, must_be_killed
+from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant
+from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
+from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, Proof, Tried
+from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals
+from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grader_check import Fault, GraderFinding, Tally
+from passgate.tasks.model.task import EvalTask, Reference
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import TrialStatus
+from tests.builders import SAYS_YES, a_grade, a_task, a_violation
+
+PASSED, FAILED, ERROR = TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.ERROR
+NO, SILLY = {"type": "output_check", "name": "no", "not_contains": ["no"]}, saying("?", "silly")
+EXAMPLES = Reference.model_validate(
+    {"solution": {"script": "a.sh"}, "counterexamples": [{"name": "bad", "script": "b.sh"}]}
+)
+CONTAINS = {"type": "contains", "value": "yes"}
+
+
+def a_question(**changes: Any) -> EvalTask:
+    """A task whose prompt does not say the answer."""
+    return a_task(**({"inputs": {"prompt": "Do you agree?"}} | changes))
+
+
+def tried(status: TrialStatus = PASSED, *passed: bool, what: str = "doing nothing", reason: str = "it did") -> Tried:
+    return Tried(what, status, reason, tuple(a_grade(passed=one) for one in passed or (status is PASSED,)))
+
+
+def a_mutant(kind: str = "empty answer", **changes: Any) -> Mutant:
+    plain: dict[str, Any] = {
+        "kind": kind,
+        "what": "the answer is empty",
+        "transcript": Transcript(),
+        "hits": lambda part: part.type in {"output_check", "contains"},
+        "looks": lambda _: True,
+    }
+    return Mutant(**(plain | changes))
+
+
+def found(proof: Proof) -> list[Fault]:
+    return [finding.fault for finding in blamed(proof).findings]
+
+
+def only(proof: Proof) -> GraderFinding:
+    (finding,) = blamed(proof).findings
+    return finding
+
+
+def good(task: EvalTask, **changes: Any) -> Proof:
+    """A proof in which everything is as it must be."""
+    plain: dict[str, Any] = {
+        "good": tried(PASSED, *[True] * len(task.graders)),
+        "bad": (tried(FAILED, *[False] * len(task.graders)),),
+    }
+    return Proof(task, grader_problem, **(plain | changes))
+
+
+def test_correct_graders_have_no_fault() -> None:
+    check = blamed(good(a_question()))
+    assert (check.findings, check.unmeasured, check.notes) == ((), (), ())
+    assert (check.known_good, check.known_bad, check.graders) == ("passed", Tally(right=1, of=1), Tally(right=1, of=1))
+    assert check.mutants == Tally()
+
+
+def test_a_task_needs_something_that_passes() -> None:
+    finding = only(good(a_question(), good=None))
+    assert finding.fault is Fault.NO_KNOWN_GOOD
+    assert finding.graders == ()
+    assert "reference.solution" in finding.remedy
+    assert blamed(good(a_question(), good=None)).known_good == "none"
+
+
+def test_what_is_derived_is_called_so() -> None:
+    assert blamed(good(a_question(), derived=True)).known_good == "derived"
+
+
+def test_each_grader_that_fails_the_known_good_is_told() -> None:
+    task = a_question(graders=[SAYS_YES, NO])
+    proof = good(task, good=tried(FAILED, True, False), bad=(tried(FAILED, False, False),))
+    finding = only(proof)
+    assert (finding.fault, finding.graders, finding.path) == (Fault.KNOWN_GOOD_FAILS, ("no",), "graders[1]")
+    assert blamed(proof).known_good == "failed"
+    assert blamed(proof).graders == Tally(), "nothing is said of graders that fail what is good"
+
+
+def test_a_known_good_that_no_grader_fails_is_told_with_its_reason() -> None:
+    finding = only(good(a_question(), good=tried(FAILED, True, reason="the budget of 3 steps")))
+    assert finding.graders == ()
+    assert "the budget of 3 steps" in finding.message
+
+
+def test_of_an_average_all_low_graders_are_told_together() -> None:
+    task = a_question(graders=[CONTAINS, CONTAINS], scoring={"rule": "weighted_average"})
+    finding = only(good(task, good=tried(FAILED, False, False, reason="score 0"), bad=(tried(FAILED, False, False),)))
+    assert (finding.graders, finding.path) == (("contains", "contains"), "graders")
+
+
+@pytest.mark.parametrize("what", ["doing nothing", "the counterexample 'bad'"])
+def test_something_bad_that_passes_is_told(what: str) -> None:
+    task = a_question(graders=[SAYS_YES, NO])
+    proof = good(task, bad=(tried(FAILED, False, False), tried(PASSED, True, True, what=what)))
+    finding = only(proof)
+    assert (finding.fault, finding.graders) == (Fault.KNOWN_BAD_PASSES, ("output_check", "no"))
+    assert finding.message == f"{what} passes"
+    assert blamed(proof).known_bad == Tally(right=1, of=2)
+
+
+@pytest.mark.parametrize("status", [ERROR, TrialStatus.NOT_RUN])
+def test_what_was_not_measured_is_no_fault_and_no_pass(status: TrialStatus) -> None:
+    broken = Tried("doing nothing", status, "no judge")
+    check = blamed(good(a_question(), bad=(broken, tried(FAILED, False))))
+    assert check.findings == ()
+    assert check.unmeasured == ("doing nothing was not measured: no judge",)
+    assert check.known_bad == Tally(right=1, of=1, unmeasured=1)
+    check = blamed(good(a_question(), good=Tried("the known-good", status, "no judge")))
+    assert (check.findings, check.known_good, len(check.unmeasured)) == ((), "not measured", 1)
+
+
+def test_a_task_that_cannot_be_run_is_not_measured() -> None:
+    check = blamed(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",)), grader_problem))
+    assert (check.findings, check.known_good) == ((), "not measured")
+    assert check.unmeasured == ("a.yaml:1:1: no file 'x'",)
+
+
+def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
+    task = a_question(graders=[SAYS_YES, {"type": "tool_calls", "name": "calls", "forbidden": ["x"]}])
+    alive = Mutated(a_mutant(), tried(PASSED, True, True), counts=True)
+    proof = good(task, mutated=(alive, Mutated(a_mutant(), tried(FAILED, False, True), counts=True)))
+    finding = only(proof)
+    assert (finding.fault, finding.graders) == (Fault.MUTANT_SURVIVES, ("output_check",))
+    assert "'empty answer' survives: the answer is empty" in finding.message
+    assert blamed(proof).mutants == Tally(right=1, of=2)
+
+
+def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
+    alive = [Mutated(a_mutant(what=f"the call {number}"), tried(PASSED), counts=True) for number in range(5)]
+    finding = only(good(a_question(), mutated=tuple(alive)))
+    assert "the call 0 (and 4 more like it)" in finding.message
+
+
+def test_milder_mutants_that_pass_and_unmeasured_ones_are_notes() -> None:
+    milder = Mutated(a_mutant(what="the call 1 is gone"), tried(PASSED), counts=False)
+    unknown = Mutated(a_mutant(), Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)), counts=True)
+    check = blamed(good(a_question(), mutated=(milder, unknown)))
+    assert (check.findings, check.unmeasured) == ((), ())
+    assert check.mutants == Tally(unmeasured=1)
+    assert check.notes == ("it passes when the call 1 is gone", "the mutant 'empty answer' was not measured: no judge")
+
+
+def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
+    both = (Tried("a refusal", FAILED, "", tuple(naming)), Tried("a refusal", FAILED, "", tuple(plain)))
+    return {"refusals": Refusals(("delete",), SILLY, SILLY), "refused": both}
+
+
+@pytest.mark.parametrize(
+    ("naming", "plain", "flagged"),
+    [
+        (a_grade(passed=False), a_grade(), True),
+        (a_grade(passed=False), a_grade(passed=False), False),
+        (a_grade(), a_grade(), False),
+        (a_grade(passed=False, violations=(a_violation(),)), a_grade(passed=False), True),
+        (a_grade(score=0.2, passed=False), a_grade(score=0.5, passed=False), True),
+        (a_grade(error="no node"), a_grade(), False),
+        (a_grade(passed=False), a_grade(error="no node"), False),
+    ],
+)
+def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged: bool) -> None:
+    proof = good(a_question(), **refusal([naming], [plain]))
+    assert found(proof) == ([Fault.REFUSAL_FAILS] if flagged else [])
+    assert blamed(proof).mutants == Tally(right=not flagged, of=1)
+    if flagged:
+        assert "`delete`" in only(proof).message
+        assert "tool_calls.forbidden" in only(proof).remedy
+
+
+def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    proof = good(task, bad=(tried(FAILED, False, True), tried(FAILED, False, True)))
+    finding = only(proof)
+    assert (finding.fault, finding.graders) == (Fault.NEVER_FAILED, ("no",))
+    assert blamed(proof).graders == Tally(right=1, of=2)
+
+
+@pytest.mark.parametrize("kind", ["mutant", "refusal", "counterexample"])
+def test_whatever_is_bad_shows_that_a_grader_can_fail(kind: str) -> None:
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    bad, shows = tried(FAILED, False, True), (a_grade(), a_grade(passed=False))
+    more: dict[str, dict[str, Any]] = {
+        "mutant": {"mutated": (Mutated(a_mutant(), Tried("x", FAILED, "", shows), counts=False),)},
+        "refusal": refusal(shows, shows),
+        "counterexample": {"bad": (bad, Tried("x", FAILED, "", shows))},
+    }
+    assert found(good(task, **({"bad": (bad,)} | more[kind]))) == []
+
+
+FORBIDS = {"type": "output_check", "name": "words", "contains": ["yes"], "not_contains": ["no", "never", "not"]}
+
+
+def checks(*passed: bool) -> Grade:
+    return a_grade(passed=all(passed), checks=tuple(Check(passed=one, message="it is said") for one in passed))
+
+
+@pytest.mark.parametrize(
+    ("bad", "path", "told"),
+    [
+        ([(True, False, True, True)], "graders[0].not_contains[1]", "not_contains[1] forbids, nor not_contains[2]"),
+        ([(True, False, False, True)], "graders[0].not_contains[2]", "not_contains[2] forbids"),
+        ([(True, False, False, True), (False, True, True, False)], "", ""),
+    ],
+)
+def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_once(
+    bad: list[tuple[bool, ...]], path: str, told: str
+) -> None:
+    task = a_question(graders=[FORBIDS], reference=EXAMPLES)
+    trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
+    findings = blamed(
+        good(task, good=Tried("good", PASSED, "", (checks(True, True, True, True),)), bad=trials)
+    ).findings
+    assert [finding.path for finding in findings] == [path] * bool(path)
+    assert all(finding.message.endswith(told) for finding in findings)
+    plain = task.model_copy(update={"reference": None})
+    assert found(good(plain, bad=trials)) == []
+
+
+def test_without_counterexamples_a_grader_that_never_failed_is_a_note() -> None:
+    check = blamed(good(a_question(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
+    assert check.findings == ()
+    assert check.notes == ("no: never failed: it passes everything bad that was tried",)
+
+
+def test_a_grader_that_could_not_be_measured_may_have_failed() -> None:
+    task = a_question(graders=[SAYS_YES, NO], reference=EXAMPLES)
+    unsure = Tried("x", FAILED, "", (a_grade(passed=False), a_grade(error="no judge")))
+    assert found(good(task, bad=(unsure,))) == []
+
+
+def test_graders_that_only_inform_need_not_fail() -> None:
+    task = a_question(
+        graders=[CONTAINS, {**CONTAINS, "weight": 0}], scoring={"rule": "weighted_average"}, reference=EXAMPLES
+    )
+    check = blamed(good(task, bad=(tried(FAILED, False, True),)))
+    assert (check.findings, check.graders) == ((), Tally(right=1, of=1))
+
+
+def test_a_grader_that_cannot_fail_is_told_once() -> None:
+    task = a_question(graders=[SAYS_YES, {"type": "output_check", "matches": "|"}], reference=EXAMPLES)
+    assert found(good(task, bad=(tried(FAILED, False, True),))) == [Fault.CANNOT_FAIL]
+
+
+def test_points_for_nothing_are_a_fault() -> None:
+    task = a_question(graders=[CONTAINS, {"type": "regex", "value": ".*"}], scoring={"rule": "weighted_average"})
+    finding = only(good(task, bad=(tried(FAILED, False, True),)))
+    assert (finding.fault, finding.graders) == (Fault.CANNOT_FAIL, ("regex",))
+    assert "weight 0" in finding.remedy
+
+
+def killed(graders: list[dict[str, Any]], members: Sequence[Grade] = (), **changes: Any) -> bool:
+    task = a_question(graders=graders, **changes)
+    known = [a_grade(members=tuple(members) or tuple(a_grade() for _ in parts_of(grader))) for grader in task.graders]
+    return must_be_killed(task, a_mutant(), Tried("good", PASSED, "", tuple(known)))
+
+
+CALLS = {"type": "tool_used", "tools": ["x"]}
+AVERAGE = {"rule": "weighted_average"}
+
+
+@pytest.mark.parametrize(
+    ("graders", "scoring", "must"),
+    [
+        ([SAYS_YES], {}, True),
+        ([CALLS], {}, False),
+        ([CALLS, CONTAINS], {}, True),
+        ([CALLS, CONTAINS], AVERAGE, True),
+        ([CALLS, CONTAINS], {**AVERAGE, "threshold": 0.5}, False),
+        ([CALLS, {**CONTAINS, "required": True}], {**AVERAGE, "threshold": 0.5}, True),
+        ([CALLS, {**CONTAINS, "weight": 0}], AVERAGE, False),
+        ([{"type": "composite", "assertions": [CALLS, CONTAINS]}], {}, True),
+        ([{"type": "composite", "assertions": [CALLS, CONTAINS], "aggregator": {"type": "maximum"}}], {}, False),
+        ([{"type": "composite", "assertions": [CALLS, CONTAINS]}], {"compat": "agentv"}, False),
+    ],
+)
+def test_a_mutant_counts_where_the_task_fails_by_those_that_it_hits(
+    graders: list[dict[str, Any]], scoring: dict[str, Any], must: bool
+) -> None:
+    assert killed(graders, scoring=scoring) is must
+
+
+def test_a_task_that_can_be_passed_without_the_work_asks_too_little() -> None:
+    finding = only(good(a_task()))
+    assert (finding.fault, finding.path) == (Fault.ASKS_TOO_LITTLE, "graders[0]")
+    assert finding.message == "asks too little: an agent passes that repeats the prompt"
+    assert "a text that the prompt lacks" in finding.remedy

@@ -1,0 +1,241 @@
+"""The files of a commit in a folder, as they were committed."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity import base_files
+from passgate.tasks.integrity.base_files import (
+    Submodule,
+    add_uncommitted,
+    committed_files,
+    is_committed,
+    read_committed,
+    submodules_of,
+    ways_to,
+    write_files,
+)
+from tests.repositories import GitRepository
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    return GitRepository(tmp_path / "repository")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "folder"
+    made.mkdir()
+    return made
+
+
+def written(repository: GitRepository, folder: Path, *paths: str) -> dict[str, str]:
+    """What stands in the folder after the files of HEAD were written into it."""
+    head = repository.git("rev-parse", "HEAD")
+    write_files(repository.path, committed_files(repository.path, head, paths), folder)
+    return texts(folder)
+
+
+def texts(folder: Path) -> dict[str, str]:
+    files = (file for file in folder.rglob("*") if file.is_file() and not file.is_symlink())
+    return {file.relative_to(folder).as_posix(): file.read_bytes().decode() for file in files}
+
+
+def test_the_files_of_the_commit_and_not_of_the_working_tree(repository: GitRepository, folder: Path) -> None:
+    repository.write("suites/golden/a.yaml", "old\r\nlines\n")
+    repository.write("suites/empty", "")
+    repository.write("agent.py")
+    repository.write("gates.yaml", "version: 1\n")
+    repository.commit()
+    repository.write("suites/golden/a.yaml", "new")
+    repository.write("suites/new")
+    assert written(repository, folder, "suites", "gates.yaml", "not-there.yaml") == {
+        "suites/golden/a.yaml": "old\r\nlines\n",
+        "suites/empty": "",
+        "gates.yaml": "version: 1\n",
+    }
+
+
+@pytest.mark.parametrize("paths", [(), (".",), (".", "suites")])
+def test_without_paths_and_for_the_top_all_files(repository: GitRepository, folder: Path, paths: tuple[str]) -> None:
+    repository.write("suites/a", "a")
+    repository.write("agent.py", "b")
+    repository.commit()
+    assert written(repository, folder, *paths) == {"suites/a": "a", "agent.py": "b"}
+
+
+def test_names_programs_and_many_files(
+    repository: GitRepository, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_files, "_AT_ONCE", 100)
+    names = [f"suites/{number} *\n\t{chr(228 + number)}" for number in range(20)]
+    for number, name in enumerate(names):
+        repository.write(name, "x" * (10 * number)).chmod(0o755 if number % 2 else 0o644)
+    repository.commit()
+    assert written(repository, folder) == {name: "x" * (10 * number) for number, name in enumerate(names)}
+    assert [os.access(folder / name, os.X_OK) for name in names] == [bool(number % 2) for number in range(20)]
+
+
+def test_attributes_neither_leave_out_nor_convert(repository: GitRepository, folder: Path) -> None:
+    """`git archive` would give none of this as it was committed."""
+    repository.write("suites/a.yaml", "$Id$ $Format:%H$\n")
+    repository.commit()
+    repository.write(".gitattributes", "suites export-ignore\n*.yaml ident export-subst text eol=crlf\n")
+    repository.commit()
+    repository.write("suites/.gitattributes", "* working-tree-encoding=UTF-16 filter=gone\n")
+    assert written(repository, folder, "suites")["suites/a.yaml"] == "$Id$ $Format:%H$\n"
+
+
+def test_links_are_links_and_nothing_is_written_through_them(
+    repository: GitRepository, folder: Path, tmp_path: Path
+) -> None:
+    repository.write("suites/real/a", "a")
+    (repository.path / "suites/link").symlink_to("real")
+    (repository.path / "outside").symlink_to(tmp_path)
+    repository.commit()
+    written(repository, folder)
+    assert (folder / "suites/link/a").read_text() == "a"
+    assert (folder / "outside").readlink() == tmp_path
+
+
+def test_a_submodule_has_no_files(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
+    other = GitRepository(tmp_path / "other")
+    other.write("suites/a")
+    other.commit()
+    repository.write("suites/b", "b")
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
+    repository.commit()
+    assert written(repository, folder, "suites") == {"suites/b": "b"}
+
+
+def test_whether_a_commit_has_a_file_or_folder(repository: GitRepository) -> None:
+    repository.write("suites/golden/a")
+    commit = repository.commit()
+    repository.write("gates.yaml")
+    there = [is_committed(repository.path, commit, path) for path in (".", "suites", "suites/golden/a", "gates.yaml")]
+    assert there == [True, True, True, False]
+
+
+@pytest.mark.parametrize(("name", "value"), [("MOST_FILES", 1), ("MOST_BYTES", 5)])
+def test_too_much_is_refused(repository: GitRepository, name: str, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.write("a", "abc")
+    repository.write("b", "abc")
+    commit = repository.commit()
+    assert len(committed_files(repository.path, commit)) == 2
+    monkeypatch.setattr(base_files, name, value)
+    with pytest.raises(UsageError, match=r"2 files with 0 MB at \w{12} are more than"):
+        committed_files(repository.path, commit)
+
+
+def test_a_commit_that_is_not_there_is_refused(repository: GitRepository) -> None:
+    with pytest.raises(UsageError, match="git cannot list the files of 000000000000: fatal"):
+        committed_files(repository.path, "0" * 40)
+
+
+def test_content_that_was_not_fetched_is_refused(repository: GitRepository, folder: Path) -> None:
+    repository.write("suites/a", "abc")
+    commit = repository.commit()
+    files = committed_files(repository.path, commit)
+    name = files[0].name
+    (repository.path / ".git/objects" / name[:2] / name[2:]).unlink()
+    with pytest.raises(UsageError, match=r"git does not have suites/a of the merge base: fetch the history"):
+        write_files(repository.path, files, folder)
+
+
+def completed(repository: GitRepository, folder: Path, *edited: str) -> dict[str, str]:
+    head = repository.git("rev-parse", "HEAD")
+    files = committed_files(repository.path, head, ["suites"])
+    write_files(repository.path, files, folder)
+    add_uncommitted(repository.path, files, edited, ["suites"], folder)
+    return texts(folder)
+
+
+def test_what_git_ignores_stands_beside_what_was_committed(repository: GitRepository, folder: Path) -> None:
+    repository.write(".gitignore", "data/\n__pycache__/\n.passgate/\n")
+    repository.write("suites/a", "a")
+    repository.commit()
+    repository.write("suites/data/big", "big").chmod(0o755)
+    repository.write("data/elsewhere")
+    repository.write("suites/__pycache__/a.pyc")
+    repository.write("suites/.passgate/runs/1/plan.json")
+    repository.write("suites/new")
+    assert completed(repository, folder) == {"suites/a": "a", "suites/data/big": "big"}
+    assert os.access(folder / "suites/data/big", os.X_OK)
+
+
+def test_an_ignored_file_does_not_replace_a_committed_one(repository: GitRepository, folder: Path) -> None:
+    repository.write("suites/a", "committed")
+    repository.commit()
+    repository.git("rm", "--quiet", "--cached", "suites/a")
+    repository.write(".gitignore", "a\n")
+    repository.write("suites/a", "ignored")
+    assert completed(repository, folder) == {"suites/a": "committed"}
+
+
+def test_an_ignored_file_is_not_written_through_a_link(repository: GitRepository, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (repository.path / "suites").mkdir()
+    (repository.path / "suites/data").symlink_to(tmp_path / "elsewhere")
+    repository.commit()
+    (repository.path / "suites/data").unlink()
+    repository.write(".gitignore", "secret\n")
+    repository.write("suites/data/secret")
+    completed(repository, folder)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_what_a_filter_keeps_elsewhere_is_taken_from_the_working_tree_unless_it_was_edited(
+    repository: GitRepository, folder: Path
+) -> None:
+    for name in ("same", "edited", "not-fetched", "text"):
+        repository.write(f"suites/{name}", LFS if name != "text" else "text")
+    repository.commit()
+    for name in ("same", "edited", "text"):
+        repository.write(f"suites/{name}", f"content of {name}")
+    assert completed(repository, folder, "suites/edited") == {
+        "suites/same": "content of same",
+        "suites/edited": LFS,
+        "suites/not-fetched": LFS,
+        "suites/text": "text",
+    }
+
+
+def test_whether_a_commit_has_a_submodule_and_which(repository: GitRepository, tmp_path: Path) -> None:
+    other = GitRepository(tmp_path / "other")
+    inner = other.commit()
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
+    commit = repository.commit()
+    assert is_committed(repository.path, commit, "suites/inner")
+    assert submodules_of(repository.path, commit) == [Submodule("suites/inner", inner)]
+    assert submodules_of(repository.path, commit, ["gates.yaml"]) == []
+
+
+def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository, tmp_path: Path) -> None:
+    repository.write("real/gates.yaml", "old\n\n")
+    (repository.path / "gates.yaml").symlink_to("real/gates.yaml")
+    (repository.path / "out").symlink_to(tmp_path)
+    commit = repository.commit()
+    repository.write("real/gates.yaml", "new\n")
+    read = [read_committed(repository.path, commit, path) for path in ("gates.yaml", "real", "out", "gone")]
+    assert read == [b"old\n\n", None, None, None]
+
+
+def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository) -> None:
+    repository.write("a/b/suites/x")
+    (repository.path / "link").symlink_to("a")
+    commit = repository.commit()
+    assert ways_to(repository.path, commit, ["a/b/suites", "gates.yaml"]) == [
+        ".gitattributes",
+        "a/.gitattributes",
+        "a/b/.gitattributes",
+    ]
+    assert "link" in ways_to(repository.path, commit, ["link/b/suites"])
+    repository.git("mv", "a", "c")
+    (repository.path / "a").symlink_to("c")
+    repository.commit()
+    assert "a" in ways_to(repository.path, commit, ["a/b/suites"]), "what has become a link"

@@ -1,0 +1,114 @@
+"""What is read of a history: nothing that a change brings, and no run that cannot be what it says."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.history.columns import rows
+from passgate.tasks.history.dataset import History
+from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history, read_earlier_runs
+from passgate.tasks.model.run import Revision
+from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
+from tests.repositories import GitRepository
+
+TASK = a_task()
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    made = GitRepository(tmp_path / "repository")
+    made.commit()
+    return made
+
+
+def store(location: Path | str, run_id: str, **changes: Any) -> None:
+    plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), revision=Revision(**changes))
+    History(str(location)).write_run(run_id, f"{plan.created_at:%Y-%m-%d}", rows(trials_of(TASK, "ppp"), plan), {})
+
+
+def read(location: Path | str, checkout: Path, **more: Any) -> EarlierRuns:
+    return read_earlier_runs(str(location), checkout, NOW, ("run_id", "status"), **more)
+
+
+def runs(earlier: EarlierRuns) -> Iterable[str]:
+    return sorted(earlier.trials["run_id"].unique())
+
+
+def test_rows_come_with_the_columns_that_are_asked_for(tmp_path: Path) -> None:
+    store(tmp_path, a_run_id("20260130"))
+    earlier = read(tmp_path, tmp_path, where={"agent": "cli:my-agent"})
+    assert list(earlier.trials.columns) == ["run_id", "status"]
+    assert (len(earlier.trials), earlier.left_out) == (3, "")
+    assert read(tmp_path, tmp_path, where={"agent": "another"}).trials.empty
+
+
+def test_a_history_that_is_not_there_yet_has_no_runs(tmp_path: Path) -> None:
+    earlier = read(tmp_path / "none", tmp_path)
+    assert (len(earlier.trials), list(earlier.trials.columns), earlier.left_out) == (0, ["run_id", "status"], "")
+
+
+def test_what_cannot_be_is_left_out_and_counted(tmp_path: Path) -> None:
+    store(tmp_path, a_run_id("20260130"))
+    for day in ("20260401", "20260402", "20260403", "20260404"):
+        store(tmp_path, a_run_id(day))
+    earlier = read(tmp_path, tmp_path)
+    assert list(runs(earlier)) == [a_run_id("20260130")]
+    assert earlier.left_out == (
+        "12 trials of 4 runs in the history cannot be what they say and are left out: "
+        f"{a_run_id('20260404')} (it is of the future), {a_run_id('20260403')} (it is of the future), "
+        f"{a_run_id('20260402')} (it is of the future) and 1 more"
+    )
+
+
+def test_a_renamed_file_is_left_out(tmp_path: Path) -> None:
+    store(tmp_path, a_run_id("20260130"))
+    (file,) = tmp_path.rglob("trials/**/*.parquet")
+    file.rename(file.with_name("another.parquet"))
+    assert "its file has another name" in read(tmp_path, tmp_path).left_out
+
+
+def test_a_run_before_its_commit_is_left_out(repository: GitRepository, tmp_path: Path) -> None:
+    late = f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%dT%H:%M:%SZ}"
+    repository.git("commit", "--quiet", "--allow-empty", "--message", "Late", GIT_COMMITTER_DATE=late)
+    commit = repository.git("rev-parse", "HEAD")
+    store(tmp_path / "history", a_run_id("20260130"), commit=commit)
+    store(tmp_path / "history", a_run_id("20260131"), commit="d" * 40)
+    earlier = read(tmp_path / "history", repository.path)
+    assert list(runs(earlier)) == [a_run_id("20260131")], "of a commit that is not here nothing is known"
+    assert earlier.left_out.endswith(f"left out: {a_run_id('20260130')} (it is older than its commit)")
+
+
+@pytest.mark.parametrize("commit", ["--all", "HEAD", "^HEAD", "HEAD\nHEAD", "c" * 400])
+def test_what_is_no_commit_is_not_asked_for(repository: GitRepository, tmp_path: Path, commit: str) -> None:
+    store(tmp_path / "history", a_run_id("20260130"), commit=commit)
+    assert len(read(tmp_path / "history", repository.path).trials) == 3
+
+
+@pytest.mark.parametrize("form", ["{folder}", "file://{folder}", "simplecache::file://{folder}"])
+def test_a_history_that_git_tracks_is_refused_by_whatever_name(repository: GitRepository, form: str) -> None:
+    folder = repository.path / "kept"
+    store(folder, a_run_id("20260130"))
+    location = form.format(folder=folder)
+    assert open_history(location, repository.path).folder == folder
+    repository.commit()
+    with pytest.raises(UsageError, match=r"must not be in git, but git tracks kept/tr.*`git rm -r --cached kept`"):
+        read(location, repository.path)
+
+
+def test_a_history_elsewhere_lies_in_no_repository(repository: GitRepository) -> None:
+    assert open_history("memory://kept", repository.path).folder is None
+
+
+def test_rows_that_are_not_ours_are_a_storage_error(tmp_path: Path) -> None:
+    store(tmp_path, a_run_id("20260130"))
+    (file,) = tmp_path.rglob("trials/**/*.parquet")
+    table = pq.ParquetFile(file).read()
+    pq.write_table(table.set_column(table.schema.names.index("started_at"), "started_at", table["reason"]), file)
+    with pytest.raises(StorageError):
+        read(tmp_path, tmp_path)

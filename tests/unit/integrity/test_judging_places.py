@@ -1,0 +1,106 @@
+"""Where what judges lies in the repository."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.integrity.edits import What
+from passgate.tasks.integrity.judging_places import JudgingPlaces, judging_places
+
+BESIDE: dict[str, What] = {"prices.yaml": "prices"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path.resolve() / "repository"
+    (folder / "evals/suites").mkdir(parents=True)
+    return folder
+
+
+def places(root: Path, working_folder: Path, suites: str = "suites", gates: str = "gates.yaml") -> JudgingPlaces | None:
+    return judging_places(root, working_folder, suites, gates, BESIDE)
+
+
+def test_at_the_top_of_the_repository(root: Path) -> None:
+    assert places(root, root, "evals/suites/") == JudgingPlaces(
+        suites="evals/suites",
+        gates="gates.yaml",
+        what={"evals/suites": "tasks and graders", "gates.yaml": "policy", "prices.yaml": "prices"},
+    )
+
+
+@pytest.mark.parametrize("gates", ["../policies/gates.yaml", "{root}/policies/gates.yaml"])
+def test_from_a_folder_inside_of_it(root: Path, gates: str) -> None:
+    found = places(root, root / "evals", gates=gates.format(root=root))
+    assert found == JudgingPlaces(
+        suites="evals/suites",
+        gates="policies/gates.yaml",
+        what={"evals/suites": "tasks and graders", "policies/gates.yaml": "policy", "policies/prices.yaml": "prices"},
+    )
+
+
+def test_the_repository_may_be_the_suites_folder(root: Path) -> None:
+    found = places(root, root, ".")
+    assert found is not None
+    assert (found.suites, found.what["."], found.what["gates.yaml"]) == (".", "tasks and graders", "policy")
+
+
+def test_where_a_link_leads_judges_too(root: Path) -> None:
+    (root / "suites").symlink_to("evals/suites")
+    found = places(root, root)
+    assert found is not None
+    assert found.suites == "suites"
+    assert {name for name, what in found.what.items() if what == "tasks and graders"} == {"suites", "evals/suites"}
+
+
+def test_a_working_folder_behind_a_link_is_the_folder_itself(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(root)
+    assert places(root, tmp_path / "link/evals") == places(root, root / "evals")
+    named_by_link = places(root, root, str(tmp_path / "link/evals/suites"))
+    assert named_by_link == places(root, root, "evals/suites")
+
+
+@pytest.mark.parametrize(("suites", "gates"), [("../suites", "gates.yaml"), ("evals/suites", "/elsewhere/gates.yaml")])
+def test_outside_of_the_repository_nothing_is_known(root: Path, suites: str, gates: str) -> None:
+    assert places(root, root, suites, gates) is None
+
+
+def test_of_a_link_that_leads_out_only_the_link_judges(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (root / "suites").symlink_to(tmp_path / "shared")
+    found = places(root, root)
+    assert found is not None
+    assert (found.suites, {*found.what}) == ("suites", {"suites", "gates.yaml", "prices.yaml"})
+    assert found.leads_out
+    (root / "suites").unlink()
+    assert places(root, root) == replace(found, leads_out=False)
+
+
+def test_what_lies_below_a_link_or_a_submodule_is_known_by_that_alone(root: Path) -> None:
+    found = places(root, root, "evals/suites")
+    assert found is not None
+    assert found.with_ways([".gitattributes", "evals/.gitattributes", "evals"]).what == {
+        ".gitattributes": "tasks and graders",
+        "evals": "tasks and graders",
+        "gates.yaml": "policy",
+        "prices.yaml": "prices",
+    }
+
+
+def test_graders_judge_wherever_in_the_repository_they_lie(root: Path) -> None:
+    found = places(root, root / "evals")
+    assert found is not None
+    more = found.with_more(
+        ["../../graders/a.py", "golden/../../b.py", "../../../elsewhere.py"], above=[".tool/prompts"]
+    )
+    assert set(more.what) - set(found.what) == {
+        "graders/a.py",
+        "evals/b.py",
+        "evals/.tool/prompts",
+        ".tool/prompts",
+    }
+    assert more.what["graders/a.py"] == "tasks and graders"
+    assert found.with_more(["..", "../..", "golden/../.."], above=[]) == found, "they hold the suites folder"
+    again = found.with_more(["../gates.yaml"], above=[])
+    assert again.what["evals/gates.yaml"] == "policy"

@@ -1,0 +1,91 @@
+"""A meter before a scripted provider."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.meter import open_meter
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import ToolCall, Transcript
+from passgate.tasks.providers.retry_policy import Patience
+from tests.upstream import ScriptedUpstream
+
+CENT = PriceTable(models={"*": Price(input=100, output=0)})
+"""The scripted provider's hundred tokens of input cost a cent."""
+
+
+@dataclass
+class Metered:
+    """One trial's meter and a client that speaks the three APIs by hand."""
+
+    trial: TrialMeter
+    client: httpx.AsyncClient
+    said: list[str] = field(default_factory=list)
+
+    async def chat(self, stream: bool = False, **body: Any) -> httpx.Response:
+        asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
+        return await self.client.post(f"{self.trial.openai_base_url}/chat/completions", json=asked | body)
+
+    async def responses(self, stream: bool = False, **body: Any) -> httpx.Response:
+        asked = {"model": "m", "input": "Go on.", "stream": stream}
+        return await self.client.post(f"{self.trial.openai_base_url}/responses", json=asked | body)
+
+    async def messages(self, stream: bool = False, **body: Any) -> httpx.Response:
+        asked = {"model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": "Go on."}], "stream": stream}
+        return await self.client.post(f"{self.trial.anthropic_base_url}/v1/messages", json=asked | body)
+
+    async def transcript(self, reported: Transcript | None = None) -> Transcript:
+        """The trial's transcript. Raises its error."""
+        return (await self.trial.transcript(reported or Transcript())).checked()
+
+
+QUICK = Patience(attempts=3, first_pause=0.01, longest_pause=0.02)
+OpenMeter = Callable[..., AbstractAsyncContextManager[Metered]]
+
+every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+either_way = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+def message_of(response: httpx.Response) -> str:
+    message: str = response.json()["error"]["message"]
+    return message
+
+
+@pytest.fixture
+def metered(upstream: ScriptedUpstream) -> OpenMeter:
+    @asynccontextmanager
+    async def _metered(
+        *,
+        prices: PriceTable = CENT,
+        purse: Purse | None = None,
+        forbidden: Callable[[ToolCall], bool] = lambda call: False,
+        needs_price: str | None = None,
+        silence: float = 20,
+        model: str | None = None,
+        environment: dict[str, str] | None = None,
+        openai_base_url: str = "",
+        **budgets: Any,
+    ) -> AsyncIterator[Metered]:
+        endpoints = Upstreams(
+            openai=Endpoint(base_url=openai_base_url or upstream.openai_base_url),
+            anthropic=Endpoint(base_url=upstream.anthropic_base_url),
+        )
+        spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
+        async with (
+            open_meter(
+                spec, prices, purse or Purse(), needs_price=needs_price, environment=environment or {}, patience=QUICK
+            ) as meter,
+            httpx.AsyncClient(timeout=30, trust_env=False) as client,
+        ):
+            with meter.trial(Budgets(**budgets), forbidden) as trial:
+                yield Metered(trial, client)
+
+    return _metered

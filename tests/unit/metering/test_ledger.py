@@ -1,0 +1,201 @@
+"""Budgets that hold before a call is sent."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from passgate.tasks.errors import CostCapError, MeasurementError
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
+from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import EndReason, Usage
+from passgate.tasks.providers.exchange import ModelRequest
+
+PRICES = PriceTable(models={"known": Price(input=1000, output=2000, cached_input=100)})
+"""A token in costs 0.1 cents, a token out 0.2 cents."""
+
+
+def request(characters: int = 100, max_tokens_out: int | None = None) -> ModelRequest:
+    return ModelRequest("known", False, max_tokens_out, (), (), False, characters)
+
+
+def a_ledger(*, purse: Purse | None = None, needs_price: str | None = None, **budgets: Any) -> Ledger:
+    return Ledger(Budgets(**budgets), PRICES, purse or Purse(), needs_price=needs_price)
+
+
+async def spend(ledger: Ledger, tokens_in: int = 10, tokens_out: int = 10, characters: int = 100) -> Usage:
+    admission = await ledger.admit(request(characters), "known")
+    return ledger.settle(admission, Usage(tokens_in=tokens_in, tokens_out=tokens_out))
+
+
+async def refusal(ledger: Ledger, model: str = "known", characters: int = 100) -> RefusalError:
+    with pytest.raises(RefusalError) as caught:
+        await ledger.admit(request(characters), model)
+    return caught.value
+
+
+async def test_exactly_max_steps_calls_pass() -> None:
+    ledger = a_ledger(max_steps=4)
+    for _ in range(4):
+        await spend(ledger)
+    error = await refusal(ledger)
+    assert error.code == "budget_exceeded"
+    assert str(error) == "over budget: max_steps is 4 and one more model call was asked for"
+    assert ledger.end == (EndReason.OVER_BUDGET, str(error))
+
+
+async def test_calls_under_way_are_steps_too() -> None:
+    ledger = a_ledger(max_steps=2)
+    for _ in range(2):
+        await ledger.admit(request(), "known")
+    assert (await refusal(ledger)).code == "budget_exceeded"
+
+
+async def test_a_call_that_was_not_answered_is_no_step() -> None:
+    ledger = a_ledger(max_steps=1)
+    ledger.release(await ledger.admit(request(), "known"))
+    await spend(ledger)
+    await refusal(ledger)
+
+
+async def test_what_is_no_step_passes_when_the_steps_are_used_up() -> None:
+    ledger = a_ledger(max_steps=0)
+    assert isinstance((await ledger.admit(request(), "known", is_step=False)), Admission)
+
+
+async def test_once_over_nothing_passes_and_the_first_reason_stays() -> None:
+    ledger = a_ledger(max_steps=1, max_tool_calls=0)
+    await spend(ledger)
+    await refusal(ledger)
+    assert not ledger.take_tool_call()
+    assert "max_steps" in str(await refusal(ledger))
+
+
+async def test_whoever_waits_for_the_end_is_told() -> None:
+    ledger = a_ledger(max_steps=0)
+    waiting = asyncio.create_task(ledger.over())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await refusal(ledger)
+    await asyncio.wait_for(waiting, 1)
+
+
+async def most_out(ledger: Ledger, characters: int = 100) -> int | None:
+    """How many tokens the reply to a call may have that is alone."""
+    admission = await ledger.admit(request(characters), "known")
+    ledger.release(admission)
+    return admission.max_tokens_out
+
+
+async def test_tokens_used_up_end_the_trial() -> None:
+    ledger = a_ledger(max_tokens=40)
+    await spend(ledger)
+    assert await most_out(ledger, 50) == 15, "50 characters have at least 5 tokens where 100 had 10"
+    await spend(ledger, characters=50)
+    assert "max_tokens is 40, 40 were used" in str(await refusal(ledger, characters=10))
+
+
+async def test_a_conversation_that_grows_needs_at_least_its_last_input_again() -> None:
+    ledger = a_ledger(max_tokens=100)
+    await spend(ledger, tokens_in=40, tokens_out=5, characters=200)
+    assert await most_out(ledger, 200) == 15
+    assert await most_out(ledger, 199) == 55 - 199 // 8
+    await spend(ledger, tokens_in=10, tokens_out=0, characters=10)
+    await spend(ledger, tokens_in=44, tokens_out=0, characters=220)
+    assert "the next call needs 45" in str(await refusal(ledger, characters=230))
+
+
+async def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
+    ledger = a_ledger(max_cost_usd=0.12)
+    for _ in range(4):
+        assert (await spend(ledger, characters=10)).cost_usd == pytest.approx(0.03)
+    assert "max_cost_usd is 0.12 and $0.12 were used" in str(await refusal(ledger, characters=1))
+
+
+@pytest.mark.parametrize("calls", range(1, 30))
+async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls: int) -> None:
+    prices = PriceTable(models={"known": Price(input=1000, output=0)})
+    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices, Purse(), needs_price=None)
+    for _ in range(calls):
+        await spend(ledger, tokens_in=10, tokens_out=5, characters=50)
+    await refusal(ledger)
+
+
+async def test_what_costs_nothing_is_never_too_dear() -> None:
+    prices = PriceTable(models={"known": Price(input=0, output=0)})
+    ledger = Ledger(Budgets(max_cost_usd=0), prices, Purse(), needs_price=None)
+    for _ in range(3):
+        assert (await spend(ledger)).cost_usd == 0
+    assert (await ledger.admit(request(), "known")).max_tokens_out is None
+
+
+async def test_the_money_that_is_left_limits_the_reply() -> None:
+    ledger = a_ledger(max_cost_usd=0.05)
+    await spend(ledger, characters=100)
+    # $0.02 are left; the ten tokens of the conversation cost at least $0.001.
+    assert await most_out(ledger) == 9
+
+
+async def test_an_unknown_price_matters_only_where_money_does() -> None:
+    assert (await a_ledger().admit(request(), "unknown")).price is None
+    ledger = a_ledger(max_cost_usd=1.0)
+    error = await refusal(ledger, "unknown")
+    assert error.code == "price_unknown"
+    assert "'unknown' is not known and the task has a cost budget: name its price in prices.yaml" in str(error)
+    assert isinstance(ledger.problem, MeasurementError)
+    assert ledger.end is None
+    gated = a_ledger(needs_price="the gate has a cost limit")
+    assert "the gate has a cost limit" in str(await refusal(gated, "unknown"))
+
+
+async def test_the_cost_cap_of_the_run_is_no_fault_of_the_agent() -> None:
+    ledger = a_ledger(purse=Purse(0.03))
+    await spend(ledger)
+    assert (await refusal(ledger)).code == "cost_cap_reached"
+    assert isinstance(ledger.problem, CostCapError)
+    assert "$0.03" in str(ledger.problem)
+    assert ledger.end is None
+
+
+@pytest.mark.parametrize("budgets", [{"max_tokens": 100}, {"max_cost_usd": 1.0}])
+async def test_a_provider_that_does_not_say_what_was_used_cannot_be_held_to_a_budget(budgets: dict[str, Any]) -> None:
+    ledger = a_ledger(**budgets)
+    ledger.settle((await ledger.admit(request(), "known")), Usage(tokens_in=1))
+    assert "does not say what a call used" in str(ledger.problem)
+    free = a_ledger()
+    free.settle((await free.admit(request(), "known")), Usage())
+    assert free.problem is None
+
+
+async def test_what_was_put_aside_for_a_call_goes_back_or_is_spent() -> None:
+    purse = Purse(1.0)
+    ledger = a_ledger(purse=purse)
+    await spend(ledger, tokens_in=100, tokens_out=0)
+    ledger.release(await ledger.admit(request(), "known"))
+    assert purse.spent == pytest.approx(0.1)
+    ledger.abandon(await ledger.admit(request(), "known"))
+    assert purse.spent == pytest.approx(0.2), "an answer that nobody waited for counts as the mean of the others"
+    assert await purse.reserve(0.8, 0.8) is not None
+
+
+async def test_trouble_of_the_provider_is_forgotten_when_a_call_succeeds() -> None:
+    ledger = a_ledger()
+    ledger.trouble(MeasurementError("down"))
+    assert str(ledger.problem) == "down"
+    await spend(ledger)
+    assert ledger.problem is None
+
+
+async def test_tool_calls_beyond_the_budget_are_not_let_through() -> None:
+    ledger = a_ledger(max_tool_calls=2)
+    assert [ledger.take_tool_call() for _ in range(3)] == [True, True, False]
+    assert ledger.end == (EndReason.OVER_BUDGET, "over budget: max_tool_calls is 2 and one more was asked for")
+
+
+async def test_a_reply_that_was_cut_says_which_budget_was_in_force() -> None:
+    ledger = a_ledger(max_tokens=40)
+    ledger.cut_off(await ledger.admit(request(), "known"))
+    assert ledger.end is not None
+    assert ledger.end[1] == "over budget: max_tokens is 40, and a reply was cut at 28 tokens"

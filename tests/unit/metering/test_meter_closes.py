@@ -1,0 +1,96 @@
+"""The end of a trial or of a run with calls in flight: nobody is left waiting, and nothing is raised into the void."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.unit.budgets.conftest import Metered, OpenMeter
+from tests.upstream import ScriptedUpstream
+from tests.upstream_replies import Reply, Silent, Slow, Status
+from tests.upstream_shapes import Says
+
+LONG = Says(" ".join(["word" * 2500] * 400))
+IN_FLIGHT: dict[str, tuple[Reply, str, bool]] = {
+    "silent": (Silent(60), "chat/completions", False),
+    "silent-stream": (Silent(60), "chat/completions", True),
+    "slow": (Slow(0.05, LONG), "responses", False),
+    "slow-stream": (Slow(0.05, LONG), "responses", True),
+    "stream-that-nobody-reads": (LONG, "chat/completions", True),
+    "tried-again": (Status(503, {"retry-after": "30"}), "chat/completions", True),
+    "embeddings": (Silent(60), "embeddings", False),
+}
+
+
+@pytest.fixture
+def complaints(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[str]]]:
+    """What asyncio and the server complain of."""
+    found: list[str] = []
+    caplog.set_level(logging.WARNING)
+
+    def listen() -> list[str]:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: found.append(str(context)))
+        return found
+
+    yield listen
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+async def begin(agent: Metered, upstream: ScriptedUpstream, path: str, stream: bool) -> asyncio.StreamWriter:
+    """A request of an agent that has come to the provider and whose answer nobody reads."""
+    before = upstream.count
+    port = int(agent.trial.openai_base_url.split(":")[2].split("/")[0])
+    _, writer = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+    words = '"input": "?"' if path != "chat/completions" else '"messages": [{"role": "user", "content": "?"}]'
+    body = f'{{"model": "m", "stream": {str(stream).lower()}, {words}}}'
+    target = agent.trial.openai_base_url.partition(f":{port}")[2]
+    writer.write(f"POST {target}/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    while upstream.count == before:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.2)
+    return writer
+
+
+@pytest.mark.parametrize("case", IN_FLIGHT)
+async def test_a_run_ends_with_calls_in_flight(
+    metered: OpenMeter, upstream: ScriptedUpstream, complaints: Callable[[], list[str]], case: str
+) -> None:
+    reply, path, stream = IN_FLIGHT[case]
+    upstream.says(reply)
+    found = complaints()
+    async with metered() as agent:
+        writers = [await begin(agent, upstream, path, stream) for _ in range(2)]
+    for writer in writers:
+        writer.transport.abort()
+    await asyncio.sleep(0)
+    gc.collect()
+    await asyncio.sleep(0)
+    assert found == []
+
+
+async def test_agents_that_leave_in_the_middle_of_a_request_are_no_matter(
+    metered: OpenMeter, complaints: Callable[[], list[str]]
+) -> None:
+    found = complaints()
+    async with metered() as agent:
+        port = int(agent.trial.openai_base_url.split(":")[2].split("/")[0])
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        target = agent.trial.openai_base_url.partition(f":{port}")[2]
+        writer.write(f"POST {target}/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n{{".encode())
+        await asyncio.sleep(0.1)
+        writer.transport.abort()
+        await asyncio.sleep(0.1)
+    assert found == []
+
+
+async def test_a_call_in_flight_is_answered_when_its_trial_ends(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+    upstream.says(Silent(60))
+    async with metered() as agent:
+        call = asyncio.create_task(agent.chat())
+        while not upstream.count:
+            await asyncio.sleep(0.01)
+        agent.trial.close()
+        answer = await asyncio.wait_for(call, 20)
+    assert (answer.status_code, answer.text) == (503, "the trial is over\n")

@@ -1,0 +1,113 @@
+"""Calls side by side: they are held to the budgets together, and those that fit are not refused."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from passgate.tasks.errors import CostCapError
+from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.model.transcript import EndReason, Transcript
+from tests.unit.budgets.conftest import Metered, OpenMeter, every_api, message_of
+from tests.upstream import ScriptedUpstream
+from tests.upstream_replies import Silent, Status
+from tests.upstream_shapes import Says
+
+SHORT = Silent(0.05, Says("Well.", tokens_in=100, tokens_out=20))
+"""A reply that calls at the same time wait for together."""
+
+
+async def at_once(agent: Metered, calls: int, api: str = "chat", **body: Any) -> list[int]:
+    """The statuses of so many calls that are sent at the same time."""
+    answers = await asyncio.gather(*(getattr(agent, api)(**body) for _ in range(calls)))
+    return [answer.status_code for answer in answers]
+
+
+@every_api
+async def test_forty_calls_at_once_stay_within_max_tokens(
+    metered: OpenMeter, upstream: ScriptedUpstream, api: str
+) -> None:
+    upstream.says(SHORT)
+    async with metered(max_tokens=500) as agent:
+        statuses = await at_once(agent, 40, api)
+        transcript = await agent.transcript()
+    assert statuses.count(200) == upstream.count == 4
+    assert transcript.end is EndReason.OVER_BUDGET
+    assert transcript.whole_usage.tokens_in == 400
+
+
+async def test_forty_calls_at_once_stay_within_max_cost_usd(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+    upstream.says(SHORT)
+    async with metered(max_cost_usd=0.045) as agent:
+        statuses = await at_once(agent, 40, max_tokens=20)
+    assert statuses.count(200) == upstream.count == 4
+
+
+async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(
+    metered: OpenMeter, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(SHORT)
+    purse = Purse(0.045)
+    async with metered(purse=purse) as one, metered(purse=purse) as other:
+        await asyncio.gather(at_once(one, 20), at_once(other, 20))
+        for agent in (one, other):
+            with pytest.raises(CostCapError):
+                await agent.transcript()
+    assert upstream.count == 4
+    assert purse.spent == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
+async def test_a_first_prompt_that_cannot_fit_is_not_sent(
+    metered: OpenMeter, upstream: ScriptedUpstream, budget: dict[str, float]
+) -> None:
+    async with metered(**budget) as agent:
+        answer = await agent.chat(messages=[{"role": "user", "content": "word " * 800_000}])
+        transcript = await agent.transcript()
+    assert answer.status_code == 400
+    assert message_of(answer).startswith(f"over budget: {next(iter(budget))} is")
+    assert upstream.count == 0
+    assert transcript.end is EndReason.OVER_BUDGET
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_tokens": 4096}], ids=["no-limit", "limit"])
+async def test_calls_that_fit_together_are_not_refused_for_what_they_might_have_used(
+    metered: OpenMeter, upstream: ScriptedUpstream, limits: dict[str, int]
+) -> None:
+    upstream.says(SHORT)
+    async with metered(max_tokens=6000) as agent:
+        assert await at_once(agent, 10, **limits) == [200] * 10
+    assert all(call.body.get("max_tokens") == limits.get("max_tokens") for call in upstream.calls), "nor cut short"
+
+
+async def test_calls_with_room_for_all_are_sent_together(metered: OpenMeter, upstream: ScriptedUpstream) -> None:
+    upstream.says(Silent(600))
+    async with metered(max_tokens=100_000, max_cost_usd=100) as agent:
+        calls = asyncio.create_task(at_once(agent, 10))
+        while upstream.count < 10:
+            await asyncio.sleep(0.01)
+        calls.cancel()
+
+
+async def test_what_a_failed_call_had_reserved_is_there_for_the_next(
+    metered: OpenMeter, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Status(400), Says("Well.", tokens_in=100, tokens_out=20))
+    async with metered(max_tokens=200, purse=Purse(0.02)) as agent:
+        assert await at_once(agent, 2, max_tokens=60) == [400, 200]
+
+
+async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_not_the_agents_failure(
+    metered: OpenMeter, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Silent(30))
+    purse = Purse(0.02)
+    async with metered(purse=purse) as first, metered(purse=purse) as second:
+        calls = [asyncio.create_task(agent.chat(max_tokens=100)) for agent in (first, second)]
+        while not (upstream.count and any(agent.trial.ledger.waits_for_cap for agent in (first, second))):
+            await asyncio.sleep(0.01)
+        waiting = next(agent for agent in (first, second) if agent.trial.ledger.waits_for_cap)
+        with pytest.raises(CostCapError, match="reserved by other trials"):
+            await waiting.transcript(Transcript(end=EndReason.TIMED_OUT))
+        for call in calls:
+            call.cancel()

@@ -1,0 +1,197 @@
+"""Transcripts, written down from calls that repeat the whole conversation each time."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from passgate.tasks.metering.transcript_recorder import Minutes, completed
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
+from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest, Said, ToolAnswer
+
+USED = Usage(tokens_in=5, tokens_out=2)
+
+
+def asked(*said: Said, answers: tuple[ToolAnswer, ...] = (), continues: bool = False) -> ModelRequest:
+    return ModelRequest("m", False, None, said, answers, continues, 100)
+
+
+def user(text: str) -> Said:
+    return Said("user", text)
+
+
+def call(number: int, **arguments: Any) -> AskedCall:
+    return AskedCall(f"call-{number}", "find", arguments)
+
+
+def exchange(minutes: Minutes, request: ModelRequest, reply: ModelReply, at: float = 0.0) -> None:
+    minutes.ask(request, at)
+    minutes.answer(reply, USED, asked_at=at, answered_at=at + 0.5, first_token_at=at + 0.125)
+
+
+def test_a_conversation_with_a_tool() -> None:
+    minutes = Minutes()
+    exchange(
+        minutes, asked(Said("system", "Be brief."), user("Where?")), ModelReply(calls=(call(1, q="x"),), model="m")
+    )
+    answers = (ToolAnswer("call-1", "here", is_error=True),)
+    exchange(minutes, asked(Said("system", "Be brief."), user("Where?"), answers=answers), ModelReply("There."), at=2.0)
+    found = ToolCall(tool="find", arguments={"q": "x"}, result="here", is_error=True, duration_ms=1500.0)
+    step = {"role": "assistant", "usage": USED, "latency_ms": 500.0, "time_to_first_token": 0.125}
+    assert minutes.transcript() == Transcript(
+        messages=(
+            Message(role="system", content="Be brief."),
+            Message(role="user", content="Where?"),
+            Message(**step, tool_calls=(found,), model="m"),
+            Message(**step, content="There."),
+        ),
+        output="There.",
+    )
+
+
+def test_the_same_words_said_again_are_another_message() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("Go on.")), ModelReply("One."))
+    exchange(minutes, asked(user("Go on."), user("Go on.")), ModelReply("Two."))
+    assert [message.content for message in minutes.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
+
+
+def test_where_the_provider_keeps_the_conversation_everything_is_new() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("Go on.")), ModelReply("One."))
+    exchange(minutes, asked(user("Go on."), continues=True), ModelReply("Two."))
+    assert [message.content for message in minutes.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
+
+
+def test_instructions_that_are_repeated_are_said_once() -> None:
+    minutes = Minutes()
+    rules = Said("system", "Be brief.")
+    exchange(minutes, asked(rules, user("Hi.")), ModelReply("One."))
+    exchange(minutes, asked(rules, user("Hi."), continues=True), ModelReply("Two."))
+    assert [message.content for message in minutes.transcript().messages] == ["Be brief.", "Hi.", "One.", "Hi.", "Two."]
+
+
+def test_a_call_that_is_tried_again_is_asked_once() -> None:
+    minutes = Minutes()
+    minutes.ask(asked(user("Hello?")), 0.0)
+    exchange(minutes, asked(user("Hello?")), ModelReply("Yes."))
+    assert [message.content for message in minutes.transcript().messages] == ["Hello?", "Yes."]
+
+
+def test_ids_that_a_model_uses_again_belong_to_the_calls_in_their_order() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1, n=1),)))
+    first = ToolAnswer("call-1", "one", is_error=None)
+    exchange(minutes, asked(user("a"), answers=(first,)), ModelReply(calls=(call(1, n=2),)))
+    second = ToolAnswer("call-1", "two", is_error=None)
+    exchange(minutes, asked(user("a"), answers=(first, second)), ModelReply("done"))
+    assert [found.result for found in minutes.transcript().tool_calls] == ["one", "two"]
+
+
+def test_whether_a_tool_failed_is_not_known_where_the_api_does_not_say() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1), call(2))))
+    assert [found.is_error for found in minutes.transcript().tool_calls] == [None, None]
+
+
+def test_of_calls_side_by_side_nobody_knows_how_long_each_took() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1), call(2))))
+    answers = tuple(ToolAnswer(f"call-{number}", "x", is_error=False) for number in (1, 2))
+    minutes.ask(asked(user("a"), answers=answers), 9.0)
+    assert [found.duration_ms for found in minutes.transcript().tool_calls] == [None, None]
+
+
+def test_a_refused_call_is_recorded_and_has_no_result() -> None:
+    minutes = Minutes()
+    minutes.ask(asked(user("a")), 0.0)
+    reply = ModelReply(calls=(call(1, to="x"), call(2)))
+    minutes.answer(reply, USED, asked_at=0, answered_at=1, first_token_at=None, refused=frozenset({0}))
+    refused, allowed = minutes.transcript().tool_calls
+    assert (refused.refused, refused.arguments, allowed.refused) == (True, {"to": "x"}, False)
+
+
+def test_what_is_used_beside_the_steps_is_in_the_whole() -> None:
+    minutes = Minutes()
+    exchange(minutes, asked(user("a")), ModelReply("b"))
+    assert minutes.transcript().usage == Usage()
+    minutes.use(Usage(tokens_in=10, tokens_out=0))
+    assert minutes.transcript().usage.tokens_in == 15
+    assert minutes.transcript().usage.cost_usd is None
+
+
+def test_the_agents_own_answer_and_end_complete_what_was_seen() -> None:
+    seen = Transcript(messages=(Message(role="assistant", content="raw"),), output="raw")
+    reported = Transcript(output="polished", end=EndReason.CRASHED, detail="exit code 1", complete=False)
+    whole = completed(seen, reported)
+    assert (whole.output, whole.end, whole.detail, whole.complete) == (
+        "polished",
+        EndReason.CRASHED,
+        "exit code 1",
+        True,
+    )
+    assert completed(seen, Transcript()).output == "raw"
+
+
+def test_results_are_the_agents_where_it_reports_the_same_calls() -> None:
+    seen = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a"), ToolCall(tool="b"))),))
+    told = (ToolCall(tool="a", is_error=True, result="no"), ToolCall(tool="b", result="yes", duration_ms=3.0))
+    assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=told),))).tool_calls == told
+    refused = ToolCall(tool="x", refused=True)
+    partly = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="a"), refused)),))
+    known = (ToolCall(tool="a", is_error=False, result=1),)
+    whole = completed(partly, Transcript(messages=(Message(role="assistant", tool_calls=known),)))
+    assert whole.tool_calls == (*known, refused)
+    others = (ToolCall(tool="a", is_error=True),)
+    assert completed(seen, Transcript(messages=(Message(role="assistant", tool_calls=others),))) == seen
+
+
+def test_an_agent_that_finds_its_tools_in_the_text_knows_them_better() -> None:
+    steps = (Message(role="assistant", content="CALL find", usage=USED, latency_ms=5.0, model="m"),) * 2
+    seen = Transcript(messages=(Message(role="user", content="Go."), *steps), output="CALL find")
+    told = ToolCall(tool="find", result=1, is_error=True)
+    mine = (Message(role="user", content="Go."), Message(role="assistant", content="CALL find", tool_calls=(told,)))
+    reported = Transcript(messages=(*mine, Message(role="assistant", content="Found.")), output="Found.")
+    whole = completed(seen, reported)
+    assert whole.tool_calls == (told,)
+    assert whole.output == "Found."
+    assert whole.usage == Usage(tokens_in=10, tokens_out=4)
+    assert [(step.usage, step.latency_ms, step.model) for step in whole.steps] == [(USED, 5.0, "m")] * 2
+    one_step = completed(seen, reported.model_copy(update={"messages": mine}))
+    assert (one_step.usage, one_step.steps[0].usage) == (Usage(tokens_in=10, tokens_out=4), Usage())
+
+
+def test_a_report_that_leaves_a_call_out_or_is_not_whole_counts_for_less_than_what_was_seen() -> None:
+    seen = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop"),)),))
+    others = tuple(ToolCall(tool=tool) for tool in ("look", "read"))
+    hides = Transcript(messages=(Message(role="assistant", tool_calls=others),))
+    assert completed(seen, hides).tool_calls == seen.tool_calls
+    partial = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),), complete=False)
+    assert completed(seen, partial).tool_calls == seen.tool_calls
+    refused = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="drop", refused=True),)),))
+    denies = Transcript(messages=(Message(role="assistant", tool_calls=(*seen.tool_calls, *others)),))
+    assert completed(refused, denies).tool_calls == refused.tool_calls
+
+
+def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:
+    said = (Message(role="user", content="Hi."), Message(role="assistant"), Message(role="user", content="Bye."))
+    cost = Usage(tokens_in=9, tokens_out=1, cost_usd=0.5)
+    played = Message(role="user", content="Bye.", usage=cost, model="player")
+    whole = completed(Transcript(messages=said), Transcript(messages=(said[0], played)))
+    assert whole.messages == (*said[:2], played)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["hello", "go on", "why?"]), st.integers(0, 3)), max_size=12))
+def test_however_long_a_conversation_each_thing_is_written_down_once(turns: list[tuple[str, int]]) -> None:
+    minutes, said, answers, number = Minutes(), (), (), 0
+    for text, calls in turns:
+        said = (*said, user(text))
+        asks = tuple(call(number + offset, turn=number) for offset in range(calls))
+        exchange(minutes, asked(*said, answers=answers), ModelReply(text.upper(), calls=asks))
+        answers = (*answers, *(ToolAnswer(ask.call_id, ask.call_id, is_error=False) for ask in asks))
+        number += calls
+    minutes.ask(asked(*said, answers=answers), 0.0)
+    transcript = minutes.transcript()
+    contents = [message.content for message in transcript.messages]
+    assert contents == [content for text, _ in turns for content in (text, text.upper())]
+    assert [found.result for found in transcript.tool_calls] == [f"call-{index}" for index in range(number)]

@@ -1,0 +1,204 @@
+"""What is said of an agent before it is run, with real endpoints on the loopback."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.planning.diagnosis import diagnose
+from tests.answering import answering
+
+PRICES = PriceTable(models={"my-model": Price(input=2, output=10.5)})
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "MY_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+async def looked_at(kind: AgentKind, target: str, needs_price: str | None = None, **settings: Any) -> list[Symptom]:
+    spec = AgentSpec(kind=kind, target=target, name="mine", **settings)
+    symptoms = await diagnose(spec, Path("suites"), PRICES, needs_price)
+    assert {symptom.subject for symptom in symptoms} == {"agent mine"}
+    return symptoms
+
+
+async def the(what: str, *arguments: Any, **settings: Any) -> Symptom:
+    """The one symptom of a kind."""
+    (symptom,) = [symptom for symptom in await looked_at(*arguments, **settings) if symptom.what == what]
+    return symptom
+
+
+def upstreams(openai: str | None = None, anthropic: str | None = None, key: str | None = None) -> Upstreams:
+    def endpoint(url: str | None) -> Endpoint:
+        return Endpoint(base_url=url, api_key_variable=key) if url else Endpoint()
+
+    return Upstreams(openai=endpoint(openai), anthropic=endpoint(anthropic))
+
+
+async def test_a_command_that_is_there() -> None:
+    symptom = await the("cli", AgentKind.CLI, "sh -c 'echo {prompt}'")
+    assert symptom.state is State.OK
+    assert symptom.found.startswith("sh is /")
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "found"),
+    [
+        (AgentKind.CLI, "no-such-program-here {prompt}", "not on this machine"),
+        (AgentKind.CLI, "sh {promt}", "unknown placeholder"),
+        (AgentKind.PYTHON, "no_such_module_here:f", "cannot be imported"),
+        (AgentKind.HTTP, "nowhere", "needs an address"),
+    ],
+)
+async def test_an_agent_that_cannot_be_made_is_looked_at_no_further(kind: AgentKind, target: str, found: str) -> None:
+    (symptom,) = await looked_at(kind, target)
+    assert (symptom.what, symptom.state) == (kind, State.FAILED)
+    assert found in symptom.found
+
+
+@pytest.mark.parametrize(
+    ("line", "state", "found"),
+    [
+        ("sh -c {PROMPT} | cat", State.OK, "sh is /"),
+        ("cd {PROMPT}", State.OK, "cd is built into the shell"),
+        ("no-such-program-here {PROMPT} > {OUTPUT_FILE}", State.WARNING, "no-such-program-here is not on PATH"),
+        ("./comes-with-the-sandbox {PROMPT}", State.OK, "cli:./comes-with-the-sandbox {PROMPT}"),
+        ("(true) && {PROMPT}", State.OK, "cli:(true) && {PROMPT}"),
+    ],
+)
+async def test_a_line_for_a_shell_is_looked_at_as_far_as_can_be(line: str, state: State, found: str) -> None:
+    symptom = await the("cli", AgentKind.CLI, line)
+    assert symptom.state is state
+    assert symptom.found.startswith(found)
+
+
+async def test_a_function_that_is_there(tmp_path: Path) -> None:
+    symptom = await the("python", AgentKind.PYTHON, "os.path:basename")
+    assert (symptom.state, symptom.found) == (State.OK, "python:os.path:basename")
+
+
+@pytest.mark.parametrize("kind", [AgentKind.ORACLE, AgentKind.NOP])
+async def test_what_calls_no_model_is_asked_for_none(kind: AgentKind) -> None:
+    (symptom,) = await looked_at(kind, "")
+    assert (symptom.state, symptom.found) == (State.OK, f"{kind} needs nothing")
+
+
+async def test_endpoints_that_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-123456")
+    with answering(200) as one, answering(200) as other:
+        symptoms = await looked_at(
+            AgentKind.CLI, "sh", upstreams=upstreams(f"{one.url}/v1", other.url, "MY_KEY"), model="my-model"
+        )
+    found = {symptom.what: (symptom.state, symptom.found) for symptom in symptoms}
+    assert found["endpoint openai"] == (State.OK, f"{one.url}/v1/models answers 200, MY_KEY is set")
+    assert found["endpoint anthropic"] == (State.OK, f"{other.url}/v1/models answers 200, MY_KEY is set")
+    assert "keys" not in found
+    assert [headers["authorization"] for _, headers in one.asked] == ["Bearer sk-123456"]
+    assert [headers["x-api-key"] for _, headers in other.asked] == ["sk-123456"]
+
+
+async def test_our_own_loop_has_an_endpoint_that_nobody_has_to_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(200) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model")
+    assert (symptom.state, symptom.found) == (
+        State.OK,
+        f"{server.url}/v1/models answers 200, OPENAI_API_KEY is not set",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "remedy"),
+    [
+        (401, State.FAILED, "put a key that is valid there into MY_KEY"),
+        (403, State.FAILED, "put a key that is valid there into MY_KEY"),
+        (404, State.WARNING, "check base_url of upstreams.openai: few endpoints have no such list"),
+        (405, State.OK, ""),
+    ],
+)
+async def test_what_an_endpoint_answers(
+    monkeypatch: pytest.MonkeyPatch, status: int, state: State, remedy: str
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-123456")
+    with answering(status) as server:
+        settings = upstreams(server.url, key="MY_KEY")
+        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
+    assert (symptom.state, symptom.remedy) == (state, remedy)
+    assert f"answers {status}, MY_KEY is set" in symptom.found
+
+
+async def test_a_key_that_is_named_has_to_be_there() -> None:
+    with answering(200) as server:
+        settings = upstreams(server.url, key="MY_KEY")
+        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
+    assert (symptom.state, symptom.remedy) == (State.FAILED, "set MY_KEY, which upstreams.openai names")
+    assert "MY_KEY is not set" in symptom.found
+
+
+async def test_an_endpoint_that_is_not_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=upstreams(url))
+    assert symptom.state is State.FAILED
+    assert f"{url}/models" in symptom.found
+    assert symptom.remedy == "check base_url of upstreams.openai, and the network"
+
+
+async def test_an_address_that_is_none() -> None:
+    settings = upstreams("ftp://127.0.0.1")
+    symptom = await the("endpoint openai", AgentKind.OPENAI, "my-model", upstreams=settings)
+    assert symptom.state is State.FAILED
+
+
+@pytest.mark.parametrize("status", [200, 401, 404, 405, 500])
+async def test_the_host_of_a_service_may_answer_what_it_will(status: int) -> None:
+    with answering(status) as server:
+        symptom = await the("host", AgentKind.HTTP, f"{server.url}/ask")
+    assert symptom.state is State.OK
+    assert symptom.found == f"{server.url}/ask is there: it answers {status} to a GET"
+
+
+async def test_a_service_that_is_not_there() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        symptom = await the("host", AgentKind.HTTP, f"http://127.0.0.1:{taken.getsockname()[1]}/ask")
+    assert symptom.state is State.FAILED
+    assert "does not answer: ConnectError" in symptom.found
+
+
+@pytest.mark.parametrize(("key", "state"), [("", State.WARNING), ("sk-123456", State.OK)])
+async def test_without_named_endpoints_the_usual_keys_are_looked_for(
+    monkeypatch: pytest.MonkeyPatch, key: str, state: State
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    symptom = await the("keys", AgentKind.CLI, "sh")
+    assert symptom.state is state
+    assert "OPENAI_API_KEY is not set" in symptom.found
+
+
+async def test_the_price_of_a_model_that_is_known() -> None:
+    symptom = await the("price", AgentKind.CLI, "sh", model="my-model")
+    assert symptom.state is State.OK
+    assert symptom.found == "my-model costs $2 in and $10.5 out per million tokens"
+
+
+@pytest.mark.parametrize(("needs", "state"), [(None, State.WARNING), ("there is a limit", State.FAILED)])
+async def test_a_price_that_is_not_known_matters_where_something_needs_it(needs: str | None, state: State) -> None:
+    symptom = await the("price", AgentKind.CLI, "sh", needs, model="other")
+    assert (symptom.state, symptom.remedy) == (state, "name its price in prices.yaml, beside gates.yaml")
+    assert symptom.found == "the price of other is not known" + (f", and {needs}" if needs else "")
+
+
+async def test_a_model_that_nobody_has_named_is_asked_for_at_run_time() -> None:
+    symptom = await the("model", AgentKind.CLI, "sh")
+    assert (symptom.state, symptom.found) == (State.OK, "not known before the agent asks for one")

@@ -1,0 +1,108 @@
+"""A run whose agent has no way to its models is refused before it begins, with real endpoints on the loopback."""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
+from passgate.tasks.planning.reach import refuse_unreachable
+from tests.answering import answering
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "MY_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def closed() -> str:
+    """An address at which nobody answers."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{unused.getsockname()[1]}"
+
+
+def of_openai(base_url: str | None = None, key: str | None = None) -> AgentSpec:
+    upstreams = Upstreams(openai=Endpoint(base_url=base_url, api_key_variable=key))
+    return AgentSpec(kind=AgentKind.OPENAI, target="my-model", upstreams=upstreams)
+
+
+def test_a_missing_key_is_named_and_nobody_is_asked() -> None:
+    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY is not set, and https://api\.openai\.com/v1 takes no call"):
+        refuse_unreachable(of_openai())
+
+
+def test_a_key_that_the_agents_entry_names_must_be_set(closed: str) -> None:
+    with pytest.raises(UsageError, match=r"^MY_KEY is not set, and the agent openai:my-model has its key there"):
+        refuse_unreachable(of_openai(closed, "MY_KEY"))
+    upstreams = Upstreams(anthropic=Endpoint(base_url=closed, api_key_variable="MY_KEY"))
+    with pytest.raises(UsageError, match=r"^MY_KEY is not set"):
+        refuse_unreachable(AgentSpec(kind=AgentKind.CLI, target="sh", upstreams=upstreams))
+
+
+def test_a_local_endpoint_needs_no_key() -> None:
+    with answering(404) as server:
+        refuse_unreachable(of_openai(f"{server.url}/v1"))
+    assert [path for path, _ in server.asked] == ["/v1/models"]
+
+
+@pytest.mark.parametrize("key", ["", "wrong"])
+def test_a_key_that_is_not_taken_is_the_users_to_mend(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    state = "is not valid there" if key else "is not set"
+    with answering(401) as server, pytest.raises(UsageError, match=f"answers 401 and OPENAI_API_KEY {state}"):
+        refuse_unreachable(of_openai(f"{server.url}/v1"))
+
+
+@pytest.mark.parametrize("status", [200, 403, 404, 429, 500, 503])
+def test_whoever_answers_can_be_reached(status: int) -> None:
+    with answering(status, b"<html>", "text/html") as server:
+        refuse_unreachable(of_openai(f"{server.url}/v1"))
+        refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{server.url}/ask"))
+
+
+def test_a_provider_that_is_down_is_not_the_users_fault(closed: str) -> None:
+    with pytest.raises(MeasurementError, match=r"cannot be reached \(.+\), so no trial was run: check the base URL"):
+        refuse_unreachable(of_openai(f"{closed}/v1"))
+    with pytest.raises(MeasurementError, match=r"cannot be reached .* start the service, or mend the URL of the agent"):
+        refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{closed}/ask"))
+
+
+def test_a_host_that_nobody_knows_is_no_provider() -> None:
+    with pytest.raises(MeasurementError, match=r"https://nowhere\.invalid/v1 cannot be reached"):
+        refuse_unreachable(of_openai("https://nowhere.invalid/v1"))
+
+
+def test_a_provider_that_is_silent_is_there() -> None:
+    """How long it may be silent is said by the agent's settings."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        refuse_unreachable(of_openai(f"http://127.0.0.1:{silent.getsockname()[1]}/v1"))
+
+
+@pytest.mark.parametrize("kind", [AgentKind.ORACLE, AgentKind.NOP, AgentKind.REPLAY, AgentKind.CLI, AgentKind.PYTHON])
+def test_nobody_is_asked_for_an_agent_that_may_call_nobody(monkeypatch: pytest.MonkeyPatch, kind: AgentKind) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://nowhere.invalid/v1")
+    refuse_unreachable(AgentSpec(kind=kind, target="sh"))
+
+
+def test_a_provider_that_comes_up_meanwhile_is_there(closed: str) -> None:
+    """The second attempt finds it."""
+
+    def serve() -> None:
+        time.sleep(0.2)
+        with socket.create_server(("127.0.0.1", int(closed.rpartition(":")[2]))) as server:
+            server.settimeout(20)
+            connection, _ = server.accept()
+            connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+            connection.close()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    refuse_unreachable(of_openai(f"{closed}/v1"))
+    thread.join()

@@ -1,0 +1,312 @@
+"""Trials in, numbers out."""
+
+import pytest
+
+from passgate.tasks.model.grade import ViolationRule
+from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
+from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.sequential import SequentialTest
+from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.stats.measurement import measure
+from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
+
+TASK = a_task()
+
+
+def task(statuses: str, **changes: object) -> TaskMeasurement:
+    made = a_task(**changes)
+    (only,) = measured((made, trials_of(made, statuses))).tasks
+    return only
+
+
+def suite(*statuses: str, **changes: object) -> SuiteMeasurement:
+    tasks = [a_task(task_id=f"t{number}", **changes) for number in range(len(statuses))]
+    (only,) = measured(*((one, trials_of(one, letters)) for one, letters in zip(tasks, statuses, strict=True))).suites
+    return only
+
+
+def test_the_counts_and_the_estimates_of_a_task() -> None:
+    one = task("ppf")
+    assert (one.passed, one.failed, one.errors, one.n, one.planned, one.k) == (2, 1, 0, 3, 3, 3)
+    assert (one.pass_at_k, one.pass_hat_k, one.pass_rate) == (1.0, 0.0, pytest.approx(2 / 3))
+    assert (one.state, one.value) == (TaskState.FAILED, 0.0)
+    assert (one.failed_trials, one.error_trials) == ((2,), ())
+    assert (one.failure, one.error) == ("it failed", "")
+
+
+def test_errors_are_missing_data() -> None:
+    one = task("pep")
+    assert (one.passed, one.failed, one.errors, one.n) == (2, 0, 1, 2)
+    assert (one.pass_at_k, one.pass_hat_k, one.value) == (None, None, None)
+    assert one.pass_rate == 1.0
+    assert (one.state, one.error, one.error_trials) == (TaskState.UNDECIDED, "it error", (1,))
+
+
+def test_trials_that_are_not_there_are_missing_data() -> None:
+    one = task("p-p")
+    assert (one.n, one.errors, one.planned, one.state) == (2, 0, 3, TaskState.UNDECIDED)
+
+
+def test_a_task_without_trials_has_no_numbers() -> None:
+    one = task("---")
+    assert (one.n, one.pass_rate, one.pass_rate_interval) == (0, None, Interval(low=0.0, high=1.0))
+
+
+def test_the_value_is_that_of_the_tasks_own_metric() -> None:
+    assert task("ppf", metric=Metric.PASS_AT_K).value == 1.0
+    assert task("ppf", metric=Metric.PASS_HAT_K).value == 0.0
+
+
+def test_the_order_of_the_trials_does_not_matter() -> None:
+    trials = [
+        trial.model_copy(update={"reason": f"reason {trial.trial}", "metrics": TrialMetrics(cost=float(trial.trial))})
+        for trial in trials_of(TASK, "ffe")
+    ]
+    assert measure([TASK], trials[::-1]) == measure([TASK], trials)
+
+
+def test_the_first_reason_of_each_kind_is_kept() -> None:
+    trials = [
+        a_trial(TASK, 0, TrialStatus.FAILED, reason="first"),
+        a_trial(TASK, 1, TrialStatus.FAILED, reason="second"),
+        a_trial(TASK, 2, TrialStatus.ERROR, reason="third"),
+    ]
+    (one,) = measure([TASK], trials).tasks
+    assert (one.failure, one.error) == ("first", "third")
+
+
+def test_the_violations_of_all_trials_are_kept_with_their_trial() -> None:
+    grade = a_grade(violations=(a_violation(ViolationRule.FORBIDDEN_TOOL, "called rm"), a_violation()))
+    trials = [a_trial(TASK, 0), a_trial(TASK, 1, TrialStatus.FAILED, grades=(a_grade(), grade))]
+    (one,) = measure([TASK], trials).tasks
+    assert [(hit.trial, hit.rule, hit.message) for hit in one.violations] == [
+        (1, "forbidden_tool", "called rm"),
+        (1, "safety_violation", "it leaked"),
+    ]
+
+
+def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
+    trials = [
+        a_trial(TASK, number, metrics=TrialMetrics(steps=steps, cost=cost, wall_time_seconds=seconds))
+        for number, (steps, cost, seconds) in enumerate([(2, 0.5, 1.0), (5, None, 2.0), (None, 0.25, None)])
+    ]
+    (one,) = measure([TASK], trials).tasks
+    assert (one.metrics.steps, one.metrics.cost, one.metrics.wall_time_seconds) == (3.5, 0.375, 1.5)
+    assert one.metrics.total_tokens is None
+    assert (one.wall_times, one.costs) == ((1.0, 2.0), (0.5, 0.25))
+
+
+def test_a_suite_is_the_mean_of_its_tasks() -> None:
+    one = suite("ppp", "ppf", "ppp", "fff")
+    assert (one.tasks, one.tasks_passed, one.tasks_undecided) == (4, 2, 0)
+    assert (one.trials_passed, one.trials_measured, one.trials_error) == (8, 12, 0)
+    assert (one.value, one.metric, one.k) == (0.5, "pass^k", "3")
+    assert one.interval is not None
+    assert 0.1 < one.interval.low < 0.5 < one.interval.high < 0.9
+
+
+def test_a_suite_with_an_unmeasured_task_has_no_value() -> None:
+    one = suite("ppp", "pe-")
+    assert (one.value, one.interval) == (None, None)
+    assert (one.tasks_passed, one.tasks_undecided, one.trials_error) == (1, 1, 2)
+
+
+class TestStopped:
+    """Tasks of which trials were left out, because they could not change the verdict any more."""
+
+    def test_a_failed_task_has_the_value_that_all_its_trials_would_have_given(self) -> None:
+        one = task("pfl")
+        assert (one.state, one.passed, one.failed, one.n, one.planned) == (TaskState.FAILED, 1, 1, 2, 3)
+        assert (one.not_run, one.stopped_early, one.errors, one.error, one.error_trials) == (1, True, 0, "", ())
+        assert (one.pass_hat_k, one.value) == (0.0, 0.0)
+        assert {task(f"pf{last}").value for last in "pf"} == {0.0}
+
+    def test_a_passed_task_likewise(self) -> None:
+        one = task("fpl", metric=Metric.PASS_AT_K)
+        assert (one.state, one.stopped_early, one.pass_at_k, one.value) == (TaskState.PASSED, True, 1.0, 1.0)
+        assert {task(f"fp{last}", metric=Metric.PASS_AT_K).value for last in "pf"} == {1.0}
+
+    def test_the_other_estimate_and_the_pass_rate_would_be_biased(self) -> None:
+        one, other = task("pfl"), task("fpl", metric=Metric.PASS_AT_K)
+        assert (one.pass_at_k, other.pass_hat_k) == (None, None)
+        assert (one.pass_rate, one.pass_rate_interval) == (None, Interval(low=0.0, high=1.0))
+        assert (other.pass_rate, other.score) == (None, None)
+
+    def test_an_error_among_its_trials_leaves_it_without_a_value(self) -> None:
+        one = task("efl")
+        assert (one.state, one.value, one.errors, one.not_run) == (TaskState.FAILED, None, 1, 1)
+        assert (one.error, one.error_trials) == ("it error", (0,))
+
+    def test_nothing_left_out_is_nothing_stopped(self) -> None:
+        one = task("ppf")
+        assert (one.not_run, one.stopped_early, one.pass_rate) == (0, False, pytest.approx(2 / 3))
+
+    def test_the_suite_counts_what_was_run(self) -> None:
+        one = suite("ppp", "pfl", "fll")
+        assert (one.trials_passed, one.trials_measured, one.trials_error, one.trials_not_run) == (4, 6, 0, 3)
+        assert (one.tasks_passed, one.tasks_undecided, one.value) == (1, 0, pytest.approx(1 / 3))
+
+
+class TestWithoutMoney:
+    """Tasks of which trials were not run because the run's money was spent."""
+
+    def test_what_they_would_have_been_is_not_known(self) -> None:
+        one = task("pnn")
+        assert (one.state, one.value, one.n) == (TaskState.UNDECIDED, None, 1)
+        assert (one.not_run, one.stopped_early, one.errors) == (2, False, 0)
+        assert (one.error, one.error_trials, one.pass_rate) == ("it not_run", (), 1.0)
+
+    def test_an_error_says_why_before_them(self) -> None:
+        assert task("ne-").error == "it error"
+
+    def test_what_is_decided_all_the_same_is(self) -> None:
+        assert (task("fnn").value, task("pnn", metric=Metric.PASS_AT_K).value) == (0.0, 1.0)
+
+    def test_the_suite_does_not_call_them_errors(self) -> None:
+        one = suite("ppp", "pnn", "pe-")
+        assert (one.trials_error, one.trials_not_run, one.value) == (2, 2, None)
+
+
+class TestSequential:
+    """Tasks that a sequential test decides."""
+
+    TEST = SequentialTest(accept=0.8, reject=0.2)
+
+    def by_test(self, statuses: str) -> TaskMeasurement:
+        return task(statuses, k=10, sequential=self.TEST)
+
+    @pytest.mark.parametrize(
+        ("statuses", "state", "value"),
+        [
+            ("ppp" + "l" * 7, TaskState.PASSED, 1.0),
+            ("ppfpp" + "l" * 5, TaskState.PASSED, 1.0),
+            ("fff" + "l" * 7, TaskState.FAILED, 0.0),
+            ("pppfffffff", TaskState.PASSED, 1.0),
+            ("ppfp" + "e" * 6, TaskState.UNDECIDED, None),
+            ("ppe" + "l" * 7, TaskState.UNDECIDED, None),
+        ],
+    )
+    def test_its_value_is_what_the_test_says(self, statuses: str, state: TaskState, value: float | None) -> None:
+        one = self.by_test(statuses)
+        assert (one.state, one.value, one.sequential) == (state, value, self.TEST)
+
+    def test_estimates_of_k_trials_need_k_trials(self) -> None:
+        stopped, whole = self.by_test("ppp" + "l" * 7), self.by_test("pppfffffff")
+        assert (stopped.pass_at_k, stopped.pass_hat_k, stopped.pass_rate) == (None, None, None)
+        assert (whole.pass_at_k, whole.pass_hat_k, whole.pass_rate) == (1.0, 0.0, 0.3)
+
+    def test_the_suite_says_what_its_value_is(self) -> None:
+        one = suite("ppp" + "l" * 7, "fff" + "l" * 7, k=10, sequential=self.TEST)
+        assert (one.metric, one.value) == ("share accepted", 0.5)
+
+
+class TestConfirming:
+    """Trials beyond the first k."""
+
+    def confirmed(self, *statuses: TrialStatus, **changes: object) -> TaskMeasurement:
+        more = [a_trial(TASK, 3 + number, status, **changes) for number, status in enumerate(statuses)]
+        return measured((TASK, [*trials_of(TASK, "ppf"), *more])).tasks[0]
+
+    def test_they_are_counted_by_themselves(self) -> None:
+        one = self.confirmed(TrialStatus.PASSED, TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.ERROR)
+        assert (one.confirming_passed, one.confirming_failed, one.confirming_errors) == (2, 1, 1)
+        same = one.model_copy(update={"confirming": (), "confirming_errors": 0})
+        assert same == task("ppf")
+
+    def test_of_those_not_run_only_the_ones_without_money_are_missing(self) -> None:
+        assert self.confirmed(TrialStatus.NOT_RUN, left_out=True).confirming_errors == 0
+        assert self.confirmed(TrialStatus.NOT_RUN).confirming_errors == 1
+
+    def test_the_vetoes_in_them_are_vetoes(self) -> None:
+        grade = a_grade(violations=(a_violation(),))
+        assert [hit.trial for hit in self.confirmed(TrialStatus.FAILED, grades=(grade,)).violations] == [3]
+
+    def test_their_money_was_spent(self) -> None:
+        more = a_trial(TASK, 3, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0))
+        run = measure([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
+        assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
+
+
+def test_the_models_that_answered_are_named_once() -> None:
+    trials = [a_trial(TASK, number, model=model) for number, model in enumerate(["b, a", "a", ""])]
+    assert measure([TASK], trials).tasks[0].models == ("a", "b")
+
+
+def test_trials_of_an_earlier_run_say_so() -> None:
+    trials = [a_trial(TASK, number, reused_from="run-1") for number in range(3)]
+    assert measure([TASK], trials).tasks[0].reused_from == "run-1"
+    assert task("ppp").reused_from == ""
+
+
+def test_a_suite_of_mixed_tasks_says_so() -> None:
+    first, second = a_task(k=1), a_task(task_id="b", k=10, metric=Metric.PASS_AT_K)
+    (one,) = measured((first, trials_of(first, "p")), (second, trials_of(second, "p" * 10))).suites
+    assert (one.metric, one.k, one.value) == ("pass@k, pass^k", "1-10", 1.0)
+
+
+def figures(cost: float | None) -> Measurement:
+    trials = [
+        a_trial(TASK, number, metrics=TrialMetrics(wall_time_seconds=float(number + 1), cost=cost, steps=number))
+        for number in range(3)
+    ]
+    return measure([TASK], trials)
+
+
+def test_the_figures_of_a_run() -> None:
+    run = figures(0.5)
+    assert (run.latency_p95_seconds, run.cost, run.isolation) == (3.0, 1.5, ("bubblewrap",))
+    assert (run.suites[0].cost, run.suites[0].wall_time_seconds, run.suites[0].steps) == (1.5, 6.0, 1.0)
+
+
+def test_an_unknown_cost_is_not_zero() -> None:
+    assert (figures(None).cost, figures(None).suites[0].cost) == (None, None)
+    assert figures(0.0).cost == 0.0
+
+
+def test_suites_come_in_their_order_and_only_those_that_are_there() -> None:
+    replay, golden = a_task(task_id="r", suite=Suite.FAILURE_REPLAYS), TASK
+    run = measured((replay, trials_of(replay, "ppp")), (golden, trials_of(golden, "ppp")))
+    assert [one.suite for one in run.suites] == [Suite.GOLDEN, Suite.FAILURE_REPLAYS]
+
+
+def test_nothing_planned_is_nothing_measured() -> None:
+    assert measure([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
+
+
+def test_isolations_are_named_once() -> None:
+    trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
+    assert measure([TASK], trials).isolation == ("bubblewrap", "process_group")
+
+
+class TestScores:
+    """Tasks that their trials' scores decide."""
+
+    def scored(self, *scores: float | None, metric: Metric = Metric.MEAN, k: int = 3) -> TaskMeasurement:
+        made = a_task(metric=metric, k=k, scoring={"rule": "weighted_average", "threshold": 0.7})
+        trials = [
+            a_trial(made, number, TrialStatus.ERROR if score is None else TrialStatus.FAILED, score=score)
+            for number, score in enumerate(scores)
+        ]
+        return measured((made, trials)).tasks[0]
+
+    def test_the_mean_against_the_tasks_own_threshold(self) -> None:
+        one = self.scored(0.5, 0.7, 0.9)
+        assert one.value == pytest.approx(0.7)
+        assert one.state is TaskState.PASSED
+        assert self.scored(0.5, 0.6, 0.9).state is TaskState.FAILED
+
+    def test_the_lower_end_of_the_interval(self) -> None:
+        one = self.scored(0.5, 1.0, 1.0, metric=Metric.CONFIDENCE_INTERVAL)
+        assert one.value == pytest.approx(0.1162245, abs=1e-6)
+        assert one.state is TaskState.FAILED
+
+    def test_an_error_leaves_open_what_it_could_still_turn(self) -> None:
+        one = self.scored(1.0, 1.0, None)
+        assert (one.value, one.state) == (None, TaskState.UNDECIDED)
+        assert self.scored(0.0, 0.5, None).state is TaskState.FAILED
+
+    def test_the_suite_takes_the_mean_of_such_values_too(self) -> None:
+        made = a_task(metric=Metric.MEAN, k=1, scoring={"rule": "weighted_average"})
+        (only,) = measured((made, [a_trial(made, 0, TrialStatus.FAILED, score=0.75)])).suites
+        assert (only.metric, only.value) == ("mean", 0.75)
