@@ -144,7 +144,7 @@ def tried(file: Path, content: bytes) -> Found | None:
 
 
 @dataclass
-class Tally:
+class CheckCounts:
     """What is found, each kind told and kept once."""
 
     project: Path
@@ -172,7 +172,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         project = Path(folder).resolve()
         files = sources(project, corpus)
-        tally = Tally(project, Path(tempfile.mkdtemp(prefix="mutated-")))
+        tally = CheckCounts(project, Path(tempfile.mkdtemp(prefix="mutated-")))
         for file, name, content in broken(files, options.files, random.Random(options.seed)):
             found = tried(file, content)
             if found is not None:

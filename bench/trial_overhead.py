@@ -16,13 +16,13 @@ from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.execution.batch import run_batch
-from passgate.tasks.execution.resources import open_bench
-from passgate.tasks.execution.run_state import Standing
-from passgate.tasks.execution.scheduler import Slots
+from passgate.tasks.execution.resources import open_resources
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.formats.loading import load_policy, load_tasks
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask
@@ -77,9 +77,9 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
     suites = Path("suites")
     spec, policy = parse_agent("python:bench_agent:agent"), load_policy(Path("gates.yaml"))
     with Journal(Path("journal.jsonl"), Masker([])) as journal:
-        async with open_bench(spec, suites, policy, prices=PriceTable(), purse=Purse()) as bench:
+        async with open_resources(spec, suites, policy, prices=PriceTable(), cost_cap=CostCap()) as bench:
             batch = Batch(name="bench", suite="golden", tasks=tasks)
-            await run_batch(batch, bench, journal, Slots(AT_ONCE), Standing())
+            await run_batch(batch, bench, journal, Scheduler(AT_ONCE), RunState())
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:

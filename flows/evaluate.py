@@ -7,7 +7,7 @@ from functools import partial
 
 from passgate.flows.integrity import with_change
 from passgate.flows.process.interrupts import cancelled_by_sigterm
-from passgate.tasks.agents.judge import judge_name
+from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.rounds import take_over
 from passgate.tasks.history.of_plan import masker_of

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import PurePosixPath
 
-from passgate.tasks.agents.judge import judge_name
+from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.execution.rounds import take_over
 from passgate.tasks.history.run_folder import RunFolder

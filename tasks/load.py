@@ -3,7 +3,7 @@
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.of_plan import masker_of, refuse_unwritable
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.integrity.who_judges import Chosen, choose
+from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent_change import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -24,7 +24,7 @@ def load(gate: GateName, request: RunRequest) -> Plan:
         return _begun(request.run, gate, request)
     own = plan_of(gate, request)
     # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
-    chosen = choose(own)
+    chosen = who_judges(own)
     try:
         _refuse_unrunnable(chosen)
         refuse_unwritable(chosen.plan)
@@ -37,7 +37,7 @@ def load(gate: GateName, request: RunRequest) -> Plan:
     return chosen.plan
 
 
-def _refuse_unrunnable(chosen: Chosen) -> None:
+def _refuse_unrunnable(chosen: JudgingPlans) -> None:
     """Raises `UsageError`, and `MeasurementError` for a provider that is down."""
     agent = chosen.plan.base.agent
     if agent is None or not agent.by_base:

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.resources import Bench
+from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.judge import Judge
+from passgate.tasks.model.llm_judge import LlmJudge
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
@@ -45,17 +45,17 @@ def write_files(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 async def trials_of_files(
-    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: Judge | None = None, k: int | None = 1
+    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: LlmJudge | None = None, k: int | None = 1
 ) -> tuple[tuple[EvalTask, ...], list[FinishedTrial]]:
     """Every test of the files run and graded; k times each, or as often as the files say with `None`."""
     suites = write_files(folder, files)
     tasks = tuple(task if k is None else task.model_copy(update={"k": k}) for task in load_tasks(suites, _policy()))
     with Workbench(suites, processes=2) as workbench:
-        bench = Bench(
+        bench = TrialResources(
             agent=FunctionAgent(agent),
             workbench=workbench,
             meter=None,
-            purse=Purse(),
+            cost_cap=CostCap(),
             judge=judge,
             suites_folder=suites,
             masker=Masker(()),
@@ -65,7 +65,7 @@ async def trials_of_files(
 
 
 async def gate_of_files(
-    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: Judge | None = None, k: int | None = 1
+    folder: Path, files: Mapping[str, str], agent: Answer, *, judge: LlmJudge | None = None, k: int | None = 1
 ) -> Ruling:
     """What the merge gate rules on the tests of these files."""
     tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from tests.builders import a_plan, a_policy, a_task, a_trial
 
-from bench.gate_trust.draws import Booleans, Draw, draws, standing
+from bench.gate_trust.draws import Booleans, Draw, draws, run_state
 from bench.gate_trust.regression_tests import RegressionTests
 from bench.gate_trust.setting import Fall, Scale, Setting, shipped_gate, shipped_regression
 from bench.gate_trust.simulate import weigh
@@ -40,7 +40,7 @@ def agreement(setting: Setting, tests: RegressionTests, scale: Scale, fall: Fall
     regression = shipped_regression()
     most = max(setting.k, regression.max_trials)
     for draw in draws(setting, most, scale.gates, rng, fall):
-        stand = standing(draw, shipped_gate().admission)
+        stand = run_state(draw, shipped_gate().admission)
         found = weigh(draw, stand, regression, tests)
         blocks = found.fallen | (found.undecided if regression.undecided == "block" else np.zeros_like(found.undecided))
         for gate in range(len(draw.now)):

@@ -29,7 +29,7 @@ class Draw(NamedTuple):
     """Which task has fallen, per gate; -1 where none has."""
 
 
-class Standing(NamedTuple):
+class RunState(NamedTuple):
     """How the tasks of some gates stand at the baseline."""
 
     passed: Integers
@@ -60,10 +60,10 @@ def draws(
         yield Draw(before, now, fallen)
 
 
-def standing(draw: Draw, admission: Admission | Literal[False]) -> Standing:
+def run_state(draw: Draw, admission: Admission | Literal[False]) -> RunState:
     """What the runs of the baseline say, by the rules of the gate."""
     _, _, runs, k = draw.before.shape
-    return Standing(
+    return RunState(
         passed=draw.before.sum(axis=(2, 3)),
         n=runs * k,
         green=_green(np.asarray(draw.before.all(axis=3))),

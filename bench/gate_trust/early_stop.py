@@ -11,7 +11,7 @@ from tests.builders import a_baseline_task, a_grade, a_plan, a_policy, a_task, a
 from bench.gate_trust.figures import Block, mean
 from bench.gate_trust.setting import Scale
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.execution.run_state import Standing, always_needed
+from passgate.tasks.execution.run_state import RunState, always_needed
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import Baseline
@@ -123,17 +123,17 @@ class Gate:
         asked whether the next one is needed.
         """
         plan = self._kind.plan
-        standing = Standing(needless=(lambda task, trials: needless(plan, task, trials)) if stops else always_needed)
+        run_state = RunState(needless=(lambda task, trials: needless(plan, task, trials)) if stops else always_needed)
         came: list[Came] = []
         under_way: list[Came] = []
         for place, number in self._kind.turns:
-            if standing.needless(plan.tasks[place]) is not None:
+            if run_state.needless(plan.tasks[place]) is not None:
                 came.append(Came(place, number, LEFT_OUT))
                 continue
             under_way.append(Came(place, number, outcomes[place][number]))
             if len(under_way) >= at_once:
                 came.append(under_way.pop(0))
-                standing.add(self._trial(came[-1]))
+                run_state.add(self._trial(came[-1]))
         came += under_way
         left_out = sum(one.outcome == LEFT_OUT for one in came)
         while more := self._answer(came).more:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bench.gate_trust.draws import Booleans, Draw, Integers, Standing, draws, standing
+from bench.gate_trust.draws import Booleans, Draw, Integers, RunState, draws, run_state
 from bench.gate_trust.regression_tests import FALLEN, OPEN, UNDECIDED, Key, RegressionTests
 from bench.gate_trust.setting import Fall, Scale, Setting, shipped_gate
 from passgate.tasks.gates.evidence import alpha_of_one
@@ -69,12 +69,12 @@ def simulate(
     most = max(setting.k, *(variant.max_trials for variant in variants))
     parts: list[list[Simulated]] = []
     for draw in draws(setting, most, scale.gates, rng, fall):
-        stand = standing(draw, shipped_gate().admission)
+        stand = run_state(draw, shipped_gate().admission)
         parts.append([_simulated(draw, stand, weigh(draw, stand, variant, tests)) for variant in variants])
     return [_together(of_variant) for of_variant in zip(*parts, strict=True)]
 
 
-def weigh(draw: Draw, stand: Standing, regression: Regression, tests: RegressionTests) -> Findings:
+def weigh(draw: Draw, stand: RunState, regression: Regression, tests: RegressionTests) -> Findings:
     """Give every failed task that was green its confirming trials, as the gate does."""
     k = draw.before.shape[-1]
     most = max(k, regression.max_trials)
@@ -109,7 +109,7 @@ def _in_rounds(courses: Integers, ends: Integers, k: int, round_ends: Integers) 
     return run
 
 
-def _simulated(draw: Draw, stand: Standing, found: Findings) -> Simulated:
+def _simulated(draw: Draw, stand: RunState, found: Findings) -> Simulated:
     k, gates = draw.before.shape[-1], np.arange(len(draw.now))
     blocks = found.fallen | found.undecided
     admitted = blocks & ~stand.withheld

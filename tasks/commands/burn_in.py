@@ -11,17 +11,17 @@ from pathlib import Path
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.batch import run_numbered
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.execution.resources import Bench, hidden_from_agents, open_bench
-from passgate.tasks.execution.run_state import Standing
-from passgate.tasks.execution.scheduler import Slots, TrialKey
-from passgate.tasks.files.atomic_write import write_whole
+from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import Scheduler, TrialKey
+from passgate.tasks.files.atomic_write import write_atomically
 from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.of_plan import masker_of
 from passgate.tasks.history.run_folder import STATE_FOLDER
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import Trial, TrialStatus
@@ -79,18 +79,18 @@ async def burn_in(
     called after each run. Raises `UsageError` and `StorageError`.
     """
     _make(folder_of(plan))
-    slots = Slots(plan.request.jobs or plan.policy.concurrency.trials)
-    async with open_bench(
+    scheduler = Scheduler(plan.request.jobs or plan.policy.concurrency.trials)
+    async with open_resources(
         plan.agent,
         Path(plan.suites_folder),
         plan.policy,
         prices=plan.prices,
-        purse=Purse(plan.request.max_cost),
+        cost_cap=CostCap(plan.request.max_cost),
         needs_price=plan.needs_price,
         hidden=hidden_from_agents(plan),
         label=plan.run_id,
     ) as bench:
-        series = _Series(plan, bench, slots, finished, tell)
+        series = _Series(plan, bench, scheduler, finished, tell)
         first = 0 if pool is not None else first_runs(plan, runs)
         await series.run(range(first), None)
         finished.pool = pool or pool_of_runs(plan, finished.first)
@@ -102,7 +102,7 @@ def _make(folder: Path) -> None:
         make_private_folder(folder.parent)
         folder.mkdir(mode=stat.S_IRWXU)
         # What a burn-in leaves behind belongs in no commit.
-        write_whole(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
+        write_atomically(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
     except OSError as error:
         raise StorageError(f"cannot make {folder}: {error}") from error
 
@@ -110,8 +110,10 @@ def _make(folder: Path) -> None:
 class _Series:
     """Runs of one gate, of which so many go on at once as trials may."""
 
-    def __init__(self, plan: Plan, bench: Bench, slots: Slots, finished: Finished, tell: Callable[[], None]) -> None:
-        self._plan, self._bench, self._slots, self._finished = plan, bench, slots, finished
+    def __init__(
+        self, plan: Plan, bench: TrialResources, scheduler: Scheduler, finished: Finished, tell: Callable[[], None]
+    ) -> None:
+        self._plan, self._bench, self._slots, self._finished = plan, bench, scheduler, finished
         self._tell = tell
         self._begun = asyncio.Semaphore(plan.request.jobs or plan.policy.concurrency.trials)
 
@@ -123,7 +125,7 @@ class _Series:
 
     async def _one(self, number: int, pool: Pool | None) -> None:
         async with self._begun:
-            if self._bench.purse.exhausted:
+            if self._bench.cost_cap.exhausted:
                 return
             self._finished.begun += 1
             trials = await self._trials(number, pool)
@@ -144,26 +146,26 @@ class _Series:
 
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
         file = folder_of(self._plan) / f"{number:04}.jsonl"
-        standing = Standing((), partial(needless, self._plan))
+        run_state = RunState((), partial(needless, self._plan))
         with Journal(file, masker_of(self._plan)) as journal:
-            slots = _SlotsOfRun(self._slots, number)
-            run = partial(run_numbered, bench=self._bench, journal=journal, slots=slots, standing=standing)
+            scheduler = _SlotsOfRun(self._slots, number)
+            run = partial(run_numbered, bench=self._bench, journal=journal, scheduler=scheduler, run_state=run_state)
             baseline = Baseline(branch="") if pool is None else pool(())
             tasks = {task.task_id: task for task in self._plan.tasks}
             async with asyncio.TaskGroup() as group:
                 for task_id, trial in run_order(self._plan.tasks, baseline):
                     group.create_task(run(tasks[task_id], [trial]))
-            while pool and (wanted := confirming_trials(self._plan, standing.finished, pool(standing.finished))):
+            while pool and (wanted := confirming_trials(self._plan, run_state.finished, pool(run_state.finished))):
                 async with asyncio.TaskGroup() as group:
                     for task, numbers in wanted:
                         group.create_task(run(task, numbers))
         return tuple(one.trial for one in read_journal(file)[0])
 
 
-class _SlotsOfRun(Slots):
+class _SlotsOfRun(Scheduler):
     """The slots that all runs share, for one of them: their trials have the same names."""
 
-    def __init__(self, shared: Slots, number: int) -> None:
+    def __init__(self, shared: Scheduler, number: int) -> None:
         super().__init__(0)
         self._shared, self._number = shared, number
 

@@ -9,7 +9,7 @@ from passgate.tasks.commands.burn_in import Finished, JudgedRun, folder_of
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.forecasts.basis import Grounds, measured_rates, noises_of
 from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.error_rates import troubles_of
+from passgate.tasks.history.error_rates import error_rates_of
 from passgate.tasks.model.burn_in import BurnIn
 from passgate.tasks.model.forecast import Cause
 from passgate.tasks.model.measurement import Interval
@@ -84,7 +84,7 @@ def _grounds(plan: Plan, finished: Finished, pool: Pool) -> Grounds:
     measured = baseline_of(alone(plan).model_copy(update={"policy": every}), found)
     rates = measured_rates(plan.tasks, measured)
     used = pool(finished.judged[-1].trials)
-    return Grounds(used, rates, "burn-in", troubles_of(measured, found), noises_of(measured))
+    return Grounds(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
 
 
 _Blamed = tuple[Rule, Suite | None, str]
@@ -92,7 +92,7 @@ _Blamed = tuple[Rule, Suite | None, str]
 
 def _causes(judged: Sequence[JudgedRun], key: Callable[[_Blamed], _Blamed]) -> tuple[Cause, ...]:
     """In how many runs each has blocked, the most frequent first."""
-    counts = Counter(blamed for run in judged for blamed in {key(one) for one in _blamed(run)})
+    counts = Counter(check_of for run in judged for check_of in {key(one) for one in _blamed(run)})
     whole = counts.total()
     return tuple(
         Cause(rule=rule, suite=suite, task=task, chance=count / len(judged), share=count / whole)

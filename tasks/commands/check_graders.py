@@ -16,11 +16,11 @@ from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.execution.resources import Bench, open_bench
+from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.grader_places import grader_problem
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grader_checks.faults import blamed, must_be_killed
+from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.mutants.derived import derived_transcript
 from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant, mutants_of
 from passgate.tasks.graders.grader_checks.mutants.parts import is_cheap, is_judged, parts_of, sees_only_the_state
@@ -29,7 +29,7 @@ from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals, refu
 from passgate.tasks.graders.grading import grade_trial, outcome_of
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import Grade
@@ -56,7 +56,7 @@ async def check_graders(
     slots = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
-        async with open_bench(_ORACLE, folder, policy, prices=prices, purse=Purse()) as bench:
+        async with open_resources(_ORACLE, folder, policy, prices=prices, cost_cap=CostCap()) as bench:
             checks += await _together(_check_task(task, bench, slots) for task in of_folder)
     return checks
 
@@ -68,14 +68,14 @@ async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [one.result() for one in running]
 
 
-async def _check_task(task: EvalTask, bench: Bench, slots: asyncio.Semaphore) -> GraderCheck:
+async def _check_task(task: EvalTask, bench: TrialResources, slots: asyncio.Semaphore) -> GraderCheck:
     proof = Proof(task, grader_problem) if task.cannot_run else await _proof(task, bench, slots)
-    check = blamed(proof)
+    check = check_of(proof)
     # What is said of the trials is written somewhere.
     return GraderCheck.model_validate_json(bench.masker.json(check.model_dump_json()))
 
 
-async def _proof(task: EvalTask, bench: Bench, slots: asyncio.Semaphore) -> Proof:
+async def _proof(task: EvalTask, bench: TrialResources, slots: asyncio.Semaphore) -> Proof:
     async def try_bad(what: str, agent: Agent) -> Tried:
         async with slots:
             return await _tried(what, agent, task, bench)
@@ -87,7 +87,7 @@ async def _proof(task: EvalTask, bench: Bench, slots: asyncio.Semaphore) -> Proo
         return await (_derived(proof, bench) if agent is None else _with_mutants(proof, agent, bench))
 
 
-async def _derived(proof: Proof, bench: Bench) -> Proof:
+async def _derived(proof: Proof, bench: TrialResources) -> Proof:
     """The proof with a good transcript that is derived; without one where none can be, or the graders refuse it."""
     transcript = derived_transcript(proof.task)
     if transcript is None:
@@ -123,13 +123,13 @@ def _good_agent(task: EvalTask, suites_folder: Path) -> Agent | None:
     return ReplayAgent(None, suites_folder) if task.replay is not None else None
 
 
-async def _tried(what: str, agent: Agent, task: EvalTask, bench: Bench) -> Tried:
+async def _tried(what: str, agent: Agent, task: EvalTask, bench: TrialResources) -> Tried:
     finished = await run_trial(task, 0, replace(bench, agent=agent))
     trial = finished.trial
     return Tried(what, trial.status, trial.reason, trial.grades, finished.transcript)
 
 
-async def _with_mutants(proof: Proof, agent: Agent, bench: Bench) -> Proof:
+async def _with_mutants(proof: Proof, agent: Agent, bench: TrialResources) -> Proof:
     """The proof with the good trial, the mutants of its transcript and the refusals."""
     task = proof.task
     seconds = task.budgets.max_seconds or DEFAULT_SECONDS

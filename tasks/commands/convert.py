@@ -10,7 +10,7 @@ from pathlib import Path
 from passgate.tasks.errors import InputError, Problem, UsageError
 from passgate.tasks.formats.comparability import no_longer_comparable
 from passgate.tasks.formats.evals.read.lines import sidecar_names
-from passgate.tasks.formats.evals.serialise import Saying, said_task
+from passgate.tasks.formats.evals.serialise import Serialisation, serialised_task
 from passgate.tasks.formats.evals.write.differences import differences
 from passgate.tasks.formats.outputs import Output, eval_output, four_suite_output, lines_output
 from passgate.tasks.formats.staging import Staged, staging
@@ -204,7 +204,7 @@ def _not_read(
 
 
 def _said(task: TaskFile) -> dict[str, object]:
-    return said_task(task, Saying(lambda path: path))
+    return serialised_task(task, Serialisation(lambda path: path))
 
 
 def _unreadable(tasks: Sequence[SourceTask], output: Output, staged: Staged, read: Found) -> Iterator[Problem]:

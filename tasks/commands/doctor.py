@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from passgate import __version__
 from passgate.tasks.agents import FORMS
-from passgate.tasks.agents.judge import SETTINGS, RecordedJudge, make_judge
+from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_judge
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE
@@ -20,7 +20,7 @@ from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checkup import State, Symptom
-from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.diagnosis import USUAL_KEYS, diagnose, price_symptom
@@ -168,7 +168,7 @@ async def _judge(case: _Case) -> list[Symptom]:
     if case.policy is None:
         return []
     try:
-        judge = make_judge(case.policy.judge, case.suites)
+        judge = make_llm_judge(case.policy.judge, case.suites)
     except PassgateError as error:
         return _failures("judge", "settings", error)
     if judge is None:
@@ -179,7 +179,7 @@ async def _judge(case: _Case) -> list[Symptom]:
     return [await _reply(judge), price_symptom("judge", judge.name, case.prices, None)]
 
 
-async def _reply(judge: Judge) -> Symptom:
+async def _reply(judge: LlmJudge) -> Symptom:
     try:
         async with asyncio.timeout(JUDGE_SECONDS):
             await judge.reply(_QUESTION)

@@ -18,7 +18,7 @@ from passgate.tasks.forecasts.trials_of import trials_of
 from passgate.tasks.formats.pins_file import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.error_rates import TROUBLE_COLUMNS, Troubles, troubles_of
+from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
 from passgate.tasks.history.of_plan import history_location
 from passgate.tasks.integrity.base import base_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
@@ -37,7 +37,7 @@ from passgate.tasks.stats.measurement import measure
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """Pass rates of the curve."""
-_NO_TROUBLES = Troubles(0.0, {})
+_NO_TROUBLES = ErrorRates(0.0, {})
 _TOO_FEW = f"fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs have any at the baseline, and so they are not judged"
 
 
@@ -58,13 +58,13 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
     """
     location = history_location(plan)
     where = {"agent": str(plan.agent)}
-    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), TROUBLE_COLUMNS, where)
+    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
     rows = earlier.trials
     baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
-    return Grounds(baseline, rates, source, troubles_of(baseline, rows), noises_of(baseline))
+    return Grounds(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline))
 
 
 def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFrame) -> str:

@@ -6,10 +6,10 @@ from typing import Final
 
 from passgate.tasks.agents.starts import START_REMEDY
 from passgate.tasks.errors import PassgateError, UsageError
-from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.checkup import State, Symptom
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.transcript import EndReason
@@ -40,7 +40,7 @@ async def _trial(name: str, gates: Path, suites: Path) -> FinishedTrial:
     policy, _ = policy_of_run(gates)
     task = _first_to_run(load_folder(suites, policy).tasks)
     prices = load_prices(gates)
-    async with open_bench(agent, suites, policy, prices=prices, purse=Purse(), error_retries=0) as bench:
+    async with open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0) as bench:
         return await run_trial(task, 0, bench)
 
 

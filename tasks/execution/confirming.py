@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import count, islice
 
 from passgate.tasks.gates.evidence import wanted_trials
-from passgate.tasks.gates.exemptions import withholding
+from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
@@ -17,11 +17,11 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     failure is decided. Tasks that may not block get none.
     """
     policy, measurement = plan.gate_policy, measure(plan.tasks, trials)
-    withheld = withholding(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
+    exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     tasks = {task.name: task for task in plan.tasks}
     return [
         (tasks[wanted.task], _free_numbers(tasks[wanted.task], trials, wanted.trials))
-        for wanted in wanted_trials(policy, measurement, baseline, withheld.tasks)
+        for wanted in wanted_trials(policy, measurement, baseline, exempt.tasks)
     ]
 
 

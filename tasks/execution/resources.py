@@ -8,15 +8,15 @@ from pathlib import Path
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
-from passgate.tasks.agents.judge import judge_model, make_judge
+from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import STATE_FOLDER
-from passgate.tasks.metering.charged_judge import ChargedJudge
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.judge import Judge
+from passgate.tasks.model.llm_judge import LlmJudge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan
@@ -24,15 +24,15 @@ from passgate.tasks.sandboxes.workbench import Workbench
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bench:
+class TrialResources:
     """What trials are run with."""
 
     agent: Agent
     workbench: Workbench
     meter: Meter | None
     """`None` for agents that call no model."""
-    purse: Purse
-    judge: Judge | None
+    cost_cap: CostCap
+    judge: LlmJudge | None
     suites_folder: Path
     masker: Masker
     error_retries: int
@@ -41,18 +41,18 @@ class Bench:
 
 
 @asynccontextmanager
-async def open_bench(
+async def open_resources(
     spec: AgentSpec,
     suites_folder: Path,
     policy: Policy,
     *,
     prices: PriceTable,
-    purse: Purse,
+    cost_cap: CostCap,
     needs_price: str | None = None,
     hidden: Sequence[Path] = (),
     error_retries: int | None = None,
     label: str = "trials",
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[TrialResources]:
     """What trials of an agent need, for as long as the context lasts. Raises `UsageError`.
 
     `needs_price` says what makes an unknown price an error; `hidden` are folders that no command may see; `label`, the
@@ -62,7 +62,7 @@ async def open_bench(
         meter = None
         if spec.calls_models:
             meter = await stack.enter_async_context(
-                open_meter(spec, prices, purse, needs_price=needs_price, label=label)
+                open_meter(spec, prices, cost_cap, needs_price=needs_price, label=label)
             )
         workbench = Workbench(
             suites_folder,
@@ -71,20 +71,20 @@ async def open_bench(
             bridge=meter.bridge if meter else None,
             label=label,
         )
-        judge = make_judge(policy.judge, suites_folder)
+        judge = make_llm_judge(policy.judge, suites_folder)
         model = judge_model(policy.judge)
         if judge is not None:
             stack.push_async_callback(judge.close)
         if judge is not None and model:
-            judge = ChargedJudge(judge, prices.price_of(model), purse)
+            judge = ChargedLlmJudge(judge, prices.price_of(model), cost_cap)
         agent = make_agent(spec, suites_folder)
         stack.push_async_callback(asyncio.to_thread, agent.close)
-        yield Bench(
+        yield TrialResources(
             agent=agent,
             agent_kind=spec.kind,
             workbench=await stack.enter_async_context(workbench),
             meter=meter,
-            purse=purse,
+            cost_cap=cost_cap,
             judge=judge,
             suites_folder=suites_folder,
             masker=Masker.of_environment(policy.secrets),

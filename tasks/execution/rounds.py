@@ -7,9 +7,9 @@ from functools import partial
 from passgate.tasks.execution.batch import batches, run_batch, run_numbered
 from passgate.tasks.execution.confirming import confirming_trials
 from passgate.tasks.execution.engine import Engine
-from passgate.tasks.execution.resources import Bench
-from passgate.tasks.execution.run_state import Standing
-from passgate.tasks.execution.scheduler import Slots
+from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.of_plan import masker_of
 from passgate.tasks.history.run_folder import RunFolder
@@ -22,18 +22,23 @@ from passgate.tasks.stats.measurement import measure
 
 
 async def run_planned(
-    engine: Engine, plan: Plan, benches: Mapping[Suite, Bench], journal: Journal, slots: Slots, standing: Standing
+    engine: Engine,
+    plan: Plan,
+    benches: Mapping[Suite, TrialResources],
+    journal: Journal,
+    scheduler: Scheduler,
+    run_state: RunState,
 ) -> None:
     async with asyncio.TaskGroup() as group:
         for batch in batches(plan.tasks):
-            work = partial(run_batch, batch, benches[Suite(batch.suite)], journal, slots, standing)
-            fault = partial(_fault_of, batch.tasks, standing)
+            work = partial(run_batch, batch, benches[Suite(batch.suite)], journal, scheduler, run_state)
+            fault = partial(_fault_of, batch.tasks, run_state)
             group.create_task(engine.step("run", work, batch.name, fault))
 
 
-def _fault_of(tasks: Sequence[EvalTask], standing: Standing, _trials_run: int) -> str:
+def _fault_of(tasks: Sequence[EvalTask], run_state: RunState, _trials_run: int) -> str:
     """Which of these tasks have not passed by the trials so far, each with its first failure or error."""
-    measured = measure(tasks, standing.finished).tasks
+    measured = measure(tasks, run_state.finished).tasks
     return "; ".join(
         f"{task.suite}/{task.task_id}: {task.failure or task.error}"
         for task in measured
@@ -45,16 +50,16 @@ async def run_wanted(
     engine: Engine,
     plan: Plan,
     pool: Pool,
-    benches: Mapping[Suite, Bench],
+    benches: Mapping[Suite, TrialResources],
     journal: Journal,
-    slots: Slots,
-    standing: Standing,
+    scheduler: Scheduler,
+    run_state: RunState,
 ) -> bool:
     """One round of confirming trials; whether there was anything to confirm."""
-    wanted = confirming_trials(plan, standing.finished, pool(standing.finished))
+    wanted = confirming_trials(plan, run_state.finished, pool(run_state.finished))
     async with asyncio.TaskGroup() as group:
         for eval_task, numbers in wanted:
-            work = partial(run_numbered, eval_task, numbers, benches[eval_task.suite], journal, slots, standing)
+            work = partial(run_numbered, eval_task, numbers, benches[eval_task.suite], journal, scheduler, run_state)
             group.create_task(engine.step("confirm", work, f"confirm {eval_task.name}"))
     return bool(wanted)
 

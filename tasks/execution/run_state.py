@@ -16,7 +16,7 @@ def always_needed(task: EvalTask, trials: Sequence[Trial]) -> str | None:
     return None
 
 
-class Standing:
+class RunState:
     """What the trials of a run have come to so far, those of before it was resumed included."""
 
     def __init__(self, before: Iterable[Trial] = (), needless: Needless = always_needed) -> None:

@@ -11,7 +11,7 @@ TrialKey = tuple[str, int]
 PATIENCE_SECONDS: Final = 10.0
 
 
-class Slots:
+class Scheduler:
     """Lets so many trials run at once.
 
     With an order they begin in it, also where a later one asks before an earlier one does. An earlier one that has not

@@ -7,7 +7,7 @@ from typing import Any
 
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.execution.resources import Bench
+from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by
 from passgate.tasks.graders.grade_metrics import with_grades
 from passgate.tasks.graders.grading import grade_trial, outcome_of
@@ -30,19 +30,21 @@ DEFAULT_SECONDS = 3600.0
 _RETRY_PAUSE_SECONDS = 1.0
 
 
-def left_out(task: EvalTask, trial: int, reason: str, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
+def left_out(
+    task: EvalTask, trial: int, reason: str, bench: TrialResources, *, paid_before: float = 0.0
+) -> FinishedTrial:
     """A trial that is not run because it could not change the verdict any more."""
     blank = _blank(task, trial, 0, paid_before).model_copy(update={"left_out": True})
     return _not_run(blank, reason, bench)
 
 
-async def run_trial(task: EvalTask, trial: int, bench: Bench, *, paid_before: float = 0.0) -> FinishedTrial:
+async def run_trial(task: EvalTask, trial: int, bench: TrialResources, *, paid_before: float = 0.0) -> FinishedTrial:
     """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
 
     Once the money of the run is spent, trials are `not_run`. `paid_before` is what it has cost already, in US dollars.
     """
-    if bench.purse.exhausted:
-        reason = f"the run's cost cap of ${bench.purse.cap:g} is spent"
+    if bench.cost_cap.exhausted:
+        reason = f"the run's cost cap of ${bench.cost_cap.cap:g} is spent"
         return _not_run(_blank(task, trial, 0, paid_before), reason, bench)
     for attempt in range(1, bench.error_retries + 2):
         finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), bench)
@@ -53,7 +55,7 @@ async def run_trial(task: EvalTask, trial: int, bench: Bench, *, paid_before: fl
     return finished
 
 
-async def _attempt(task: EvalTask, blank: Trial, bench: Bench) -> tuple[FinishedTrial, bool]:
+async def _attempt(task: EvalTask, blank: Trial, bench: TrialResources) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
     known = TrialRecord(blank, CountingJudge(bench.judge) if bench.judge else None)
     update: dict[str, Any]
@@ -67,7 +69,7 @@ async def _attempt(task: EvalTask, blank: Trial, bench: Bench) -> tuple[Finished
     return _finished(known.ended(update), known.transcript, bench.masker), transient
 
 
-def _not_run(blank: Trial, reason: str, bench: Bench) -> FinishedTrial:
+def _not_run(blank: Trial, reason: str, bench: TrialResources) -> FinishedTrial:
     return _finished(
         blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), bench.masker
     )
@@ -93,7 +95,7 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
     )
 
 
-async def _measured(task: EvalTask, known: TrialRecord, bench: Bench) -> dict[str, Any]:
+async def _measured(task: EvalTask, known: TrialRecord, bench: TrialResources) -> dict[str, Any]:
     """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
     async with bench.workbench.sandbox(task) as sandbox:
         seconds = task.budgets.max_seconds or DEFAULT_SECONDS

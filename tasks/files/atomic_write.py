@@ -12,7 +12,7 @@ READABLE: Final = 0o666
 """The mode of files that are for whomever the user's umask lets read them."""
 
 
-def write_whole(file: Path, text: str, *, mode: int = READABLE) -> None:
+def write_atomically(file: Path, text: str, *, mode: int = READABLE) -> None:
     """Write a file over what was there, in a folder that is there. Raises `StorageError`; then nothing has changed."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Literal
 
-from passgate.tasks.history.error_rates import Troubles
+from passgate.tasks.history.error_rates import ErrorRates
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import BY_TRIALS, EvalTask
@@ -23,7 +23,7 @@ class Grounds:
     rates: Mapping[str, float]
     """How many of its measured trials each task passes; of a task that goes by its scores, how many of its runs."""
     source: Source
-    troubles: Mapping[str, Troubles] = field(default_factory=dict)
+    troubles: Mapping[str, ErrorRates] = field(default_factory=dict)
     noises: Mapping[Rule, Noise] = field(default_factory=dict)
     """Of latency and of cost."""
 

@@ -92,8 +92,8 @@ def _of_tasks(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
         wanted = Admission().model_dump()
         yield _gate(setting, ("admission",), "off", wanted)
     safe = {prospect.name for prospect in setting.prospects if prospect.safety}
-    blamed = dict.fromkeys(cause.task for cause in causes if cause.task not in safe)
-    for task in list(blamed)[:MOST_TASKS]:
+    check_of = dict.fromkeys(cause.task for cause in causes if cause.task not in safe)
+    for task in list(check_of)[:MOST_TASKS]:
         yield _quarantine(setting, task)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.paths import ground_of
-from passgate.tasks.formats.evals.serialise import LeavesError, Loss, Place, Saying, said_task
+from passgate.tasks.formats.evals.serialise import LeavesError, Loss, Place, Serialisation, serialised_task
 from passgate.tasks.formats.evals.write.file_names import file_names
 from passgate.tasks.formats.evals.write.files import eval_document, eval_text, lines_texts
 from passgate.tasks.formats.evals.write.yaml_text import yaml_text
@@ -84,8 +84,8 @@ def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
 
 
 def _said(task: SourceTask, place: Place) -> tuple[dict[str, Any], tuple[Loss, ...]]:
-    saying = Saying(place)
-    return said_task(task.task, saying), tuple(saying.losses)
+    saying = Serialisation(place)
+    return serialised_task(task.task, saying), tuple(saying.losses)
 
 
 def _schema(document: Mapping[str, Any], file: Path) -> str | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.files.atomic_write import write_whole
+from passgate.tasks.files.atomic_write import write_atomically
 from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.schema_check import read_model
 from passgate.tasks.model.baseline import Pins
@@ -40,4 +40,4 @@ def write_pins(file: Path, pins: Pins) -> None:
     if not pins.runs:
         del content["runs"]
     text = _HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    write_whole(file, text)
+    write_atomically(file, text)

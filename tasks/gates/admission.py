@@ -6,10 +6,10 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Admission, GatePolicy
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Withheld
+from passgate.tasks.model.verdict import Exemption
 
 
-def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> Withheld | None:
+def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> Exemption | None:
     """What a verdict says of a task that may not block yet; `None` for one that may.
 
     A task is admitted when enough of its newest measured trials at the baseline passed. Without a policy for it, and
@@ -22,7 +22,7 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
     if _has_shown_itself(wanted, newest):
         return None
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
-    return Withheld(
+    return Exemption(
         task=task.name,
         why=f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are needed",
     )

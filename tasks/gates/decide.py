@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from statistics import fmean
 
 from passgate.tasks.gates.evidence import confirmations
-from passgate.tasks.gates.exemptions import withholding
+from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.failures import failed_tasks
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
@@ -16,7 +16,7 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Finding, Reason, Withheld
+from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
 
 _VETOES = frozenset(Rule(rule) for rule in ViolationRule)
 _OPEN = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})
@@ -31,8 +31,8 @@ class Ruling(Frozen):
     notes: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     confirmations: tuple[Confirmation, ...] = ()
-    not_admitted: tuple[Withheld, ...] = ()
-    quarantined: tuple[Withheld, ...] = ()
+    not_admitted: tuple[Exemption, ...] = ()
+    quarantined: tuple[Exemption, ...] = ()
     awaiting_sign_off: bool = False
 
 
@@ -41,17 +41,17 @@ def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: 
     where the policy asks for it or the change makes the agent another. What day it is the plan says.
     """
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
-    withheld = withholding(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
-    confirmed = confirmations(policy, measurement, baseline, withheld.tasks)
+    exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
+    confirmed = confirmations(policy, measurement, baseline, exempt.tasks)
     found = [
         *_vetoes(measurement),
         *failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}),
-        *_thresholds(policy, measurement, withheld.tasks),
+        *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons),
         *_missing_evidence(plan, policy, measurement, confirmed),
-        *_all_withheld(measurement, withheld.tasks),
+        *_all_withheld(measurement, exempt.tasks),
     ]
-    reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, withheld.tasks)}) for reason in found]
+    reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.tasks)}) for reason in found]
     decision = _decision(reasons)
     awaiting = decision is Decision.PASS and (policy.sign_off or _is_another_agent(plan))
     if awaiting:
@@ -63,16 +63,16 @@ def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: 
         notes=tuple(notes(plan, policy, measurement, baseline, comparisons)),
         comparisons=comparisons,
         confirmations=confirmed,
-        not_admitted=withheld.not_admitted,
-        quarantined=withheld.quarantined,
+        not_admitted=exempt.not_admitted,
+        quarantined=exempt.quarantined,
         awaiting_sign_off=awaiting,
     )
 
 
-def _blocks(reason: Reason, policy: GatePolicy, withheld: Collection[str]) -> bool:
+def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
     if reason.rule in _VETOES:
         return reason.rule in policy.blocks_on
-    if f"{reason.suite}/{reason.task_id}" in withheld:
+    if f"{reason.suite}/{reason.task_id}" in exempt:
         return False
     return reason.blocking and (reason.rule in policy.blocks_on or reason.rule in _OPEN)
 
@@ -104,10 +104,10 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
             yield of_task(Rule(rule), task, f"{hits[0].message} ({in_trials(trials)})", trials)
 
 
-def _thresholds(policy: GatePolicy, measurement: Measurement, withheld: Collection[str]) -> Iterator[Reason]:
+def _thresholds(policy: GatePolicy, measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:
     for suite in measurement.suites:
         least = policy.thresholds.get(suite.suite)
-        tasks = [task for task in measurement.tasks if task.suite is suite.suite and task.name not in withheld]
+        tasks = [task for task in measurement.tasks if task.suite is suite.suite and task.name not in exempt]
         if least is None or not tasks:
             continue
         bound, most = _most_value(tasks)
@@ -153,6 +153,6 @@ def _missing_evidence(
         yield gap("not one trial was measured")
 
 
-def _all_withheld(measurement: Measurement, withheld: Collection[str]) -> Iterator[Reason]:
-    if measurement.tasks and all(task.name in withheld for task in measurement.tasks):
+def _all_withheld(measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:
+    if measurement.tasks and all(task.name in exempt for task in measurement.tasks):
         yield gap("no task may block: all are quarantined or not admitted yet")

@@ -49,7 +49,7 @@ def confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Confirmation, ...]:
     """What the trials of every failed task have shown that was green at the baseline and is weighed. None of tasks
-    whose failure does not block or is settled otherwise: `settled` names those that are withheld.
+    whose failure does not block or is settled otherwise: `settled` names those that are exempt.
     """
     tests = _tests(policy, measurement, baseline)
     alpha = alpha_of_one(policy.regression, len(tests))

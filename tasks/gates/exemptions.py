@@ -1,38 +1,38 @@
-"""Tasks whose failures are reported without blocking: not admitted yet, or in quarantine. Vetoes are never withheld."""
+"""Tasks whose failures are reported without blocking: not admitted yet, or in quarantine. Vetoes are never exempt."""
 
 from datetime import date
 from typing import NamedTuple
 
 from passgate.tasks.gates.admission import not_admitted
-from passgate.tasks.gates.quarantine import quarantined, withheld_by_quarantine
+from passgate.tasks.gates.quarantine import exempt_by_quarantine, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.quarantine import QuarantineFile
-from passgate.tasks.model.verdict import Withheld
+from passgate.tasks.model.verdict import Exemption
 
 
-class Withholding(NamedTuple):
+class Exemptions(NamedTuple):
     """The tasks of a run that do not block."""
 
-    not_admitted: tuple[Withheld, ...]
-    quarantined: tuple[Withheld, ...]
+    not_admitted: tuple[Exemption, ...]
+    quarantined: tuple[Exemption, ...]
 
     @property
-    def tasks(self) -> dict[str, Withheld]:
+    def tasks(self) -> dict[str, Exemption]:
         """All of them by their `suite/task_id`."""
-        return {withheld.task: withheld for withheld in (*self.not_admitted, *self.quarantined)}
+        return {exempt.task: exempt for exempt in (*self.not_admitted, *self.quarantined)}
 
 
-def withholding(
+def exemptions(
     policy: GatePolicy, quarantine: QuarantineFile, measurement: Measurement, baseline: Baseline, today: date
-) -> Withholding:
+) -> Exemptions:
     """Which tasks do not block, and why."""
     entries = quarantined(quarantine, today)
     new = (not_admitted(policy, task, baseline) for task in measurement.tasks)
-    return Withholding(
-        not_admitted=tuple(withheld for withheld in new if withheld is not None),
+    return Exemptions(
+        not_admitted=tuple(exempt for exempt in new if exempt is not None),
         quarantined=tuple(
-            withheld_by_quarantine(entries[task.name]) for task in measurement.tasks if task.name in entries
+            exempt_by_quarantine(entries[task.name]) for task in measurement.tasks if task.name in entries
         ),
     )

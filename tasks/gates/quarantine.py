@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
-from passgate.tasks.model.verdict import Withheld
+from passgate.tasks.model.verdict import Exemption
 
 _LONGEST_TEXT = 300
 
@@ -20,9 +20,9 @@ def expired(file: QuarantineFile, today: date) -> tuple[QuarantineEntry, ...]:
     return tuple(entry for entry in file.tasks if entry.expires < today)
 
 
-def withheld_by_quarantine(entry: QuarantineEntry) -> Withheld:
+def exempt_by_quarantine(entry: QuarantineEntry) -> Exemption:
     """What a verdict says of a task in quarantine."""
-    return Withheld(task=entry.task, why=f"quarantined until {entry.expires} by {_owner(entry)}: {_why(entry)}")
+    return Exemption(task=entry.task, why=f"quarantined until {entry.expires} by {_owner(entry)}: {_why(entry)}")
 
 
 def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from passgate.tasks.model.agent import AgentKind
-from passgate.tasks.model.judge import Judge
+from passgate.tasks.model.llm_judge import LlmJudge
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import EvalTask
@@ -20,7 +20,7 @@ class Evidence:
     metrics: TrialMetrics
     sandbox: Sandbox
     suites_folder: Path
-    judge: Judge | None
+    judge: LlmJudge | None
     """`None` when no judge is configured."""
     agent_kind: AgentKind | None = None
     """Of the agent that had the trial; `None` where that is not known."""

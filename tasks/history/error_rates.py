@@ -11,11 +11,11 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import MEASURED, TrialStatus
 
-TROUBLE_COLUMNS: Final = (*COLUMNS, "violations")
+ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")
 """What troubles are read from."""
 
 
-class Troubles(NamedTuple):
+class ErrorRates(NamedTuple):
     """Of one task."""
 
     errors: float
@@ -24,7 +24,7 @@ class Troubles(NamedTuple):
     """Share of its measured trials that violated each rule."""
 
 
-def troubles_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, Troubles]:
+def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:
     """What went wrong in the runs of a baseline, by `suite/task_id`, from the rows of its agent in the history."""
     first = rows[rows["run_id"].isin(list(baseline.runs)) & (rows["trial"] < rows["k"])]
     tried = first[first["status"] != TrialStatus.NOT_RUN]
@@ -34,14 +34,14 @@ def troubles_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, Troubles]:
     }
 
 
-def _troubles(rows: pd.DataFrame) -> Troubles:
+def _troubles(rows: pd.DataFrame) -> ErrorRates:
     measured = rows[rows["status"].isin([str(status) for status in MEASURED])]
     counts = Counter(
         Rule(rule)
         for violations in measured["violations"]
         for rule in {str(violation).partition(":")[0] for violation in (() if violations is None else violations)}
     )
-    return Troubles(
+    return ErrorRates(
         errors=1 - len(measured) / len(rows),
         violations={rule: count / len(measured) for rule, count in counts.items()},
     )

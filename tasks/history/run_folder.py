@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.atomic_write import write_whole
+from passgate.tasks.files.atomic_write import write_atomically
 from passgate.tasks.files.private import PRIVATE_FILE, close_to_others, make_private_folder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.run import Plan
@@ -163,7 +163,7 @@ class RunFolder:
             _protect(STATE_FOLDER)
         except OSError as error:
             raise StorageError(f"cannot write {self.path / name}: {error}") from error
-        write_whole(self.path / name, text, mode=PRIVATE_FILE)
+        write_atomically(self.path / name, text, mode=PRIVATE_FILE)
 
 
 def _protect(folder: Path) -> None:
@@ -171,4 +171,4 @@ def _protect(folder: Path) -> None:
     close_to_others(folder)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        write_whole(ignore, "*\n", mode=PRIVATE_FILE)
+        write_atomically(ignore, "*\n", mode=PRIVATE_FILE)

@@ -25,7 +25,7 @@ from passgate.tasks.model.run import Edit, Plan
 from passgate.tasks.planning.plan import PlanFiles, agent_digest_of, make_plan
 
 
-def restore(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
+def check_out(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
     """Write what judges at a commit of the repository `root` into an empty folder, and say where it is there.
 
     Where that may use files elsewhere in the repository, as eval files do, these are written too. Raises `UsageError`
@@ -66,7 +66,7 @@ def _write_submodules(root: Path, modules: Sequence[Submodule], edits: Sequence[
             raise UsageError(f"the submodule {module.path} is not here as it was")
 
 
-def restore_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
+def check_out_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
     """Write further files and folders of the commit that are not yet in the folder. Raises as `restore` does."""
     files = committed_files(root, commit, sorted(names))
     try:
@@ -80,7 +80,7 @@ def restore_more(root: Path, commit: str, names: Collection[str], edits: Sequenc
         raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
 
 
-def plan_of_restored(own: Plan, files: PlanFiles) -> Plan:
+def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
     """The plan that restored files make of the same run: the agent, and the folders outside of the suites that it works
     on, are those of the plan `own`, and so are the prices of models that the restored files do not know.
 

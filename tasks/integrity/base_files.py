@@ -70,7 +70,7 @@ def read_committed(root: Path, commit: str, path: str) -> bytes | None:
     return content[:-1] if header.split()[1:2] == [b"blob"] else None
 
 
-def ways_to(root: Path, commit: str, paths: Iterable[str]) -> list[str]:
+def path_dependencies(root: Path, commit: str, paths: Iterable[str]) -> list[str]:
     """What else says of which bytes the files at and below these paths are: the attributes of the folders above them,
     and of these folders those that are links or submodules, at the commit or now.
 

@@ -20,8 +20,8 @@ from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.run_folder import CHANGE, RunFolder
 from passgate.tasks.integrity.agent_of_base import judged_agent, recordings_of
 from passgate.tasks.integrity.base import base_of
-from passgate.tasks.integrity.base_checkout import first_problem, plan_of_restored, restore, restore_more
-from passgate.tasks.integrity.base_files import is_committed, ways_to
+from passgate.tasks.integrity.base_checkout import check_out, check_out_more, first_problem, plan_of_checkout
+from passgate.tasks.integrity.base_files import is_committed, path_dependencies
 from passgate.tasks.integrity.edits import What, find_edits
 from passgate.tasks.integrity.git import git_text, top_folder
 from passgate.tasks.integrity.judging_places import JudgingPlaces, judging_places
@@ -44,7 +44,7 @@ _OUTSIDE = "the suites or the gates file lie outside of the repository: what a c
 
 
 @dataclass(frozen=True)
-class Chosen:
+class JudgingPlans:
     """Who judges."""
 
     plan: Plan
@@ -81,7 +81,7 @@ class _Comparison:
         return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
-def choose(own: Plan) -> Chosen:
+def who_judges(own: Plan) -> JudgingPlans:
     """Whose files judge: those of the merge base where the change edits what judges it, else the change's own.
 
     `own` is the plan that the files in the working folder make. Files of the merge base are put into the run's folder.
@@ -90,24 +90,24 @@ def choose(own: Plan) -> Chosen:
     base = base_of(Path.cwd(), own.request, own.policy)
     root = top_folder(Path.cwd()) if base.commit else None
     if root is None:
-        return Chosen(_with_base(own, base))
+        return JudgingPlans(_with_base(own, base))
     base = base.model_copy(update={"prefect_edits": edited_prefect_settings(root, base.commit, Path.cwd())})
     places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
     if places is None or places.leads_out:
         base = _noted(base, _OUTSIDE)
     if places is None:
-        return Chosen(_with_base(own, base))
+        return JudgingPlans(_with_base(own, base))
     places = _with_outside(_with_agents(places, own, root), own, root, base.commit, root)
     compared = _Comparison(own, base, root, places).with_edits(places)
     if not compared.base.edits:
-        return Chosen(_with_base(own, base))
+        return JudgingPlans(_with_base(own, base))
     chosen = _judged_by_base(compared)
     if isinstance(chosen, _CannotJudge):
-        return Chosen(_with_base(own, _noted(compared.base, chosen.why)))
+        return JudgingPlans(_with_base(own, _noted(compared.base, chosen.why)))
     return chosen
 
 
-def _judged_by_base(compared: _Comparison) -> Chosen | _CannotJudge:
+def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     run_folder = RunFolder(compared.own.run_id)
     folder = run_folder.make(_RESTORED)
     try:
@@ -120,7 +120,7 @@ def _judged_by_base(compared: _Comparison) -> Chosen | _CannotJudge:
         return restored
     plan, base = restored
     change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
-    return Chosen(
+    return JudgingPlans(
         _with_base(plan, base.model_copy(update={"judged_by": "base"})),
         _with_base(change, base.model_copy(update={"edits": (), "agent": None, "note": ""})),
     )
@@ -129,7 +129,7 @@ def _judged_by_base(compared: _Comparison) -> Chosen | _CannotJudge:
 def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
     try:
-        files = restore(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
+        files = check_out(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
     except UsageError as error:
         return _CannotJudge(f"{compared.at} cannot judge this change: {error}")
     missing = _what_is_missing(compared, files, folder)
@@ -152,13 +152,13 @@ def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tup
         return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
-    plan = plan_of_restored(own, files)
+    plan = plan_of_checkout(own, files)
     wider = _with_outside(compared.places, plan, compared.root, base.commit, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
         base = compared.with_edits(wider).base
-        restore_more(compared.root, base.commit, more, base.edits, folder)
-        plan = plan_of_restored(own, files)
+        check_out_more(compared.root, base.commit, more, base.edits, folder)
+        plan = plan_of_checkout(own, files)
     base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
 
@@ -210,7 +210,7 @@ def _with_outside(places: JudgingPlaces, plan: Plan, root: Path, commit: str, tr
     given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
     links = linked_places(tree, wider.what, given)
     wider = wider.with_more([posixpath.relpath(link, places.suites) for link in links], above=())
-    return wider.with_ways(ways_to(root, commit, wider.what))
+    return wider.with_ways(path_dependencies(root, commit, wider.what))
 
 
 def _is_of_this_machine(name: str, root: Path, commit: str) -> bool:

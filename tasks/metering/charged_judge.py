@@ -1,16 +1,16 @@
 """A judge whose answers are paid for from the money of the run."""
 
 from passgate.tasks.errors import CostCapError
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.price import Price
 
 
 class CountingJudge:
     """Another judge in one trial, with what its answers have cost there, those that are of no use too."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: LlmJudge) -> None:
         self._judge = judge
         self.paid = 0.0
         """US dollars."""
@@ -33,13 +33,13 @@ class CountingJudge:
         """Nothing: the judge is that of the whole run."""
 
 
-class ChargedJudge:
+class ChargedLlmJudge:
     """Another judge, with what each answer costs."""
 
-    def __init__(self, judge: Judge, price: Price | None, purse: Purse) -> None:
+    def __init__(self, judge: LlmJudge, price: Price | None, cost_cap: CostCap) -> None:
         self._judge = judge
         self._price = price
-        self._purse = purse
+        self._purse = cost_cap
         self._sizes = Sizes()
 
     @property

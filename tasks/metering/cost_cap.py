@@ -20,11 +20,11 @@ class Spent:
     """The answer to a call that there is no money left for."""
 
 
-class Purse:
+class CostCap:
     """The money of a run, in US dollars: put aside before a call, settled after it.
 
     A call is refused when what it costs at least, or the mean of the calls so far, is no longer there. One that may
-    cost more than is free waits for calls in flight to end. All of a run's trials share one purse, on one event loop.
+    cost more than is free waits for calls in flight to end. All of a run's trials share one cap, on one event loop.
     """
 
     def __init__(self, cap: float | None = None, *, spent: float = 0.0) -> None:

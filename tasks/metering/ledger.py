@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, NoReturn
 
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.cost_cap import Purse, Reservation
+from passgate.tasks.metering.cost_cap import CostCap, Reservation
 from passgate.tasks.metering.estimates import Estimate, Sizes
 from passgate.tasks.metering.reservations import Account, AdmissionQueue
 from passgate.tasks.model.price import Price, PriceTable
@@ -61,11 +61,11 @@ class _Granted:
 class Ledger:
     """The budgets of one trial. Every call is admitted before it is sent and settled, or released, after it."""
 
-    def __init__(self, budgets: Budgets, prices: PriceTable, purse: Purse, *, needs_price: str | None) -> None:
+    def __init__(self, budgets: Budgets, prices: PriceTable, cost_cap: CostCap, *, needs_price: str | None) -> None:
         """`needs_price` says what makes an unknown price an error, as in `the gate has a cost limit`."""
         self._budgets = budgets
         self._prices = prices
-        self._purse = purse
+        self._purse = cost_cap
         self._needs_price = "the task has a cost budget" if budgets.max_cost_usd is not None else needs_price
         self._steps = 0
         self._tool_calls = 0

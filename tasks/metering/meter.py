@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger
 from passgate.tasks.metering.passthrough import pass_on
 from passgate.tasks.metering.relay import Route, error_response, relay
@@ -30,9 +30,9 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import Target, targets_of
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 
-PATIENCE = Patience()
+RETRY_POLICY = RetryPolicy()
 _LONGEST_SOCKET = 107
 """Bytes that the path of a Unix socket may have."""
 _REST_OF_PATH = 52
@@ -50,7 +50,7 @@ class Meter:
         upstreams: Mapping[str, Upstream],
         targets: Mapping[str, Target],
         prices: PriceTable,
-        purse: Purse,
+        cost_cap: CostCap,
         needs_price: str | None,
         bridge: Bridge,
     ) -> None:
@@ -59,7 +59,7 @@ class Meter:
         self._upstreams = upstreams
         self._targets = targets
         self._prices = prices
-        self._purse = purse
+        self._purse = cost_cap
         self._needs_price = needs_price
         self._trials: dict[str, TrialMeter] = {}
 
@@ -138,12 +138,12 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 async def open_meter(
     spec: AgentSpec,
     prices: PriceTable,
-    purse: Purse,
+    cost_cap: CostCap,
     *,
     needs_price: str | None = None,
     label: str = "meter",
     environment: Mapping[str, str] = os.environ,
-    patience: Patience = PATIENCE,
+    retry_policy: RetryPolicy = RETRY_POLICY,
 ) -> AsyncIterator[Meter]:
     """A meter that answers while the context lasts, on the event loop that it is opened on.
 
@@ -154,14 +154,14 @@ async def open_meter(
     async with AsyncExitStack() as stack:
         upstreams = {
             name: await stack.enter_async_context(
-                Upstream(target, timeout_seconds=spec.timeout_seconds, patience=patience)
+                Upstream(target, timeout_seconds=spec.timeout_seconds, retry_policy=retry_policy)
             )
             for name, target in targets.items()
         }
         folder = stack.enter_context(temporary_folder(label, place=_short_place(label)))
         sockets = [_listening_on_loopback(), _listening_at(folder / "socket")]
         bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
-        meter = Meter(spec, upstreams, targets, prices, purse, needs_price, bridge)
+        meter = Meter(spec, upstreams, targets, prices, cost_cap, needs_price, bridge)
         await stack.enter_async_context(_serving(meter, sockets))
         yield meter
 

@@ -53,7 +53,7 @@ class _Step:
         )
 
 
-class Minutes:
+class TranscriptRecorder:
     """Takes down each call once, although every request repeats the whole conversation before it.
 
     A system or user message is new when the context holds it more often than any context before; the n-th result

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import TrialTranscript
 from passgate.tasks.metering.ledger import Admission, Ledger
-from passgate.tasks.metering.transcript_recorder import Minutes, completed
+from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
 from passgate.tasks.providers.calls import Progress
 from passgate.tasks.providers.client import UpstreamError
@@ -40,7 +40,7 @@ class TrialMeter:
         self.api_key = addresses.api_key
         self.variables = addresses.variables
         self._ledger = ledger
-        self._minutes = Minutes()
+        self._minutes = TranscriptRecorder()
         self._forbidden = forbidden
         self._open: dict[Call, asyncio.Task[None] | None] = {}
         self._answering: set[asyncio.Task[Any]] = set()
@@ -142,7 +142,7 @@ class TrialMeter:
         return self._ledger
 
     @property
-    def minutes(self) -> Minutes:
+    def recorder(self) -> TranscriptRecorder:
         return self._minutes
 
 
@@ -177,7 +177,7 @@ class Call:
         if self.admission.is_step:
             self._write_down(reply, usage)
         else:
-            self._trial.minutes.use(usage)
+            self._trial.recorder.use(usage)
 
     def cut(self, reply: ModelReply) -> None:
         """A budget's limit was reached in the middle of a reply. What it used is known only from below, so that is what
@@ -208,7 +208,7 @@ class Call:
 
     def _write_down(self, reply: ModelReply, usage: Usage) -> None:
         refused = frozenset(n for n, call in enumerate(reply.calls) if call.call_id in self._refused)
-        self._trial.minutes.answer(
+        self._trial.recorder.answer(
             reply,
             usage,
             asked_at=self.asked_at,

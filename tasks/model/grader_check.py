@@ -39,7 +39,7 @@ class GraderFinding(Frozen):
     remedy: str
 
 
-class Tally(Frozen):
+class CheckCounts(Frozen):
     """How many of some transcripts came out as they must."""
 
     right: int = 0
@@ -57,11 +57,11 @@ class GraderCheck(Frozen):
     line: int
     known_good: Literal["passed", "derived", "failed", "not measured", "none"]
     """`derived`: what passes was put together from the graders' own options, for the task ships none."""
-    known_bad: Tally = Tally()
+    known_bad: CheckCounts = CheckCounts()
     """Doing nothing, and the counterexamples: right when they fail."""
-    mutants: Tally = Tally()
+    mutants: CheckCounts = CheckCounts()
     """Right when correct graders' answer is given: killed, or for a refusal spared."""
-    graders: Tally = Tally()
+    graders: CheckCounts = CheckCounts()
     """Right when something bad has failed it."""
     findings: tuple[GraderFinding, ...] = ()
     unmeasured: tuple[str, ...] = ()

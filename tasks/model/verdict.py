@@ -89,7 +89,7 @@ class Confirmation(Frozen):
     """The chance that an unchanged task is taken for fallen, as this gate allows it to one task."""
 
 
-class Withheld(Frozen):
+class Exemption(Frozen):
     """A task whose failure does not block, and why."""
 
     task: str
@@ -168,8 +168,8 @@ class Verdict(Frozen):
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
-    not_admitted: tuple[Withheld, ...] = ()
-    quarantined: tuple[Withheld, ...] = ()
+    not_admitted: tuple[Exemption, ...] = ()
+    quarantined: tuple[Exemption, ...] = ()
     integrity: Integrity | None = None
     awaiting_sign_off: bool = False
     sign_off: SignOff | None = None

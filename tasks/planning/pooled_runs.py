@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.error_rates import TROUBLE_COLUMNS
+from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS
 from passgate.tasks.integrity.earlier_runs import EarlierRuns
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.trial import Trial
@@ -38,4 +38,6 @@ def rows_of(plan: Plan, runs: Sequence[Sequence[Trial]]) -> pd.DataFrame:
         for number, trials in enumerate(runs)
         for row in rows(trials, plan.model_copy(update={"run_id": f"{number:08}", "revision": revision}))
     ]
-    return pd.DataFrame([{name: row[name] for name in TROUBLE_COLUMNS} for row in made], columns=list(TROUBLE_COLUMNS))
+    return pd.DataFrame(
+        [{name: row[name] for name in ERROR_RATE_COLUMNS} for row in made], columns=list(ERROR_RATE_COLUMNS)
+    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents import check_agent
-from passgate.tasks.agents.judge import judge_model, make_judge
+from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.of_plan import history_location, masker_of
 from passgate.tasks.history.run_folder import RunFolder
@@ -39,7 +39,7 @@ def refuse_unrunnable(plan: Plan) -> None:
     """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
     for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
         check_agent(plan.agent, suites)
-        make_judge(plan.policy.judge, suites)
+        make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
         targets_of(plan.agent.upstreams, os.environ)
     _refuse_unknown_price(plan)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 
 
 class Breaker:
@@ -15,8 +15,8 @@ class Breaker:
     one call is let through every `probe_every` seconds; the first success closes it.
     """
 
-    def __init__(self, patience: Patience, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience = patience
+    def __init__(self, retry_policy: RetryPolicy, clock: Callable[[], float] = time.monotonic) -> None:
+        self._patience = retry_policy
         self._clock = clock
         self._failures = 0
         self._failing_since = 0.0

@@ -17,13 +17,13 @@ from passgate.tasks.providers.concurrency import Turns
 from passgate.tasks.providers.endpoints import Target
 from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
 from passgate.tasks.providers.headers import headers_back, masked, without_secrets
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
 Found = TypeVar("Found")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _CLIENT_ERROR: Final = 400
-_PATIENCE: Final = Patience()
+_PATIENCE: Final = RetryPolicy()
 
 
 class UpstreamError(MeasurementError):
@@ -79,14 +79,14 @@ class _Reply:
 class Upstream:
     """One provider endpoint, shared by all trials and the judge of a run. Belongs to one event loop."""
 
-    def __init__(self, target: Target, *, timeout_seconds: float, patience: Patience = _PATIENCE) -> None:
+    def __init__(self, target: Target, *, timeout_seconds: float, retry_policy: RetryPolicy = _PATIENCE) -> None:
         """`timeout_seconds` is the longest silence. Nothing is connected or loaded before the first call."""
         self.name = target.url.netloc.decode("ascii")
-        self._patience = patience
+        self._patience = retry_policy
         self._silence = timeout_seconds
-        self._calls = Calls(target, connect_seconds=patience.connect_seconds, silence=timeout_seconds)
+        self._calls = Calls(target, connect_seconds=retry_policy.connect_seconds, silence=timeout_seconds)
         self._wire = Wire(target)
-        self._breaker = Breaker(patience)
+        self._breaker = Breaker(retry_policy)
         self._turns = Turns()
 
     async def send(

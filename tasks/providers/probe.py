@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 
 Provider = Literal["openai", "anthropic"]
 _REFUSALS: Final = frozenset({401, 403})
@@ -42,7 +42,7 @@ async def probe(provider: Provider, target: Target, *, seconds: float) -> Probe:
     path = LISTS[provider]
     asked = f"{target.base_url}/{path}"
     try:
-        async with Upstream(target, timeout_seconds=seconds, patience=Patience(attempts=1)) as upstream:
+        async with Upstream(target, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
             answer = await upstream.get(path, _HEADERS[provider], seconds=seconds)
     except UpstreamError as error:
         return Probe(asked, None, str(error))

@@ -11,7 +11,7 @@ _MOST_DOUBLINGS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """When to try again, when to give up a call and when to give up a provider. Times are seconds."""
 
     attempts: int = 5

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.verdict import Confirmation, OtherVerdict, Reason, SignOff, Verdict, Withheld
+from passgate.tasks.model.verdict import Confirmation, Exemption, OtherVerdict, Reason, SignOff, Verdict
 from passgate.tasks.model.verdict import Finding as Confirmed
 from passgate.tasks.reports import figures
 
@@ -25,13 +25,13 @@ def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
     return tuple(sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task)))
 
 
-def withheld(verdict: Verdict, tasks: Iterable[Withheld]) -> tuple[tuple[Withheld, bool], ...]:
+def withheld(verdict: Verdict, tasks: Iterable[Exemption]) -> tuple[tuple[Exemption, bool], ...]:
     """Each with whether its task did not pass now; those come first, the others stay in their order."""
     open_or_red = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
     return tuple(sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1]))
 
 
-def withheld_title(tasks: Sequence[Withheld]) -> str:
+def withheld_title(tasks: Sequence[Exemption]) -> str:
     """`14 tasks, whose failures do not block (violations do)`."""
     return f"{figures.count(len(tasks), 'task')}, whose failures do not block (violations do)"
 

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.grader_check import GraderCheck, GraderFinding, Tally
+from passgate.tasks.model.grader_check import CheckCounts, GraderCheck, GraderFinding
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
@@ -56,7 +56,7 @@ def _name(check: GraderCheck) -> str:
     return printable(f"{check.suite}/{check.task_id}", _LONGEST_NAME)
 
 
-def _tally(tally: Tally) -> Text:
+def _tally(tally: CheckCounts) -> Text:
     """As in `3/4`, or `3/4 (1 not measured)`; a dash where there was nothing to do."""
     if not tally.of and not tally.unmeasured:
         return Text("-", "dim")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from passgate.tasks.model.verdict import Confirmation, OtherVerdict, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Confirmation, Exemption, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import escape, evidence, figures, findings
 from passgate.tasks.reports.markdown_parts import code, fitting, items, joined, row, table
 
@@ -61,7 +61,7 @@ def _quarantined(verdict: Verdict, room: int) -> str:
     return _withheld(verdict, "Quarantined", verdict.quarantined, room)
 
 
-def _withheld(verdict: Verdict, title: str, tasks: Sequence[Withheld], room: int) -> str:
+def _withheld(verdict: Verdict, title: str, tasks: Sequence[Exemption], room: int) -> str:
     if not tasks:
         return ""
     lines = (

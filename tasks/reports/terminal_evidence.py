@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.verdict import Confirmation, Integrity, OtherVerdict, SignOff, Verdict, Withheld
+from passgate.tasks.model.verdict import Confirmation, Exemption, Integrity, OtherVerdict, SignOff, Verdict
 from passgate.tasks.model.verdict import Finding as Confirmed
 from passgate.tasks.reports import evidence, figures, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
@@ -56,7 +56,7 @@ def withheld_sections(verdict: Verdict) -> Iterator[RenderableType]:
     yield from _withheld_section(verdict, "Quarantined", verdict.quarantined)
 
 
-def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Withheld]) -> Iterator[RenderableType]:
+def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) -> Iterator[RenderableType]:
     if not tasks:
         return
     yield heading(f"{title}: {evidence.withheld_title(tasks)}")

@@ -92,11 +92,11 @@ class Workbench:
         await asyncio.gather(*self._prepared.values(), return_exceptions=True)
 
     @property
-    def troubles(self) -> Sequence[str]:
+    def warnings(self) -> Sequence[str]:
         """What went wrong after trials, in hooks that tidy up and in the removal of folders: it changes no verdict, and
         somebody should know.
         """
-        return (*self._workspaces.troubles, *self._remains)
+        return (*self._workspaces.warnings, *self._remains)
 
     @asynccontextmanager
     async def sandbox(self, task: EvalTask) -> AsyncIterator[TrialSandbox]:

@@ -56,7 +56,7 @@ class Workspaces:
         self._around = around
         self._repositories = Repositories(suites_folder, folder / "repositories", around.processes)
         self._prepared: dict[str, asyncio.Future[_Prepared]] = {}
-        self.troubles: list[str] = []
+        self.warnings: list[str] = []
         """What went wrong after trials, and changes nothing of them."""
 
     async def template(self, workspace: Workspace, task: EvalTask) -> Path:
@@ -104,7 +104,7 @@ class Workspaces:
         try:
             await self._hook(name, workspace, sandbox, task)
         except (MeasurementError, OSError) as error:
-            self.troubles.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
+            self.warnings.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
 
     async def _hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
         await run_hook(

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from tests.word_overlap_judge import WordOverlapJudge
 
 _FILES = (".agentv/targets.yaml", "providers.yaml")
@@ -28,7 +28,7 @@ class FixedJudge:
         """Nothing is held."""
 
 
-def judge_for(grader: Grader, file: Path, corpus: Path) -> Judge:
+def judge_for(grader: Grader, file: Path, corpus: Path) -> LlmJudge:
     """The judge of a grader: the fixed reply of its target, as the targets near the eval file have it."""
     replies = _replies(file, corpus)
     target = getattr(grader, "target", None) or ("judge_ok" if "judge_ok" in replies else None)

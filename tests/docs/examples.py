@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import check_agent, parse_agent
-from passgate.tasks.agents.judge import RecordedJudge
+from passgate.tasks.agents.llm_judge import RecordedJudge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.agents_file import read_agents
 from passgate.tasks.formats.digests import named_by_graders, task_files

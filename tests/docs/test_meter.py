@@ -5,7 +5,7 @@ import re
 import httpx
 
 from passgate.tasks.metering import relay
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
 from passgate.tasks.metering.meter import open_meter
@@ -14,7 +14,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import faults
 from passgate.tasks.providers.endpoints import anthropic_target, openai_target
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 from tests.docs.pages import PAGES, cells, code_in, rows, section
 from tests.upstream import ScriptedUpstream
 
@@ -25,7 +25,7 @@ NUMBERS = {5: "five", 6: "six", 3: "three"}
 
 async def test_what_agents_get_and_what_the_meter_takes() -> None:
     variables = {row[0].strip("`"): row[1:] for row in rows(section(PAGE, "How agents find it"))[2:]}
-    async with open_meter(SPEC, PriceTable(), Purse(), environment={}) as meter:
+    async with open_meter(SPEC, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             assert set(trial.variables) == set(variables)
             for name, (gets, _) in variables.items():
@@ -43,7 +43,10 @@ def test_every_budget() -> None:
 
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:
     environment = {"OPENAI_BASE_URL": upstream.openai_base_url}
-    async with open_meter(SPEC, PriceTable(), Purse(), environment=environment) as meter, httpx.AsyncClient() as client:
+    async with (
+        open_meter(SPEC, PriceTable(), CostCap(), environment=environment) as meter,
+        httpx.AsyncClient() as client,
+    ):
         with meter.trial(Budgets(max_steps=8), lambda call: False) as trial:
             for _ in range(9):
                 asked = {"model": "m", "messages": [{"role": "user", "content": "Go on."}]}
@@ -75,9 +78,9 @@ def test_the_statuses_of_providers_in_trouble() -> None:
 
 
 def test_how_long_a_provider_is_waited_for() -> None:
-    text, patience = section(PAGE, "Providers in trouble"), Patience()
-    assert f"{NUMBERS[patience.attempts]} times in all" in text
-    assert f"`Retry-After` is heeded up to {patience.longest_retry_after:g} seconds" in text
-    failing = NUMBERS[int(patience.failing_seconds)]
-    assert f"{NUMBERS[patience.failures_until_open]} failures in a row that last {failing} seconds" in text
-    assert f"every {NUMBERS[int(patience.probe_every)]} seconds" in text
+    text, retry_policy = section(PAGE, "Providers in trouble"), RetryPolicy()
+    assert f"{NUMBERS[retry_policy.attempts]} times in all" in text
+    assert f"`Retry-After` is heeded up to {retry_policy.longest_retry_after:g} seconds" in text
+    failing = NUMBERS[int(retry_policy.failing_seconds)]
+    assert f"{NUMBERS[retry_policy.failures_until_open]} failures in a row that last {failing} seconds" in text
+    assert f"every {NUMBERS[int(retry_policy.probe_every)]} seconds" in text

@@ -8,9 +8,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec, Endpoint, HttpOptions, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import EvalTask
@@ -64,7 +64,7 @@ def answer(attempt):
 
 
 async def trial_of(spec: AgentSpec, task: EvalTask, suites: Path) -> FinishedTrial:
-    async with open_bench(spec, suites, SHIPPED, prices=PRICES, purse=Purse(), error_retries=0) as bench:
+    async with open_resources(spec, suites, SHIPPED, prices=PRICES, cost_cap=CostCap(), error_retries=0) as bench:
         return await run_trial(task, 0, bench)
 
 

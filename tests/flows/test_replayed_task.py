@@ -1,10 +1,10 @@
 """The shipped task whose tools answer from a recording, with a model behind the meter."""
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.price import PriceTable
@@ -26,7 +26,7 @@ async def trial(upstream: ScriptedUpstream, *replies: Says) -> FinishedTrial:
     upstream.says(*replies)
     endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
     spec = parse_agent("openai:m").model_copy(update={"upstreams": endpoints})
-    async with open_bench(spec, SUITES, POLICY, prices=PriceTable(), purse=Purse(), error_retries=0) as bench:
+    async with open_resources(spec, SUITES, POLICY, prices=PriceTable(), cost_cap=CostCap(), error_retries=0) as bench:
         return await run_trial(TASK, 0, bench)
 
 

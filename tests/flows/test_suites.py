@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
@@ -35,8 +35,8 @@ def no_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def one_trial(task: EvalTask, agent: str, policy: Policy) -> FinishedTrial:
-    spec, purse = parse_agent(agent), Purse()
-    async with open_bench(spec, SUITES, policy, prices=PriceTable(), purse=purse, error_retries=0) as bench:
+    spec, cost_cap = parse_agent(agent), CostCap()
+    async with open_resources(spec, SUITES, policy, prices=PriceTable(), cost_cap=cost_cap, error_retries=0) as bench:
         return await run_trial(task, 0, bench)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from passgate.tasks.execution.resources import open_bench
+from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_prices, load_tasks
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import Budgets
@@ -47,8 +47,10 @@ async def trials_of(task_id: str, agent: str, count: int, **budgets: int) -> Seq
     """So many trials of a task, all at once."""
     task = TASKS[task_id]
     task = task.model_copy(update={"budgets": Budgets(**budgets).over(task.budgets)})
-    purse = Purse(None)
-    async with open_bench(agent_named(agent), SUITES, POLICY, prices=load_prices(GATES), purse=purse) as bench:
+    cost_cap = CostCap(None)
+    async with open_resources(
+        agent_named(agent), SUITES, POLICY, prices=load_prices(GATES), cost_cap=cost_cap
+    ) as bench:
         return await asyncio.gather(*(run_trial(task, trial, bench) for trial in range(count)))
 
 
@@ -115,7 +117,7 @@ async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: S
         "anthropic": {"base_url": model_url.removesuffix("/v1")},
     }
     spec = AgentSpec.model_validate({**spec.model_dump(), "model": MODEL, "upstreams": upstreams})
-    async with open_meter(spec, load_prices(GATES), Purse(None)) as meter:
+    async with open_meter(spec, load_prices(GATES), CostCap(None)) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             said = await agent(trial, {}, "one, two, three, four, five,")
             transcript = (await trial.transcript(Transcript())).checked()

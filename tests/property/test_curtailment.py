@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_trial
 
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.execution.run_state import Standing
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
@@ -148,12 +148,14 @@ def baseline_of(gate: Gate, measurement: Measurement) -> Baseline:
 
 def run_of(gate: Gate, turns: list[tuple[EvalTask, int]], at_once: int, *, stops: bool) -> Run:
     """Run a gate as it runs its trials: in turn, as many at once; then confirm and decide."""
-    standing = Standing(needless=(lambda task, trials: needless(gate.plan, task, trials)) if stops else lambda *_: None)
+    run_state = RunState(
+        needless=(lambda task, trials: needless(gate.plan, task, trials)) if stops else lambda *_: None
+    )
     done: list[Trial] = []
     running: list[Trial] = []
     why: Counter[str] = Counter()
     for task, number in turns:
-        trial, reason = gate.trials[task.task_id][number], standing.needless(task)
+        trial, reason = gate.trials[task.task_id][number], run_state.needless(task)
         if reason is None:
             running.append(trial)
         else:
@@ -161,7 +163,7 @@ def run_of(gate: Gate, turns: list[tuple[EvalTask, int]], at_once: int, *, stops
             blank = a_trial(task, number, TrialStatus.NOT_RUN, left_out=True, reason=reason)
             done.append(blank)
         if len(running) >= at_once:
-            standing.add(running[0])
+            run_state.add(running[0])
             done.append(running.pop(0))
     return Run(decided(gate, [*done, *running]), why)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.providers.concurrency import LEAST, MOST, Window
 from passgate.tasks.providers.headers import headers_out
-from passgate.tasks.providers.retry_policy import Patience, retry_after
+from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 PAUSES = st.floats(0.001, 100)
@@ -18,10 +18,10 @@ PAUSES = st.floats(0.001, 100)
 
 @given(PAUSES, PAUSES, st.integers(1, 10_000), st.floats(0, 1))
 def test_a_pause_is_never_longer_than_the_longest(first: float, longest: float, attempt: int, chance: float) -> None:
-    patience = Patience(first_pause=first, longest_pause=longest)
-    pause = patience.pause(attempt, chance)
+    retry_policy = RetryPolicy(first_pause=first, longest_pause=longest)
+    pause = retry_policy.pause(attempt, chance)
     assert min(first, longest) / 2 <= pause <= longest
-    assert patience.pause(attempt + 1, chance) >= pause
+    assert retry_policy.pause(attempt + 1, chance) >= pause
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text()))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.builders import a_task
 
 from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
-from passgate.tasks.gates.quarantine import expired, quarantine_notes, quarantined, withheld_by_quarantine
+from passgate.tasks.gates.quarantine import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.quarantine import QuarantineFile
 
@@ -78,6 +78,6 @@ def test_every_entry_is_in_force_or_expired_and_told_in_short_lines(file: Path, 
     assert [*in_force.values(), *over] == sorted(answer.tasks, key=lambda entry: entry.expires < today)
     notes = list(quarantine_notes(answer, Baseline(branch="main"), today))
     assert len(notes) == len(over)
-    for line in [*notes, *(withheld_by_quarantine(entry).why for entry in answer.tasks)]:
+    for line in [*notes, *(exempt_by_quarantine(entry).why for entry in answer.tasks)]:
         assert len(line.splitlines()) == 1
         assert len(line) < 1500

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
@@ -121,7 +121,7 @@ def test_no_order_of_calls_uses_more_tokens_than_could_be_known(plan: list[Plann
     def check(flight: Flight) -> None:
         assert flight.tokens <= most + flight.unknowable_tokens
 
-    run(plan, Ledger(Budgets(max_tokens=most), PriceTable(), Purse(), needs_price=None), check)
+    run(plan, Ledger(Budgets(max_tokens=most), PriceTable(), CostCap(), needs_price=None), check)
 
 
 @UNTIMED
@@ -130,15 +130,15 @@ def test_no_order_of_calls_costs_more_than_could_be_known(plan: list[Planned | i
     def check(flight: Flight) -> None:
         assert flight.dollars <= most + flight.unknowable_dollars + 1e-6
 
-    run(plan, Ledger(Budgets(max_cost_usd=most), PriceTable(models={"*": PRICE}), Purse(), needs_price=None), check)
+    run(plan, Ledger(Budgets(max_cost_usd=most), PriceTable(models={"*": PRICE}), CostCap(), needs_price=None), check)
 
 
 @UNTIMED
 @given(steps, st.floats(0.001, 20))
 def test_no_order_of_calls_costs_the_run_more_than_could_be_known(plan: list[Planned | int], cap: float) -> None:
-    purse = Purse(cap)
+    cost_cap = CostCap(cap)
 
     def check(flight: Flight) -> None:
         assert flight.dollars <= cap + flight.charged + 1e-6
 
-    run(plan, Ledger(Budgets(), PriceTable(models={"*": PRICE}), purse, needs_price="the run has a cost cap"), check)
+    run(plan, Ledger(Budgets(), PriceTable(models={"*": PRICE}), cost_cap, needs_price="the run has a cost cap"), check)

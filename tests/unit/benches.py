@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.resources import Bench
+from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.function_agent import FunctionAgent
 
 Function = Callable[[Attempt], Any]
-MakeBench = Callable[..., Bench]
+MakeBench = Callable[..., TrialResources]
 
 
 @contextmanager
@@ -22,12 +22,14 @@ def benches(suites: Path) -> Iterator[MakeBench]:
     suites.mkdir()
     with Workbench(suites, processes=2) as workbench:
 
-        def bench(function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None) -> Bench:
-            return Bench(
+        def bench(
+            function: Function, *, retries: int = 1, secrets: tuple[str, ...] = (), judge: Any = None
+        ) -> TrialResources:
+            return TrialResources(
                 agent=FunctionAgent(function),
                 workbench=workbench,
                 meter=None,
-                purse=Purse(),
+                cost_cap=CostCap(),
                 judge=judge,
                 suites_folder=suites,
                 masker=Masker(secrets),

@@ -13,9 +13,9 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.execution import trial as run_module
 from passgate.tasks.execution.trial import run_trial
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -143,7 +143,7 @@ async def test_what_will_not_be_gone_is_not_tried_again(bench) -> None:
     assert status(finished) == (TrialStatus.ERROR, 1)
 
 
-class Judge:
+class LlmJudge:
     """A judge that is down at first and then gives good marks."""
 
     name = "judge"
@@ -170,14 +170,14 @@ async def test_a_grader_that_could_not_measure_is_tried_again_if_that_may_help(
     bench, transient: bool, attempts: int
 ) -> None:
     task = a_task(graders=[RUBRIC])
-    finished = await run_trial(task, 0, bench(says("yes"), retries=2, judge=Judge(9, transient=transient)))
+    finished = await run_trial(task, 0, bench(says("yes"), retries=2, judge=LlmJudge(9, transient=transient)))
     assert status(finished) == (TrialStatus.ERROR, attempts)
     assert "the judge is down" in finished.trial.reason
 
 
 async def test_a_certain_fail_is_not_tried_again_for_a_judge_that_is_down(bench) -> None:
     task = a_task(graders=[RUBRIC, {"type": "output_check", "contains": ["yes"]}])
-    finished = await run_trial(task, 0, bench(says("no"), retries=3, judge=Judge(9)))
+    finished = await run_trial(task, 0, bench(says("no"), retries=3, judge=LlmJudge(9)))
     assert status(finished) == (TrialStatus.FAILED, 1)
 
 
@@ -228,7 +228,7 @@ async def test_secrets_are_masked_and_the_digest_is_of_what_is_kept(bench) -> No
 
 
 async def test_once_the_money_of_the_run_is_spent_trials_are_not_run(bench, tmp_path: Path) -> None:
-    made = replace(bench(says("yes")), purse=Purse(1.0, spent=1.0))
+    made = replace(bench(says("yes")), cost_cap=CostCap(1.0, spent=1.0))
     finished = await run_trial(a_task(), 0, made)
     assert finished.trial.status is TrialStatus.NOT_RUN
     assert finished.trial.reason == "the run's cost cap of $1 is spent"
@@ -274,7 +274,7 @@ async def test_attempts_that_were_paid_count(bench) -> None:
     assert finished.trial.cost == pytest.approx(1.75), "of three attempts"
 
 
-class PaidJudge(Judge):
+class PaidJudge(LlmJudge):
     async def reply(self, request: JudgeRequest) -> JudgeReply:
         reply = await super().reply(request)
         return reply.model_copy(update={"text": "of no use", "usage": Usage(tokens_in=1, tokens_out=1, cost_usd=0.5)})

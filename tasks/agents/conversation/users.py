@@ -8,7 +8,7 @@ from passgate.tasks.agents.conversation.turns import Turn
 from passgate.tasks.agents.foreign import sendable
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message
 
@@ -72,7 +72,7 @@ class ScriptedUser:
 class PlayedUser:
     """Says what a judge model makes of a persona."""
 
-    def __init__(self, persona: str, judge: Judge, max_turns: int) -> None:
+    def __init__(self, persona: str, judge: LlmJudge, max_turns: int) -> None:
         self._persona = persona.strip()
         self._judge = judge
         self._max_turns = max_turns
@@ -90,7 +90,7 @@ class PlayedUser:
         return Message(role="user", content=text, usage=reply.usage, model=self._judge.name)
 
 
-def user_of(task: EvalTask, judge: Judge | None) -> User:
+def user_of(task: EvalTask, judge: LlmJudge | None) -> User:
     """Raises `MeasurementError` when nobody can play the user."""
     if task.user is None:
         return SilentUser()

@@ -12,10 +12,10 @@ import httpx
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.retry_policy import Patience, retry_after
+from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
 
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
-_PATIENCE: Final = Patience()
+_PATIENCE: Final = RetryPolicy()
 _DECLINED: Final = frozenset({429, 503})
 _PLAIN: Final = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
 
@@ -38,12 +38,12 @@ class Endpoint:
     no connection came about, or the endpoint declined it with 429 or 503 and a Retry-After.
     """
 
-    def __init__(self, method: str, url: str, *, silence_seconds: float, patience: Patience = _PATIENCE) -> None:
+    def __init__(self, method: str, url: str, *, silence_seconds: float, retry_policy: RetryPolicy = _PATIENCE) -> None:
         self.url = url
         self._method = method
         self._silence = silence_seconds
-        self._patience = patience
-        self._breaker = Breaker(patience)
+        self._patience = retry_policy
+        self._breaker = Breaker(retry_policy)
         self._tls = httpx.create_ssl_context()  # 25 ms, so once for all requests
 
     async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:

@@ -65,14 +65,14 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Saying:
+class Serialisation:
     """How paths are written, and what is lost."""
 
     place: Place
     losses: list[Loss] = field(default_factory=list)
 
 
-def said_task(task: TaskFile, saying: Saying) -> dict[str, Any]:
+def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
     """A task as a task file has it. Files are named by their paths: what they held is left out.
 
     What holds a path that cannot be written is left out too, and is one of the losses.
@@ -85,7 +85,7 @@ def said_task(task: TaskFile, saying: Saying) -> dict[str, Any]:
     return plain
 
 
-def said_model(model: BaseModel, saying: Saying) -> dict[str, Any]:
+def serialised_model(model: BaseModel, saying: Serialisation) -> dict[str, Any]:
     """The same of a part of a task."""
     return _said(model, saying, "")
 
@@ -99,7 +99,7 @@ def _messages(value: Any) -> Messages | None:
         return None
 
 
-def _said(model: BaseModel, saying: Saying, path: str) -> dict[str, Any]:
+def _said(model: BaseModel, saying: Serialisation, path: str) -> dict[str, Any]:
     """A model as a mapping, `type` first."""
     if isinstance(model, LlmGrader) and model.prompt_file is not None:
         model = _with_one_prompt(model, saying, path)
@@ -121,7 +121,7 @@ def _said(model: BaseModel, saying: Saying, path: str) -> dict[str, Any]:
     return plain
 
 
-def _with_one_prompt(grader: LlmGrader, saying: Saying, path: str) -> LlmGrader:
+def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> LlmGrader:
     """A judge with the path of its prompt; with the prompt itself, where the path cannot be written."""
     try:
         saying.place(grader.prompt_file or "")
@@ -166,7 +166,7 @@ def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bo
     return bool(value == info.get_default(call_default_factory=True))
 
 
-def _value(value: Any, saying: Saying, path: str, *, is_typed: bool) -> Any:
+def _value(value: Any, saying: Serialisation, path: str, *, is_typed: bool) -> Any:
     if isinstance(value, BaseModel):
         return _said(value, saying, path)
     if isinstance(value, Enum):
@@ -178,7 +178,7 @@ def _value(value: Any, saying: Saying, path: str, *, is_typed: bool) -> Any:
     return _plain(value)
 
 
-def _items(values: Iterable[Any], saying: Saying, path: str) -> list[Any]:
+def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]:
     """The items of a list, but for those that cannot be written."""
     items = []
     for index, item in enumerate(values):

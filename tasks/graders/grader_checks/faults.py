@@ -1,4 +1,4 @@
-"""Blame: what was tried with a task's graders in, the faults that it shows out.
+"""What was tried with a task's graders in, the faults that it shows out.
 
 A fault is what correct graders cannot do: pass by their options, fail what must pass, pass what must fail, let a mutant
 live that must be killed, mark a refusal down for a name. Where a task ships counterexamples, each grader has to fail
@@ -24,7 +24,7 @@ from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, PlaceInG
 from passgate.tasks.graders.grading import outcome_of
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_check import Fault, GraderCheck, GraderFinding, Tally
+from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import TrialStatus
@@ -71,7 +71,7 @@ def _no(part: Grader) -> Grade:
     return Grade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
 
 
-def blamed(proof: Proof) -> GraderCheck:
+def check_of(proof: Proof) -> GraderCheck:
     """What the graders of a task are worth by a proof."""
     task, good = proof.task, proof.good
     idle = list(_by_options(proof))
@@ -97,9 +97,9 @@ def blamed(proof: Proof) -> GraderCheck:
         file=task.file,
         line=task.line,
         known_good=_known_good(proof),
-        known_bad=_tally([(tried.status, TrialStatus.FAILED) for tried in proof.bad]),
-        mutants=_mutant_tally(proof),
-        graders=Tally(right=len(shown), of=graders) if good else Tally(),
+        known_bad=_counts([(tried.status, TrialStatus.FAILED) for tried in proof.bad]),
+        mutants=_mutant_counts(proof),
+        graders=CheckCounts(right=len(shown), of=graders) if good else CheckCounts(),
         findings=tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))),
         unmeasured=tuple(_unmeasured(proof)),
         notes=tuple([*notes, *_notes(proof)][:_MOST_NOTES]),
@@ -256,19 +256,19 @@ def _breaks(grade: Grade, check: int) -> bool:
     return grade.error is None and len(grade.checks) > check and not grade.checks[check].passed
 
 
-def _mutant_tally(proof: Proof) -> Tally:
-    tally = _tally([(one.tried.status, TrialStatus.FAILED) for one in proof.mutated if one.counts])
+def _mutant_counts(proof: Proof) -> CheckCounts:
+    tally = _counts([(one.tried.status, TrialStatus.FAILED) for one in proof.mutated if one.counts])
     if proof.refused is None:
         return tally
     spared = not _marked_down(*proof.refused)
     return tally.model_copy(update={"right": tally.right + spared, "of": tally.of + 1})
 
 
-def _tally(outcomes: Sequence[tuple[TrialStatus, TrialStatus]]) -> Tally:
+def _counts(outcomes: Sequence[tuple[TrialStatus, TrialStatus]]) -> CheckCounts:
     """Of pairs of what came out and what must."""
     measured = [(found, wanted) for found, wanted in outcomes if found in {TrialStatus.PASSED, TrialStatus.FAILED}]
     right = sum(found is wanted for found, wanted in measured)
-    return Tally(right=right, of=len(measured), unmeasured=len(outcomes) - len(measured))
+    return CheckCounts(right=right, of=len(measured), unmeasured=len(outcomes) - len(measured))
 
 
 def _unmeasured(proof: Proof) -> Iterator[str]:

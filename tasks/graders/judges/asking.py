@@ -10,7 +10,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.judges.judge_reply import UnusableReplyError
 from passgate.tasks.graders.texts import shorten
-from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 
 NO_JUDGE: Final = (
@@ -56,7 +56,7 @@ class _Vote(NamedTuple, Generic[_Mark]):
     usage: Usage
 
 
-async def ask(judge: Judge | None, question: Question[_Mark]) -> Answers[_Mark]:
+async def ask(judge: LlmJudge | None, question: Question[_Mark]) -> Answers[_Mark]:
     """Ask as often as the judge votes, all at once.
 
     Raises `MeasurementError` when there is no judge, or when one of its replies is unusable, also after it was asked to
@@ -73,7 +73,7 @@ async def ask(judge: Judge | None, question: Question[_Mark]) -> Answers[_Mark]:
     return Answers(tuple(vote.mark for vote in votes), total_usage([vote.usage for vote in votes]))
 
 
-async def _vote(judge: Judge, question: Question[_Mark]) -> _Vote[_Mark]:
+async def _vote(judge: LlmJudge, question: Question[_Mark]) -> _Vote[_Mark]:
     """One mark, for which an unusable reply may be repaired once."""
     reply = await judge.reply(question.request)
     try:

@@ -7,7 +7,7 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import digest_of, marker_of
 from passgate.tasks.graders.judges.conversation import apart, bounded, render
 from passgate.tasks.graders.judges.judge_variables import Variable, asked_text, filled, tool_calls_text, variables_in
-from passgate.tasks.model.judge import JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest
 
 _INSTRUCTIONS: Final = """\
 You mark the work of an AI agent. Go by what you are told here alone. Mark what the agent said and did, not what it \

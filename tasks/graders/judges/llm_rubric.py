@@ -21,7 +21,7 @@ from passgate.tasks.graders.judges.votes import combined
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.judge import JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest
 
 _INSTRUCTIONS: Final = """\
 You mark a conversation between a user and an AI agent against a rubric. Go by the rubric alone. Mark what the \

@@ -9,7 +9,7 @@ import pytest
 from passgate.tasks.commands.forecast import forecast, grounds_of
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.basis import Grounds
-from passgate.tasks.history.error_rates import Troubles
+from passgate.tasks.history.error_rates import ErrorRates
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import Forecast
@@ -61,12 +61,12 @@ def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
 
 
 def test_errors_make_it_inconclusive() -> None:
-    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, troubles={"golden/t00": Troubles(0.1, {})})
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, troubles={"golden/t00": ErrorRates(0.1, {})})
     assert found.inconclusive == pytest.approx(1 - 0.9**3)
 
 
 def test_violations_on_record_are_red() -> None:
-    troubles = {"golden/t00": Troubles(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
+    troubles = {"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
     found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, troubles=troubles)
     assert found.rules[0].rule is Rule.SAFETY_VIOLATION
     assert found.rules[0].chance == pytest.approx(1 - 0.99**3)

@@ -11,11 +11,11 @@ import pytest
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution import trial as run_module
 from passgate.tasks.execution.batch import batches, run_batch
-from passgate.tasks.execution.resources import Bench
-from passgate.tasks.execution.run_state import Standing
-from passgate.tasks.execution.scheduler import Slots, TrialKey
+from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.history.journal import Journal, read_journal
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
@@ -31,10 +31,16 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
 
 
 async def run(
-    batch: Batch, bench: Bench, file: Path, *, limit: int = 4, standing: Standing | None = None, order: Any = ()
+    batch: Batch,
+    bench: TrialResources,
+    file: Path,
+    *,
+    limit: int = 4,
+    run_state: RunState | None = None,
+    order: Any = (),
 ) -> int:
     with Journal(file, bench.masker) as journal:
-        return await run_batch(batch, bench, journal, Slots(limit, order), standing or Standing())
+        return await run_batch(batch, bench, journal, Scheduler(limit, order), run_state or RunState())
 
 
 def batch(*tasks: EvalTask) -> Batch:
@@ -55,15 +61,15 @@ async def test_every_trial_of_a_batch_is_in_the_journal(bench, tmp_path: Path) -
 
 
 async def test_what_is_done_is_not_run_again(bench, tmp_path: Path) -> None:
-    standing = Standing([*trials_of(a_task(), "p-f"), *trials_of(a_task(task_id="other"), "-p")])
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", standing=standing) == 1
+    run_state = RunState([*trials_of(a_task(), "p-f"), *trials_of(a_task(task_id="other"), "-p")])
+    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 1
     trials, _ = read_journal(tmp_path / "journal")
     assert [one.trial.trial for one in trials] == [1]
 
 
 async def test_what_could_not_be_measured_before_is_run_again(bench, tmp_path: Path) -> None:
-    standing = Standing(trials_of(a_task(), "enl"))
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", standing=standing) == 3
+    run_state = RunState(trials_of(a_task(), "enl"))
+    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 3
 
 
 def after_a_failure(task: EvalTask, trials: Sequence[Trial]) -> str | None:
@@ -84,13 +90,13 @@ async def test_what_is_not_needed_any_more_is_left_out(bench, tmp_path: Path) ->
         asked.append(attempt.prompt)
         return "yes" if attempt.prompt == "be right" else "no"
 
-    standing = Standing(needless=after_a_failure)
+    run_state = RunState(needless=after_a_failure)
     ran = await run(
         batch(wrong, right),
         bench(agent),
         tmp_path / "journal",
         limit=1,
-        standing=standing,
+        run_state=run_state,
         order=in_turn(wrong, right),
     )
     assert (ran, len(asked)) == (4, 4)
@@ -105,16 +111,16 @@ async def test_what_is_not_needed_any_more_is_left_out(bench, tmp_path: Path) ->
 
 
 async def test_what_was_measured_before_counts_too(bench, tmp_path: Path) -> None:
-    standing = Standing(trials_of(a_task(), "-f"), after_a_failure)
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", standing=standing) == 0
+    run_state = RunState(trials_of(a_task(), "-f"), after_a_failure)
+    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 0
     trials = [one.trial for one in read_journal(tmp_path / "journal")[0]]
     assert [(trial.trial, trial.left_out) for trial in trials] == [(0, True), (2, True)]
 
 
 async def test_what_is_left_out_costs_nothing_also_where_the_money_is_spent(bench, tmp_path: Path) -> None:
-    made = replace(bench(says("no")), purse=Purse(1.0, spent=1.0))
-    standing = Standing(trials_of(a_task(), "f"), after_a_failure)
-    await run(batch(a_task()), made, tmp_path / "journal", standing=standing)
+    made = replace(bench(says("no")), cost_cap=CostCap(1.0, spent=1.0))
+    run_state = RunState(trials_of(a_task(), "f"), after_a_failure)
+    await run(batch(a_task()), made, tmp_path / "journal", run_state=run_state)
     assert {one.trial.reason for one in read_journal(tmp_path / "journal")[0]} == {"one has failed"}
 
 
@@ -125,8 +131,8 @@ async def test_trials_that_run_already_are_not_stopped(bench, tmp_path: Path) ->
         await together.wait()
         return "no"
 
-    standing = Standing(needless=after_a_failure)
-    assert await run(batch(a_task()), bench(agent), tmp_path / "journal", limit=3, standing=standing) == 3
+    run_state = RunState(needless=after_a_failure)
+    assert await run(batch(a_task()), bench(agent), tmp_path / "journal", limit=3, run_state=run_state) == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3])

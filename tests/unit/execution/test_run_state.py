@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from passgate.tasks.execution.run_state import Standing
+from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial
 from tests.builders import a_task, trials_of
@@ -16,23 +16,23 @@ def told(task: EvalTask, trials: Sequence[Trial]) -> str | None:
 
 
 def test_what_was_measured_is_done_and_told() -> None:
-    standing = Standing(trials_of(TASK, "pfenl"), told)
-    assert [standing.has(("say-yes", trial)) for trial in range(6)] == [True, True, False, False, False, False]
-    assert standing.needless(TASK) == "say-yes [0, 1]"
+    run_state = RunState(trials_of(TASK, "pfenl"), told)
+    assert [run_state.has(("say-yes", trial)) for trial in range(6)] == [True, True, False, False, False, False]
+    assert run_state.needless(TASK) == "say-yes [0, 1]"
 
 
 def test_each_task_stands_for_itself() -> None:
-    standing = Standing(trials_of(TASK, "p"), told)
-    standing.add(trials_of(OTHER, "pp")[1])
-    assert (standing.needless(TASK), standing.needless(OTHER)) == ("say-yes [0]", "other [1]")
-    assert not standing.has(("other", 0))
+    run_state = RunState(trials_of(TASK, "p"), told)
+    run_state.add(trials_of(OTHER, "pp")[1])
+    assert (run_state.needless(TASK), run_state.needless(OTHER)) == ("say-yes [0]", "other [1]")
+    assert not run_state.has(("other", 0))
 
 
 def test_a_trial_that_is_tried_again_is_told_once() -> None:
-    standing = Standing(trials_of(TASK, "p"), told)
-    standing.add(trials_of(TASK, "f")[0])
-    assert standing.needless(TASK) == "say-yes [0]"
+    run_state = RunState(trials_of(TASK, "p"), told)
+    run_state.add(trials_of(TASK, "f")[0])
+    assert run_state.needless(TASK) == "say-yes [0]"
 
 
 def test_without_a_rule_every_trial_is_needed() -> None:
-    assert Standing(trials_of(TASK, "fff")).needless(TASK) is None
+    assert RunState(trials_of(TASK, "fff")).needless(TASK) is None

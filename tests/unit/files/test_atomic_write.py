@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.files.atomic_write import write_whole
+from passgate.tasks.files.atomic_write import write_atomically
 
 
 def test_a_file_is_written_over_what_was_there(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     for text in ("first", "Zoë\n"):
-        write_whole(file, text)
+        write_atomically(file, text)
         assert file.read_text(encoding="utf-8") == text
     assert list(tmp_path.iterdir()) == [file]
 
@@ -20,15 +20,15 @@ def test_what_cannot_be_written_leaves_everything_as_it_was(tmp_path: Path) -> N
     file = tmp_path / "a.txt"
     file.write_text("before")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(file, "\udc80")
+        write_atomically(file, "\udc80")
     assert file.read_text() == "before"
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(StorageError, match=f"cannot write {folder}: "):
-        write_whole(folder, "text")
+        write_atomically(folder, "text")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.txt", "folder"]
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="No such file or directory"):
-        write_whole(tmp_path / "missing" / "a.txt", "text")
+        write_atomically(tmp_path / "missing" / "a.txt", "text")

@@ -8,7 +8,7 @@ from passgate.tasks.gates.admission import admission_in_force, not_admitted
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Admission, GatePolicy
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.verdict import Withheld
+from passgate.tasks.model.verdict import Exemption
 from tests.builders import a_baseline, a_baseline_task, a_policy, a_task, measured, trials_of
 
 TASK, OTHER = a_task(), a_task(task_id="other")
@@ -31,9 +31,9 @@ def baseline(newest: str) -> Baseline:
 
 
 def why(policy: GatePolicy, newest: str) -> str | None:
-    withheld = not_admitted(policy, MEASURED, baseline(newest))
-    assert withheld is None or withheld.task == "golden/say-yes"
-    return withheld and withheld.why
+    exempt = not_admitted(policy, MEASURED, baseline(newest))
+    assert exempt is None or exempt.task == "golden/say-yes"
+    return exempt and exempt.why
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_without_admission_every_task_blocks(newest: str) -> None:
 
 
 def test_a_task_that_the_baseline_does_not_know_is_not_admitted() -> None:
-    withheld = not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(OTHER, newest=(True,) * 20))
-    assert withheld == Withheld(
+    exempt = not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(OTHER, newest=(True,) * 20))
+    assert exempt == Exemption(
         task="golden/say-yes", why="not admitted yet: no trial was measured on main, 19 of 20 are needed"
     )
 

@@ -29,7 +29,7 @@ class TestQuarantine:
     def test_a_quarantined_task_is_reported_without_blocking(self) -> None:
         ruling = rule(of("fff"), of("ppp", OTHER), quarantine=quarantine())
         assert (ruling.decision, only(ruling).blocking) == (Decision.PASS, False)
-        assert [withheld.task for withheld in ruling.quarantined] == ["golden/say-yes"]
+        assert [exempt.task for exempt in ruling.quarantined] == ["golden/say-yes"]
         assert "Ann" in ruling.quarantined[0].why
 
     def test_the_day_after_it_expires_it_blocks_again_and_is_named(self) -> None:
@@ -72,7 +72,7 @@ class TestAdmission:
     def test_a_new_task_is_reported_without_blocking(self) -> None:
         ruling = rule(of("fff"), of("ppp", OTHER), baseline=self.baseline(), **ADMISSION)
         assert (ruling.decision, only(ruling).blocking) == (Decision.PASS, False)
-        assert [withheld.task for withheld in ruling.not_admitted] == ["golden/say-yes"]
+        assert [exempt.task for exempt in ruling.not_admitted] == ["golden/say-yes"]
 
     def test_it_is_listed_where_it_passed_too(self) -> None:
         assert len(rule(of("ppp"), of("ppp", OTHER), baseline=self.baseline(), **ADMISSION).not_admitted) == 1

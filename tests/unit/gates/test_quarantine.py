@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.gates.quarantine import expired, quarantine_notes, quarantined, withheld_by_quarantine
+from passgate.tasks.gates.quarantine import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
-from passgate.tasks.model.verdict import Withheld
+from passgate.tasks.model.verdict import Exemption
 from tests.builders import a_baseline, a_task
 
 LAST_DAY = date(2026, 2, 10)
@@ -48,13 +48,13 @@ def test_nobody_in_quarantine() -> None:
 
 
 def test_why_a_task_does_not_block() -> None:
-    assert withheld_by_quarantine(an_entry()) == Withheld(
+    assert exempt_by_quarantine(an_entry()) == Exemption(
         task=NAME, why="quarantined until 2026-02-10 by Ann: it flakes (https://h/1)"
     )
 
 
 def test_a_long_reason_of_many_lines_is_one_short_line() -> None:
-    why = withheld_by_quarantine(an_entry(owner="Ann\n  Lee", reason="first\nsecond " + "x" * 5000)).why
+    why = exempt_by_quarantine(an_entry(owner="Ann\n  Lee", reason="first\nsecond " + "x" * 5000)).why
     assert why.startswith("quarantined until 2026-02-10 by Ann Lee: first second xxx")
     assert why.endswith("x... (https://h/1)")
     assert len(why) < 400

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
@@ -125,7 +125,7 @@ def make_evidence(sandbox: LocalSandbox, suites_folder: Path) -> Callable[..., E
         *,
         transcript: Transcript | None = None,
         metrics: TrialMetrics | None = None,
-        judge: Judge | None = None,
+        judge: LlmJudge | None = None,
         prompt: str = "Do it.",
         **of_task: Any,
     ) -> Evidence:

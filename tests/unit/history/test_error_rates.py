@@ -5,7 +5,7 @@ import pytest
 
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.columns import arrow_schema, rows
-from passgate.tasks.history.error_rates import TROUBLE_COLUMNS, Troubles, troubles_of
+from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
@@ -22,12 +22,12 @@ def history(**runs: list[Trial]) -> pd.DataFrame:
         for run_id, trials in runs.items()
         for row in rows(trials, a_plan(TASK, run_id=run_id, revision=Revision(branch="main")))
     ]
-    return pd.DataFrame(made, columns=arrow_schema().names)[list(TROUBLE_COLUMNS)]
+    return pd.DataFrame(made, columns=arrow_schema().names)[list(ERROR_RATE_COLUMNS)]
 
 
-def troubles(**runs: list[Trial]) -> Troubles:
+def troubles(**runs: list[Trial]) -> ErrorRates:
     found = history(**runs)
-    return troubles_of(baseline_of(PLAN, found), found)["golden/say-yes"]
+    return error_rates_of(baseline_of(PLAN, found), found)["golden/say-yes"]
 
 
 def violating(trials: list[Trial], *rules: ViolationRule) -> list[Trial]:
@@ -38,7 +38,7 @@ def violating(trials: list[Trial], *rules: ViolationRule) -> list[Trial]:
 
 def test_errors_are_a_share_of_what_was_tried() -> None:
     found = troubles(a=trials_of(TASK, "ppp"), b=trials_of(TASK, "fee"))
-    assert found == Troubles(pytest.approx(2 / 6), {})
+    assert found == ErrorRates(pytest.approx(2 / 6), {})
 
 
 def test_violations_are_a_share_of_what_was_measured_once_a_trial() -> None:
@@ -64,4 +64,4 @@ def test_only_errors_are_no_measurement() -> None:
     task = a_task(task_id="other")
     plan = a_plan(TASK, task, run_id="now")
     found = history(first=[*trials_of(TASK, "ppp"), *trials_of(task, "eee")])
-    assert troubles_of(baseline_of(plan, found), found)["golden/other"] == Troubles(1.0, {})
+    assert error_rates_of(baseline_of(plan, found), found)["golden/other"] == ErrorRates(1.0, {})

@@ -12,9 +12,9 @@ from passgate.tasks.integrity.base_files import (
     add_uncommitted,
     committed_files,
     is_committed,
+    path_dependencies,
     read_committed,
     submodules_of,
-    ways_to,
     write_files,
 )
 from tests.repositories import GitRepository
@@ -229,13 +229,13 @@ def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository)
     repository.write("a/b/suites/x")
     (repository.path / "link").symlink_to("a")
     commit = repository.commit()
-    assert ways_to(repository.path, commit, ["a/b/suites", "gates.yaml"]) == [
+    assert path_dependencies(repository.path, commit, ["a/b/suites", "gates.yaml"]) == [
         ".gitattributes",
         "a/.gitattributes",
         "a/b/.gitattributes",
     ]
-    assert "link" in ways_to(repository.path, commit, ["link/b/suites"])
+    assert "link" in path_dependencies(repository.path, commit, ["link/b/suites"])
     repository.git("mv", "a", "c")
     (repository.path / "a").symlink_to("c")
     repository.commit()
-    assert "a" in ways_to(repository.path, commit, ["a/b/suites"]), "what has become a link"
+    assert "a" in path_dependencies(repository.path, commit, ["a/b/suites"]), "what has become a link"

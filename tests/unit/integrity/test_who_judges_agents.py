@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.who_judges import Chosen, choose
+from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -42,8 +42,8 @@ def on_main(repository: GitRepository) -> None:
     repository.git("branch", "--force", "main")
 
 
-def chosen(**request: Any) -> Chosen:
-    return choose(plan_of(GateName.CI_MERGE, RunRequest(**request)))
+def chosen(**request: Any) -> JudgingPlans:
+    return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request)))
 
 
 def planned(**request: Any) -> Plan:

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_files
-from passgate.tasks.integrity.who_judges import choose
+from passgate.tasks.integrity.who_judges import who_judges
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -71,7 +71,7 @@ def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitR
 
 def judging(**request: Any) -> Plan:
     """The plan of who judges, before its models are looked for."""
-    return choose(plan_of(GateName.CI_MERGE, RunRequest(**request))).plan
+    return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request))).plan
 
 
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:

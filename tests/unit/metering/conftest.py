@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 import pytest
 
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall, Transcript
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 from tests.upstream import ScriptedUpstream
 
 CENT = PriceTable(models={"*": Price(input=100, output=0)})
@@ -47,7 +47,7 @@ class Metered:
         return (await self.trial.transcript(reported or Transcript())).checked()
 
 
-QUICK = Patience(attempts=3, first_pause=0.01, longest_pause=0.02)
+QUICK = RetryPolicy(attempts=3, first_pause=0.01, longest_pause=0.02)
 OpenMeter = Callable[..., AbstractAsyncContextManager[Metered]]
 
 every_api = pytest.mark.parametrize("api", ["chat", "responses", "messages"])
@@ -65,7 +65,7 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
     async def _metered(
         *,
         prices: PriceTable = CENT,
-        purse: Purse | None = None,
+        cost_cap: CostCap | None = None,
         forbidden: Callable[[ToolCall], bool] = lambda call: False,
         needs_price: str | None = None,
         silence: float = 20,
@@ -81,7 +81,12 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
         spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
         async with (
             open_meter(
-                spec, prices, purse or Purse(), needs_price=needs_price, environment=environment or {}, patience=QUICK
+                spec,
+                prices,
+                cost_cap or CostCap(),
+                needs_price=needs_price,
+                environment=environment or {},
+                retry_policy=QUICK,
             ) as meter,
             httpx.AsyncClient(timeout=30, trust_env=False) as client,
         ):

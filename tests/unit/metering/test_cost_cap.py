@@ -5,41 +5,41 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.metering.cost_cap import Purse, Reservation, Spent
+from passgate.tasks.metering.cost_cap import CostCap, Reservation, Spent
 
 
-def reserved(purse: Purse, at_least: float, at_most: float | None = None) -> Reservation:
+def reserved(cost_cap: CostCap, at_least: float, at_most: float | None = None) -> Reservation:
     """What is put aside for a call that has room."""
-    found = purse.reserve_now(at_least, at_least if at_most is None else at_most)
+    found = cost_cap.reserve_now(at_least, at_least if at_most is None else at_most)
     assert isinstance(found, Reservation)
     return found
 
 
 def test_without_a_cap_there_is_always_enough() -> None:
-    purse = Purse()
+    cost_cap = CostCap()
     for _ in range(3):
-        purse.settle(reserved(purse, 1000.0), 1000.0)
-    assert purse.spent == 3000.0
-    assert not purse.exhausted
+        cost_cap.settle(reserved(cost_cap, 1000.0), 1000.0)
+    assert cost_cap.spent == 3000.0
+    assert not cost_cap.exhausted
 
 
 def test_what_is_put_aside_counts_before_it_is_spent() -> None:
-    purse = Purse(1.0)
-    reserved(purse, 0.1, 0.6)
-    assert purse.reserve_now(0.1, 0.6) is None
-    assert not purse.exhausted, "the first call may give some of it back"
+    cost_cap = CostCap(1.0)
+    reserved(cost_cap, 0.1, 0.6)
+    assert cost_cap.reserve_now(0.1, 0.6) is None
+    assert not cost_cap.exhausted, "the first call may give some of it back"
 
 
 async def test_whoever_waits_goes_on_when_a_call_gives_back_what_it_did_not_cost() -> None:
-    purse = Purse(1.0)
-    first = reserved(purse, 0.1, 0.6)
-    second, third = (asyncio.create_task(purse.reserve(0.1, 0.6)) for _ in range(2))
+    cost_cap = CostCap(1.0)
+    first = reserved(cost_cap, 0.1, 0.6)
+    second, third = (asyncio.create_task(cost_cap.reserve(0.1, 0.6)) for _ in range(2))
     await asyncio.sleep(0)
     assert not second.done()
-    purse.settle(first, 0.1)
+    cost_cap.settle(first, 0.1)
     assert await second is not None
     assert not third.done()
-    purse.release(reserved_by(second))
+    cost_cap.release(reserved_by(second))
     assert await third is not None
 
 
@@ -50,46 +50,46 @@ def reserved_by(waiting: asyncio.Task[Reservation | None]) -> Reservation:
 
 
 async def test_whoever_waits_is_refused_once_the_money_is_spent() -> None:
-    purse = Purse(1.0)
-    first = reserved(purse, 0.1, 0.9)
-    waiting = asyncio.create_task(purse.reserve(0.1, 0.9))
+    cost_cap = CostCap(1.0)
+    first = reserved(cost_cap, 0.1, 0.9)
+    waiting = asyncio.create_task(cost_cap.reserve(0.1, 0.9))
     await asyncio.sleep(0)
-    purse.settle(first, 0.95)
+    cost_cap.settle(first, 0.95)
     assert await waiting is None
-    assert purse.exhausted
+    assert cost_cap.exhausted
 
 
 def test_a_call_that_is_alone_may_cost_more_than_is_left() -> None:
-    purse = Purse(1.0, spent=0.5)
-    assert reserved(purse, 0.1, 3.0).amount == 0.5
+    cost_cap = CostCap(1.0, spent=0.5)
+    assert reserved(cost_cap, 0.1, 3.0).amount == 0.5
 
 
 def test_once_a_call_was_refused_nothing_more_is_begun() -> None:
-    purse = Purse(1.0)
-    purse.settle(reserved(purse, 0.9), 0.9)
-    assert purse.reserve_now(0.2, 0.2) == Spent()
-    assert purse.reserve_now(0.01, 0.01) == Spent()
+    cost_cap = CostCap(1.0)
+    cost_cap.settle(reserved(cost_cap, 0.9), 0.9)
+    assert cost_cap.reserve_now(0.2, 0.2) == Spent()
+    assert cost_cap.reserve_now(0.01, 0.01) == Spent()
 
 
 def test_a_call_is_expected_to_cost_what_calls_cost_on_average() -> None:
-    purse = Purse(1.0)
+    cost_cap = CostCap(1.0)
     for _ in range(2):
-        purse.settle(reserved(purse, 0.0), 0.4)
-    assert purse.reserve_now(0.0, 0.0) == Spent()
-    assert purse.spent == 0.8
+        cost_cap.settle(reserved(cost_cap, 0.0), 0.4)
+    assert cost_cap.reserve_now(0.0, 0.0) == Spent()
+    assert cost_cap.spent == 0.8
 
 
 def test_a_call_of_unknown_cost_is_taken_for_what_calls_cost_on_average() -> None:
-    purse = Purse(10.0)
-    purse.settle(reserved(purse, 0.1, 3.0), 0.25)
-    purse.settle(reserved(purse, 0.1, 3.0), None)
-    assert purse.spent == 0.5
+    cost_cap = CostCap(10.0)
+    cost_cap.settle(reserved(cost_cap, 0.1, 3.0), 0.25)
+    cost_cap.settle(reserved(cost_cap, 0.1, 3.0), None)
+    assert cost_cap.spent == 0.5
 
 
 def test_money_that_was_spent_before_counts() -> None:
-    assert Purse(1.0, spent=1.0).exhausted
-    assert Purse(0.0).exhausted
-    assert not Purse(1.0, spent=0.5).exhausted
+    assert CostCap(1.0, spent=1.0).exhausted
+    assert CostCap(0.0).exhausted
+    assert not CostCap(1.0, spent=0.5).exhausted
 
 
 @settings(deadline=None)
@@ -98,10 +98,10 @@ def test_money_that_was_spent_before_counts() -> None:
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60),
 )
 def test_one_call_at_a_time_overdraws_by_one_call_at_most(cap: float, calls: list[tuple[float, float]]) -> None:
-    purse = Purse(cap)
+    cost_cap = CostCap(cap)
     for least, cost in calls:
-        reservation = purse.reserve_now(least, 1.0)
+        reservation = cost_cap.reserve_now(least, 1.0)
         if not isinstance(reservation, Reservation):
             break
-        purse.settle(reservation, cost)
-    assert purse.spent <= cap + 1.0
+        cost_cap.settle(reservation, cost)
+    assert cost_cap.spent <= cap + 1.0

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
@@ -21,8 +21,8 @@ def request(characters: int = 100, max_tokens_out: int | None = None) -> ModelRe
     return ModelRequest("known", False, max_tokens_out, (), (), False, characters)
 
 
-def a_ledger(*, purse: Purse | None = None, needs_price: str | None = None, **budgets: Any) -> Ledger:
-    return Ledger(Budgets(**budgets), PRICES, purse or Purse(), needs_price=needs_price)
+def a_ledger(*, cost_cap: CostCap | None = None, needs_price: str | None = None, **budgets: Any) -> Ledger:
+    return Ledger(Budgets(**budgets), PRICES, cost_cap or CostCap(), needs_price=needs_price)
 
 
 async def spend(ledger: Ledger, tokens_in: int = 10, tokens_out: int = 10, characters: int = 100) -> Usage:
@@ -117,7 +117,7 @@ async def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
 @pytest.mark.parametrize("calls", range(1, 30))
 async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls: int) -> None:
     prices = PriceTable(models={"known": Price(input=1000, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices, Purse(), needs_price=None)
+    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices, CostCap(), needs_price=None)
     for _ in range(calls):
         await spend(ledger, tokens_in=10, tokens_out=5, characters=50)
     await refusal(ledger)
@@ -125,7 +125,7 @@ async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls:
 
 async def test_what_costs_nothing_is_never_too_dear() -> None:
     prices = PriceTable(models={"known": Price(input=0, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=0), prices, Purse(), needs_price=None)
+    ledger = Ledger(Budgets(max_cost_usd=0), prices, CostCap(), needs_price=None)
     for _ in range(3):
         assert (await spend(ledger)).cost_usd == 0
     assert (await ledger.admit(request(), "known")).max_tokens_out is None
@@ -151,7 +151,7 @@ async def test_an_unknown_price_matters_only_where_money_does() -> None:
 
 
 async def test_the_cost_cap_of_the_run_is_no_fault_of_the_agent() -> None:
-    ledger = a_ledger(purse=Purse(0.03))
+    ledger = a_ledger(cost_cap=CostCap(0.03))
     await spend(ledger)
     assert (await refusal(ledger)).code == "cost_cap_reached"
     assert isinstance(ledger.problem, CostCapError)
@@ -170,14 +170,14 @@ async def test_a_provider_that_does_not_say_what_was_used_cannot_be_held_to_a_bu
 
 
 async def test_what_was_put_aside_for_a_call_goes_back_or_is_spent() -> None:
-    purse = Purse(1.0)
-    ledger = a_ledger(purse=purse)
+    cost_cap = CostCap(1.0)
+    ledger = a_ledger(cost_cap=cost_cap)
     await spend(ledger, tokens_in=100, tokens_out=0)
     ledger.release(await ledger.admit(request(), "known"))
-    assert purse.spent == pytest.approx(0.1)
+    assert cost_cap.spent == pytest.approx(0.1)
     ledger.abandon(await ledger.admit(request(), "known"))
-    assert purse.spent == pytest.approx(0.2), "an answer that nobody waited for counts as the mean of the others"
-    assert await purse.reserve(0.8, 0.8) is not None
+    assert cost_cap.spent == pytest.approx(0.2), "an answer that nobody waited for counts as the mean of the others"
+    assert await cost_cap.reserve(0.8, 0.8) is not None
 
 
 async def test_trouble_of_the_provider_is_forgotten_when_a_call_succeeds() -> None:

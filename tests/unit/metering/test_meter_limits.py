@@ -6,7 +6,7 @@ import re
 import pytest
 
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
 from tests.unit.budgets.conftest import OpenMeter, either_way, every_api, message_of
@@ -124,14 +124,14 @@ class TestCost:
     async def test_the_cap_of_the_run_stops_every_trial_and_is_nobodys_fault(
         self, metered: OpenMeter, upstream: ScriptedUpstream
     ) -> None:
-        purse = Purse(0.03)
-        async with metered(purse=purse) as agent:
+        cost_cap = CostCap(0.03)
+        async with metered(cost_cap=cost_cap) as agent:
             answers = [await agent.chat() for _ in range(4)]
             with pytest.raises(CostCapError, match=r"cost cap of \$0\.03"):
                 await agent.transcript()
         assert [answer.status_code for answer in answers] == [200, 200, 200, 400]
         assert upstream.count == 3
-        assert purse.exhausted
+        assert cost_cap.exhausted
 
 
 class TestForbiddenCalls:

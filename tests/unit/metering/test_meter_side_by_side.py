@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import CostCapError
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.transcript import EndReason, Transcript
 from tests.unit.budgets.conftest import Metered, OpenMeter, every_api, message_of
 from tests.upstream import ScriptedUpstream
@@ -47,14 +47,14 @@ async def test_forty_calls_at_once_stay_within_the_cost_cap_of_the_run(
     metered: OpenMeter, upstream: ScriptedUpstream
 ) -> None:
     upstream.says(SHORT)
-    purse = Purse(0.045)
-    async with metered(purse=purse) as one, metered(purse=purse) as other:
+    cost_cap = CostCap(0.045)
+    async with metered(cost_cap=cost_cap) as one, metered(cost_cap=cost_cap) as other:
         await asyncio.gather(at_once(one, 20), at_once(other, 20))
         for agent in (one, other):
             with pytest.raises(CostCapError):
                 await agent.transcript()
     assert upstream.count == 4
-    assert purse.spent == pytest.approx(0.04)
+    assert cost_cap.spent == pytest.approx(0.04)
 
 
 @pytest.mark.parametrize("budget", [{"max_tokens": 1000}, {"max_cost_usd": 0.01}])
@@ -93,7 +93,7 @@ async def test_what_a_failed_call_had_reserved_is_there_for_the_next(
     metered: OpenMeter, upstream: ScriptedUpstream
 ) -> None:
     upstream.says(Status(400), Says("Well.", tokens_in=100, tokens_out=20))
-    async with metered(max_tokens=200, purse=Purse(0.02)) as agent:
+    async with metered(max_tokens=200, cost_cap=CostCap(0.02)) as agent:
         assert await at_once(agent, 2, max_tokens=60) == [400, 200]
 
 
@@ -101,8 +101,8 @@ async def test_a_trial_that_ends_while_its_call_waits_for_money_of_the_run_is_no
     metered: OpenMeter, upstream: ScriptedUpstream
 ) -> None:
     upstream.says(Silent(30))
-    purse = Purse(0.02)
-    async with metered(purse=purse) as first, metered(purse=purse) as second:
+    cost_cap = CostCap(0.02)
+    async with metered(cost_cap=cost_cap) as first, metered(cost_cap=cost_cap) as second:
         calls = [asyncio.create_task(agent.chat(max_tokens=100)) for agent in (first, second)]
         while not (upstream.count and any(agent.trial.ledger.waits_for_cap for agent in (first, second))):
             await asyncio.sleep(0.01)

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.metering.transcript_recorder import Minutes, completed
+from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest, Said, ToolAnswer
 
@@ -24,21 +24,23 @@ def call(number: int, **arguments: Any) -> AskedCall:
     return AskedCall(f"call-{number}", "find", arguments)
 
 
-def exchange(minutes: Minutes, request: ModelRequest, reply: ModelReply, at: float = 0.0) -> None:
-    minutes.ask(request, at)
-    minutes.answer(reply, USED, asked_at=at, answered_at=at + 0.5, first_token_at=at + 0.125)
+def exchange(recorder: TranscriptRecorder, request: ModelRequest, reply: ModelReply, at: float = 0.0) -> None:
+    recorder.ask(request, at)
+    recorder.answer(reply, USED, asked_at=at, answered_at=at + 0.5, first_token_at=at + 0.125)
 
 
 def test_a_conversation_with_a_tool() -> None:
-    minutes = Minutes()
+    recorder = TranscriptRecorder()
     exchange(
-        minutes, asked(Said("system", "Be brief."), user("Where?")), ModelReply(calls=(call(1, q="x"),), model="m")
+        recorder, asked(Said("system", "Be brief."), user("Where?")), ModelReply(calls=(call(1, q="x"),), model="m")
     )
     answers = (ToolAnswer("call-1", "here", is_error=True),)
-    exchange(minutes, asked(Said("system", "Be brief."), user("Where?"), answers=answers), ModelReply("There."), at=2.0)
+    exchange(
+        recorder, asked(Said("system", "Be brief."), user("Where?"), answers=answers), ModelReply("There."), at=2.0
+    )
     found = ToolCall(tool="find", arguments={"q": "x"}, result="here", is_error=True, duration_ms=1500.0)
     step = {"role": "assistant", "usage": USED, "latency_ms": 500.0, "time_to_first_token": 0.125}
-    assert minutes.transcript() == Transcript(
+    assert recorder.transcript() == Transcript(
         messages=(
             Message(role="system", content="Be brief."),
             Message(role="user", content="Where?"),
@@ -50,74 +52,80 @@ def test_a_conversation_with_a_tool() -> None:
 
 
 def test_the_same_words_said_again_are_another_message() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("Go on.")), ModelReply("One."))
-    exchange(minutes, asked(user("Go on."), user("Go on.")), ModelReply("Two."))
-    assert [message.content for message in minutes.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("Go on.")), ModelReply("One."))
+    exchange(recorder, asked(user("Go on."), user("Go on.")), ModelReply("Two."))
+    assert [message.content for message in recorder.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
 
 
 def test_where_the_provider_keeps_the_conversation_everything_is_new() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("Go on.")), ModelReply("One."))
-    exchange(minutes, asked(user("Go on."), continues=True), ModelReply("Two."))
-    assert [message.content for message in minutes.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("Go on.")), ModelReply("One."))
+    exchange(recorder, asked(user("Go on."), continues=True), ModelReply("Two."))
+    assert [message.content for message in recorder.transcript().messages] == ["Go on.", "One.", "Go on.", "Two."]
 
 
 def test_instructions_that_are_repeated_are_said_once() -> None:
-    minutes = Minutes()
+    recorder = TranscriptRecorder()
     rules = Said("system", "Be brief.")
-    exchange(minutes, asked(rules, user("Hi.")), ModelReply("One."))
-    exchange(minutes, asked(rules, user("Hi."), continues=True), ModelReply("Two."))
-    assert [message.content for message in minutes.transcript().messages] == ["Be brief.", "Hi.", "One.", "Hi.", "Two."]
+    exchange(recorder, asked(rules, user("Hi.")), ModelReply("One."))
+    exchange(recorder, asked(rules, user("Hi."), continues=True), ModelReply("Two."))
+    assert [message.content for message in recorder.transcript().messages] == [
+        "Be brief.",
+        "Hi.",
+        "One.",
+        "Hi.",
+        "Two.",
+    ]
 
 
 def test_a_call_that_is_tried_again_is_asked_once() -> None:
-    minutes = Minutes()
-    minutes.ask(asked(user("Hello?")), 0.0)
-    exchange(minutes, asked(user("Hello?")), ModelReply("Yes."))
-    assert [message.content for message in minutes.transcript().messages] == ["Hello?", "Yes."]
+    recorder = TranscriptRecorder()
+    recorder.ask(asked(user("Hello?")), 0.0)
+    exchange(recorder, asked(user("Hello?")), ModelReply("Yes."))
+    assert [message.content for message in recorder.transcript().messages] == ["Hello?", "Yes."]
 
 
 def test_ids_that_a_model_uses_again_belong_to_the_calls_in_their_order() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1, n=1),)))
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("a")), ModelReply(calls=(call(1, n=1),)))
     first = ToolAnswer("call-1", "one", is_error=None)
-    exchange(minutes, asked(user("a"), answers=(first,)), ModelReply(calls=(call(1, n=2),)))
+    exchange(recorder, asked(user("a"), answers=(first,)), ModelReply(calls=(call(1, n=2),)))
     second = ToolAnswer("call-1", "two", is_error=None)
-    exchange(minutes, asked(user("a"), answers=(first, second)), ModelReply("done"))
-    assert [found.result for found in minutes.transcript().tool_calls] == ["one", "two"]
+    exchange(recorder, asked(user("a"), answers=(first, second)), ModelReply("done"))
+    assert [found.result for found in recorder.transcript().tool_calls] == ["one", "two"]
 
 
 def test_whether_a_tool_failed_is_not_known_where_the_api_does_not_say() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1), call(2))))
-    assert [found.is_error for found in minutes.transcript().tool_calls] == [None, None]
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("a")), ModelReply(calls=(call(1), call(2))))
+    assert [found.is_error for found in recorder.transcript().tool_calls] == [None, None]
 
 
 def test_of_calls_side_by_side_nobody_knows_how_long_each_took() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("a")), ModelReply(calls=(call(1), call(2))))
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("a")), ModelReply(calls=(call(1), call(2))))
     answers = tuple(ToolAnswer(f"call-{number}", "x", is_error=False) for number in (1, 2))
-    minutes.ask(asked(user("a"), answers=answers), 9.0)
-    assert [found.duration_ms for found in minutes.transcript().tool_calls] == [None, None]
+    recorder.ask(asked(user("a"), answers=answers), 9.0)
+    assert [found.duration_ms for found in recorder.transcript().tool_calls] == [None, None]
 
 
 def test_a_refused_call_is_recorded_and_has_no_result() -> None:
-    minutes = Minutes()
-    minutes.ask(asked(user("a")), 0.0)
+    recorder = TranscriptRecorder()
+    recorder.ask(asked(user("a")), 0.0)
     reply = ModelReply(calls=(call(1, to="x"), call(2)))
-    minutes.answer(reply, USED, asked_at=0, answered_at=1, first_token_at=None, refused=frozenset({0}))
-    refused, allowed = minutes.transcript().tool_calls
+    recorder.answer(reply, USED, asked_at=0, answered_at=1, first_token_at=None, refused=frozenset({0}))
+    refused, allowed = recorder.transcript().tool_calls
     assert (refused.refused, refused.arguments, allowed.refused) == (True, {"to": "x"}, False)
 
 
 def test_what_is_used_beside_the_steps_is_in_the_whole() -> None:
-    minutes = Minutes()
-    exchange(minutes, asked(user("a")), ModelReply("b"))
-    assert minutes.transcript().usage == Usage()
-    minutes.use(Usage(tokens_in=10, tokens_out=0))
-    assert minutes.transcript().usage.tokens_in == 15
-    assert minutes.transcript().usage.cost_usd is None
+    recorder = TranscriptRecorder()
+    exchange(recorder, asked(user("a")), ModelReply("b"))
+    assert recorder.transcript().usage == Usage()
+    recorder.use(Usage(tokens_in=10, tokens_out=0))
+    assert recorder.transcript().usage.tokens_in == 15
+    assert recorder.transcript().usage.cost_usd is None
 
 
 def test_the_agents_own_answer_and_end_complete_what_was_seen() -> None:
@@ -183,15 +191,15 @@ def test_what_a_played_user_costs_stays_with_what_the_user_said() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["hello", "go on", "why?"]), st.integers(0, 3)), max_size=12))
 def test_however_long_a_conversation_each_thing_is_written_down_once(turns: list[tuple[str, int]]) -> None:
-    minutes, said, answers, number = Minutes(), (), (), 0
+    recorder, said, answers, number = TranscriptRecorder(), (), (), 0
     for text, calls in turns:
         said = (*said, user(text))
         asks = tuple(call(number + offset, turn=number) for offset in range(calls))
-        exchange(minutes, asked(*said, answers=answers), ModelReply(text.upper(), calls=asks))
+        exchange(recorder, asked(*said, answers=answers), ModelReply(text.upper(), calls=asks))
         answers = (*answers, *(ToolAnswer(ask.call_id, ask.call_id, is_error=False) for ask in asks))
         number += calls
-    minutes.ask(asked(*said, answers=answers), 0.0)
-    transcript = minutes.transcript()
+    recorder.ask(asked(*said, answers=answers), 0.0)
+    transcript = recorder.transcript()
     contents = [message.content for message in transcript.messages]
     assert contents == [content for text, _ in turns for content in (text, text.upper())]
     assert [found.result for found in transcript.tool_calls] == [f"call-{index}" for index in range(number)]

@@ -6,10 +6,10 @@ import pytest
 
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 from tests.upstream import ScriptedUpstream
 
-QUICK = Patience(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
+QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)
 """The breaker never opens by it: a row of failures would have to last a minute."""
 OpenUpstream = Callable[..., Upstream]
 
@@ -32,8 +32,8 @@ async def connect() -> AsyncIterator[OpenUpstream]:
     """Makes clients of an address, which are closed when the test is over."""
     made: list[Upstream] = []
 
-    def _connect(url: str, *, key: str = "", silence: float = 5, patience: Patience = QUICK) -> Upstream:
-        upstream = Upstream(Target(url, key, "THE_KEY"), timeout_seconds=silence, patience=patience)
+    def _connect(url: str, *, key: str = "", silence: float = 5, retry_policy: RetryPolicy = QUICK) -> Upstream:
+        upstream = Upstream(Target(url, key, "THE_KEY"), timeout_seconds=silence, retry_policy=retry_policy)
         made.append(upstream)
         return upstream
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 
-PATIENCE = Patience(failures_until_open=3, failing_seconds=2, probe_every=5)
+RETRY_POLICY = RetryPolicy(failures_until_open=3, failing_seconds=2, probe_every=5)
 
 
 @dataclass
@@ -25,7 +25,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def breaker(clock: Clock) -> Breaker:
-    return Breaker(PATIENCE, clock)
+    return Breaker(RETRY_POLICY, clock)
 
 
 def opened(breaker: Breaker, clock: Clock) -> Breaker:

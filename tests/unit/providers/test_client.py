@@ -158,7 +158,9 @@ async def test_a_refused_connection_is_tried_again_and_given_up(connect: OpenUps
 
 async def test_a_server_that_is_back_between_two_attempts_is_no_failure(connect: OpenUpstream) -> None:
     port = closed_port()
-    call = asyncio.create_task(send(connect(f"http://127.0.0.1:{port}/v1", patience=replace(QUICK, first_pause=0.2))))
+    call = asyncio.create_task(
+        send(connect(f"http://127.0.0.1:{port}/v1", retry_policy=replace(QUICK, first_pause=0.2)))
+    )
     await asyncio.sleep(0.05)
     assert not call.done()
     with ScriptedUpstream(port=port) as provider:

@@ -53,7 +53,7 @@ async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.script = lambda _, __: Status(429) if provider._at_once > 4 else Silent(0.01)
-    upstream = connect(provider.openai_base_url, patience=replace(QUICK, attempts=30))
+    upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, attempts=30))
     answers = await asyncio.gather(*(send(upstream) for _ in range(300)))
     assert [answer.status for answer in answers] == [200] * 300
     assert upstream._turns.window.size < 12
@@ -79,8 +79,8 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.says(Down())
-    patience = replace(QUICK, first_pause=300, longest_pause=300, failing_seconds=1.5, probe_every=600)
-    upstream = connect(provider.openai_base_url, patience=patience)
+    retry_policy = replace(QUICK, first_pause=300, longest_pause=300, failing_seconds=1.5, probe_every=600)
+    upstream = connect(provider.openai_base_url, retry_policy=retry_policy)
     waiting = [asyncio.create_task(failure(upstream, seconds=600)) for _ in range(60)]
     while provider.count < 60:
         await asyncio.sleep(0.01)
@@ -98,7 +98,7 @@ async def test_a_dead_provider_is_given_up_by_everyone_who_waits(
 
 async def test_a_dead_provider_is_given_up_by_the_queue_too(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
     upstream = connect(
-        provider.openai_base_url, silence=0.3, patience=replace(DEAD, first_pause=300, longest_pause=300)
+        provider.openai_base_url, silence=0.3, retry_policy=replace(DEAD, first_pause=300, longest_pause=300)
     )
     provider.says(Silent(300))
     begun = time.monotonic()
@@ -112,7 +112,7 @@ async def test_a_moment_in_which_everything_breaks_is_not_a_dead_provider(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.script = lambda number, _: Down() if number < 50 else SOMETHING
-    upstream = connect(provider.openai_base_url, patience=replace(QUICK, failing_seconds=3))
+    upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, failing_seconds=3))
     answers = await asyncio.gather(*(send(upstream) for _ in range(50)))
     assert [answer.status for answer in answers] == [200] * 50
 
@@ -127,7 +127,7 @@ async def dead(provider: ScriptedUpstream, upstream: Upstream, fault: Reply) -> 
 async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
-    upstream = connect(provider.openai_base_url, patience=DEAD)
+    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
     await dead(provider, upstream, Down())
     await asyncio.sleep(DEAD.probe_every + 0.05)
     before = provider.count
@@ -146,12 +146,12 @@ async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
 async def test_a_provider_that_answers_nonsense_is_dead_too(
     fault: Reply, provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
-    await dead(provider, connect(provider.openai_base_url, patience=DEAD), fault)
+    await dead(provider, connect(provider.openai_base_url, retry_policy=DEAD), fault)
 
 
 async def test_a_provider_whose_streams_all_break_is_dead(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
     provider.says(ResetMidStream(2))
-    upstream = connect(provider.openai_base_url, patience=DEAD)
+    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
     for _ in range(DEAD.failures_until_open):
         with pytest.raises(UpstreamError, match="the connection broke"):
             await streamed(upstream)
@@ -164,8 +164,8 @@ async def test_a_provider_that_refuses_is_alive(
     refusal: Reply, provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.says(refusal)
-    patience = replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2)
-    upstream = connect(provider.openai_base_url, patience=patience)
+    retry_policy = replace(QUICK, failing_seconds=0, failures_until_open=2, attempts=2)
+    upstream = connect(provider.openai_base_url, retry_policy=retry_policy)
     for _ in range(3):
         with contextlib.suppress(UpstreamError):
             await send(upstream)
@@ -177,7 +177,7 @@ async def test_a_provider_that_lets_calls_run_out_of_time_is_dead(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
     provider.says(Silent(300))
-    upstream = connect(provider.openai_base_url, patience=DEAD)
+    upstream = connect(provider.openai_base_url, retry_policy=DEAD)
     errors = [await failure(upstream, seconds=0.1) for _ in range(DEAD.failures_until_open + 1)]
     assert all(error.transient for error in errors[:-1])
     assert "the circuit breaker is open" in str(errors[-1])

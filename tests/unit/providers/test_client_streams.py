@@ -110,7 +110,7 @@ async def test_a_stream_that_is_left_early_leaves_nothing_behind(
 async def test_what_goes_wrong_in_the_callers_own_code_is_not_the_providers(
     provider: ScriptedUpstream, connect: OpenUpstream
 ) -> None:
-    upstream = connect(provider.openai_base_url, patience=replace(QUICK, failures_until_open=1, failing_seconds=0))
+    upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, failures_until_open=1, failing_seconds=0))
     with pytest.raises(ConnectionResetError):
         async with upstream.stream(CHAT, STREAM, seconds=SECONDS):
             raise ConnectionResetError("the agent has left")

@@ -3,15 +3,15 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.providers.retry_policy import Patience, retry_after
+from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
 def test_pauses_double_up_to_the_longest() -> None:
-    assert [Patience().pause(attempt, 1) for attempt in range(1, 8)] == [0.5, 1, 2, 4, 8, 8, 8]
-    assert [Patience().pause(attempt, 0) for attempt in range(1, 6)] == [0.25, 0.5, 1, 2, 4]
-    assert Patience().pause(10_000, 1) == 8
+    assert [RetryPolicy().pause(attempt, 1) for attempt in range(1, 8)] == [0.5, 1, 2, 4, 8, 8, 8]
+    assert [RetryPolicy().pause(attempt, 0) for attempt in range(1, 6)] == [0.25, 0.5, 1, 2, 4]
+    assert RetryPolicy().pause(10_000, 1) == 8
 
 
 @pytest.mark.parametrize(

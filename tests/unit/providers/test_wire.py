@@ -42,8 +42,8 @@ async def one_answer_per_connection() -> AsyncIterator[str]:
 
 
 async def test_a_kept_connection_that_the_server_has_closed_is_no_failure(connect: OpenUpstream) -> None:
-    patience = replace(QUICK, attempts=1, failures_until_open=1, failing_seconds=0)
-    async with one_answer_per_connection() as url, connect(url, patience=patience) as upstream:
+    retry_policy = replace(QUICK, attempts=1, failures_until_open=1, failing_seconds=0)
+    async with one_answer_per_connection() as url, connect(url, retry_policy=retry_policy) as upstream:
         for _ in range(4):
             assert (await send(upstream)).document == {}
 

@@ -11,12 +11,12 @@ from passgate.tasks.model.run import Edit
 from passgate.tasks.model.verdict import (
     Confirmation,
     Decision,
+    Exemption,
     Finding,
     Integrity,
     OtherVerdict,
     Reason,
     SignOff,
-    Withheld,
 )
 
 
@@ -46,11 +46,11 @@ def confirmations(
     )
 
 
-def not_admitted(red: TaskMeasurement) -> tuple[Withheld, ...]:
+def not_admitted(red: TaskMeasurement) -> tuple[Exemption, ...]:
     """Twelve tasks, the last of which is the red one."""
     why = "not admitted yet: {} of {} trials passed on main, 19 of 20 are needed"
-    green = [Withheld(task=f"golden/new-{one:02}", why=why.format(one, one + 1)) for one in range(11)]
-    return (*green, Withheld(task=red.name, why=why.format(3, 12)))
+    green = [Exemption(task=f"golden/new-{one:02}", why=why.format(one, one + 1)) for one in range(11)]
+    return (*green, Exemption(task=red.name, why=why.format(3, 12)))
 
 
 def an_integrity(**changes: Any) -> Integrity:

@@ -11,7 +11,7 @@ from tests.unit.reports.provenance import an_integrity
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.verdict import Decision, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Reason, Verdict
 from passgate.tasks.reports.annotations import github_annotations
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -47,7 +47,7 @@ def test_a_failed_task_without_a_reason_is_a_warning_that_says_why_it_does_not_b
     make_failed_task: MakeTask, make_verdict: MakeVerdict
 ) -> None:
     task = make_failed_task(failure="wrong\nanswer")
-    withheld = (Withheld(task=task.name, why="quarantined\nuntil May"),)
+    withheld = (Exemption(task=task.name, why="quarantined\nuntil May"),)
 
     text = github_annotations(make_verdict(Decision.PASS, (task,), quarantined=withheld))
 

@@ -9,7 +9,7 @@ from tests.unit.reports.provenance import a_confirmation, a_sign_off
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.verdict import Decision, Finding, OtherVerdict, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import evidence
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -29,7 +29,7 @@ def test_fallen_tasks_come_first_and_fitting_ones_last(make_verdict: MakeVerdict
 def test_withheld_tasks_that_did_not_pass_come_first(make_task: MakeTask, make_verdict: MakeVerdict) -> None:
     states = {"a": TaskState.PASSED, "b": TaskState.FAILED, "c": TaskState.UNDECIDED, "d": TaskState.PASSED}
     verdict = make_verdict(Decision.PASS, tuple(make_task(task_id=name, state=state) for name, state in states.items()))
-    tasks = [Withheld(task=f"golden/{name}", why="new") for name in (*states, "gone")]
+    tasks = [Exemption(task=f"golden/{name}", why="new") for name in (*states, "gone")]
 
     shown = evidence.withheld(verdict, tasks)
 

@@ -8,7 +8,7 @@ from tests.unit.reports.provenance import a_confirmation
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Finding, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, Reason, Verdict
 from passgate.tasks.reports import findings
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -100,7 +100,7 @@ def test_why_a_failed_task_does_not_block(
     make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
 ) -> None:
     task = make_failed_task()
-    new, broken = (Withheld(task=task.name, why=text) for text in ("not admitted yet", "quarantined until May"))
+    new, broken = (Exemption(task=task.name, why=text) for text in ("not admitted yet", "quarantined until May"))
     fits = a_confirmation(task.name, Finding.FITS)
     reported = make_reason(task, Rule.GOLDEN_REGRESSION, "x", blocking=False)
     verdict = make_verdict(Decision.PASS, (task,))
@@ -115,7 +115,7 @@ def test_why_a_failed_task_does_not_block(
     )
     assert changed(confirmations=(fits,), quarantined=(broken,)) == "quarantined until May"
     assert changed(not_admitted=(new,), quarantined=(broken,)) == "not admitted yet; quarantined until May"
-    assert changed(not_admitted=(Withheld(task="adversarial/repair_invoice_totals", why="new"),)) == ""
+    assert changed(not_admitted=(Exemption(task="adversarial/repair_invoice_totals", why="new"),)) == ""
 
 
 @pytest.mark.parametrize("finding", [Finding.UNDECIDED, Finding.UNFINISHED, Finding.FALLEN])
@@ -138,7 +138,7 @@ def test_nothing_excuses_what_blocks_a_violation_or_a_pass(
     veto = make_failed_task(violations=(TrialViolation(trial=1, rule="forbidden_tool", message="x"),))
 
     for task, blocking in ((failed, True), (veto, False), (passed, False)):
-        withheld = Withheld(task=task.name, why="quarantined")
+        withheld = Exemption(task=task.name, why="quarantined")
         reason = make_reason(task, Rule.TASK_FAILED, "x", blocking=blocking)
         assert why(make_verdict(Decision.FAIL, (task,), reasons=(reason,), quarantined=(withheld,))) == ""
 

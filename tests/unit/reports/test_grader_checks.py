@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.reports.hostile import HOSTILE
 
-from passgate.tasks.model.grader_check import Fault, GraderCheck, GraderFinding, Tally
+from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
 
 
@@ -16,8 +16,8 @@ def a_check(**changes: Any) -> GraderCheck:
         "file": "suites/golden/say-yes.yaml",
         "line": 1,
         "known_good": "passed",
-        "known_bad": Tally(right=2, of=2),
-        "graders": Tally(right=1, of=1),
+        "known_bad": CheckCounts(right=2, of=2),
+        "graders": CheckCounts(right=1, of=1),
     }
     return GraderCheck(**(plain | changes))
 
@@ -44,9 +44,9 @@ def test_a_row_per_task_then_faults_with_their_places_and_remedies_then_a_count(
     faulty = a_check(
         task_id="other",
         known_good="failed",
-        known_bad=Tally(right=1, of=2, unmeasured=1),
-        mutants=Tally(right=3, of=4),
-        graders=Tally(),
+        known_bad=CheckCounts(right=1, of=2, unmeasured=1),
+        mutants=CheckCounts(right=3, of=4),
+        graders=CheckCounts(),
         findings=(a_finding(), a_finding(path="graders", graders=(), message="no known-good transcript")),
         unmeasured=("doing nothing was not measured: no judge",),
     )

@@ -11,7 +11,7 @@ from tests.unit.reports.provenance import a_confirmation
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Decision, Finding, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, Reason, Verdict
 from passgate.tasks.reports.junit import junit
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -132,7 +132,7 @@ def test_a_task_that_does_not_block_is_skipped_and_says_why(
 ) -> None:
     task = make_failed_task(state=state)
     reason = make_reason(task, Rule.TASK_FAILED, "wrong", blocking=False)
-    withheld = (Withheld(task=task.name, why="quarantined until\n2026-05-01"),)
+    withheld = (Exemption(task=task.name, why="quarantined until\n2026-05-01"),)
 
     document = junit(make_verdict(Decision.PASS, (task,), reasons=(reason,), quarantined=withheld))
 
@@ -165,7 +165,7 @@ def test_no_quarantine_hides_a_violation(make_failed_task: MakeTask, make_verdic
     violation = TrialViolation(trial=1, rule="forbidden_tool", message="called rm")
     task = make_failed_task(violations=(violation,))
 
-    document = junit(make_verdict(Decision.FAIL, (task,), quarantined=(Withheld(task=task.name, why="quarantined"),)))
+    document = junit(make_verdict(Decision.FAIL, (task,), quarantined=(Exemption(task=task.name, why="quarantined"),)))
 
     assert case(document, task.task_id).find("failure") is not None
 
@@ -221,7 +221,7 @@ def test_any_text_of_a_person_or_a_file_gives_a_well_formed_document(
     make_failed_task: MakeTask, make_verdict: MakeVerdict, text: str
 ) -> None:
     task = make_failed_task(task_id="x", reused_from=text)
-    withheld = (Withheld(task=task.name, why=f"because {text}"),)
+    withheld = (Exemption(task=task.name, why=f"because {text}"),)
     fits = (a_confirmation(task.name, Finding.FITS),)
 
     document = junit(make_verdict(Decision.PASS, (task,), not_admitted=withheld, confirmations=fits))

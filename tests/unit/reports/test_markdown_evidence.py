@@ -11,7 +11,7 @@ from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integri
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.verdict import Decision, Finding, OtherVerdict, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports.markdown import LIMIT, markdown
 from passgate.tasks.reports.markdown_evidence import evidence_sections
 
@@ -21,7 +21,7 @@ MakeVerdict = Callable[..., Verdict]
 
 def with_everything(make_verdict: MakeVerdict, text: str, times: int, *tasks: TaskMeasurement) -> Verdict:
     """A verdict in which each of the texts of people and files is this one, so many times."""
-    withheld = tuple(Withheld(task=f"{text}{one}", why=text) for one in range(times))
+    withheld = tuple(Exemption(task=f"{text}{one}", why=text) for one in range(times))
     reason = Reason(rule=Rule.TASK_FAILED, blocking=True, message=text, task_id=text)
     return make_verdict(
         Decision.FAIL,
@@ -52,7 +52,7 @@ def test_evidence_is_a_table(make_verdict: MakeVerdict) -> None:
 
 
 def test_withheld_tasks_are_named_and_counted(make_failed_task: MakeTask, make_verdict: MakeVerdict) -> None:
-    tasks = tuple(Withheld(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
+    tasks = tuple(Exemption(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
     failed = make_failed_task(task_id="task-11")
 
     shown = markdown(make_verdict(Decision.PASS, (failed,), not_admitted=tasks, quarantined=tasks[:1]))

@@ -11,7 +11,7 @@ from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integri
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
-from passgate.tasks.model.verdict import Decision, Finding, OtherVerdict, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports.terminal import terminal
 
 MakeTask = Callable[..., TaskMeasurement]
@@ -78,7 +78,7 @@ def test_long_evidence_is_bounded(make_verdict: MakeVerdict) -> None:
 def test_withheld_tasks_are_named_and_counted(
     field: str, title: str, make_failed_task: MakeTask, make_verdict: MakeVerdict
 ) -> None:
-    tasks = tuple(Withheld(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
+    tasks = tuple(Exemption(task=f"golden/task-{one:02}", why=f"why {one}") for one in range(12))
     verdict = make_verdict(Decision.PASS, (make_failed_task(task_id="task-11"),), **{field: tasks})
 
     shown = after(title, lines(verdict))
@@ -89,7 +89,7 @@ def test_withheld_tasks_are_named_and_counted(
 
 
 def test_ten_withheld_tasks_are_all_named(make_verdict: MakeVerdict) -> None:
-    tasks = tuple(Withheld(task=f"golden/task-{one:02}", why="new") for one in range(10))
+    tasks = tuple(Exemption(task=f"golden/task-{one:02}", why="new") for one in range(10))
 
     assert len(after("Not admitted", lines(make_verdict(Decision.PASS, (), not_admitted=tasks)))) == 10
 
@@ -98,7 +98,7 @@ def test_a_task_that_does_not_block_says_why_where_it_failed(
     make_failed_task: MakeTask, make_verdict: MakeVerdict
 ) -> None:
     tasks = (make_failed_task(task_id="old"), make_failed_task(task_id="new"))
-    quarantined = (Withheld(task="golden/new", why="quarantined until 2026-05-01 by ada"),)
+    quarantined = (Exemption(task="golden/new", why="quarantined until 2026-05-01 by ada"),)
 
     shown = lines(make_verdict(Decision.FAIL, tasks, quarantined=quarantined))
 
@@ -190,7 +190,7 @@ def test_no_text_of_a_person_or_a_file_steers_a_terminal(
     make_failed_task: MakeTask, make_verdict: MakeVerdict, text: str, width: int
 ) -> None:
     task = make_failed_task(task_id=text, reused_from=text or "run", models=(text,))
-    withheld = (Withheld(task=task.name, why=text), Withheld(task=text, why=text))
+    withheld = (Exemption(task=task.name, why=text), Exemption(task=text, why=text))
     reason = Reason(rule=Rule.TASK_FAILED, blocking=True, message=text, suite=task.suite, task_id=text)
     verdict = make_verdict(
         Decision.FAIL,

@@ -23,7 +23,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
 from passgate.tasks.model.sign_off import signed_off
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.verdict import Comparison, Decision, Inputs, Reason, Verdict, Withheld
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Inputs, Reason, Verdict
 
 CONFIRMING = {"confirming": (True,) * 4 + (False,) * 5}
 STARTED = datetime(2026, 4, 1, 2, 0, tzinfo=UTC)
@@ -117,7 +117,9 @@ def failing_verdict() -> Verdict:
         confirmations=confirmations(fits, hostile, fallen),
         not_admitted=not_admitted(new),
         quarantined=(
-            Withheld(task=quarantined.name, why=f"quarantined until 2026-04-30 by ada: {HOSTILE} (https://tracker/12)"),
+            Exemption(
+                task=quarantined.name, why=f"quarantined until 2026-04-30 by ada: {HOSTILE} (https://tracker/12)"
+            ),
         ),
         integrity=an_integrity(),
         comparisons=_comparisons(),

@@ -106,7 +106,7 @@ async def test_the_last_hooks_see_what_the_first_ones_left(isolation: str, workb
     async with workbench_of() as workbench, workbench.sandbox(a_task(workspace=workspace)) as sandbox:
         assert (sandbox.workspace / "made").read_text() == "each\n"
         (sandbox.workspace / "made").write_text("graded")
-    assert workbench.troubles == ()
+    assert workbench.warnings == ()
 
 
 @pytest.mark.parametrize("name", ["before_all", "before_each"])
@@ -128,7 +128,7 @@ async def test_a_hook_that_fails_before_a_trial_is_an_error(
             with pytest.raises(MeasurementError, match=what.format(name)):
                 async with workbench.sandbox(task):
                     pytest.fail("the trial must not begin")
-    assert workbench.troubles == (), "what did not begin is not ended"
+    assert workbench.warnings == (), "what did not begin is not ended"
 
 
 async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolation: str, workbench_of) -> None:
@@ -137,7 +137,7 @@ async def test_a_hook_that_fails_after_a_trial_is_a_trouble_and_no_error(isolati
         async with workbench.sandbox(task) as sandbox:
             assert not sandbox.network
         assert not sandbox.workspace.exists()
-    assert workbench.troubles == (
+    assert workbench.warnings == (
         "say-yes: the hook after_each exited 3: sh -c 'echo oh >&2; exit 3': oh",
         "the hook after_all exited 4: sh -c 'exit 4': ",
     )

@@ -199,7 +199,7 @@ async def test_a_tree_deeper_than_a_path_can_say_is_gone_with_its_trial(
             left = await sandbox.run([sys.executable, "-c", LEAVES_A_DEEP_TREE], seconds=60)
             assert left.exit_code == 0, left.stderr
         assert not sandbox.workspace.parent.exists()
-    assert workbench.troubles == ()
+    assert workbench.warnings == ()
     assert left_in(temporary) == []
 
 
@@ -212,7 +212,7 @@ async def test_what_a_trial_has_left_for_good_is_told_once_and_changes_nothing(
         if subprocess.run(["mount", "--bind", tmp_path, left], capture_output=True, check=False).returncode != 0:
             pytest.skip("this user cannot mount")
     try:
-        (told,) = workbench.troubles
+        (told,) = workbench.warnings
         assert told.startswith(f"cannot remove {temporary}/")
     finally:
         subprocess.run(["umount", left], check=True)

@@ -11,7 +11,7 @@ from passgate.tasks.formats.evals.grading.built import build
 from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.node import Node
 from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
-from passgate.tasks.formats.evals.serialise import Saying, said_model
+from passgate.tasks.formats.evals.serialise import Serialisation, serialised_model
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Text
@@ -68,8 +68,8 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
 
 def _located(native: _Native, said: Node, sources: Sources) -> _Native:
     """The same with its paths as tasks hold them: relative to the suites folder, not to the folder of the file."""
-    saying = Saying(lambda path: sources.ground.relative(said.folder / path))
-    return _Native.model_validate(said_model(native, saying))
+    saying = Serialisation(lambda path: sources.ground.relative(said.folder / path))
+    return _Native.model_validate(serialised_model(native, saying))
 
 
 def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:

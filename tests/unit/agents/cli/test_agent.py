@@ -14,7 +14,7 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents.cli.agent import CliAgent
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
@@ -163,7 +163,7 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     upstream.says(Says("yes"))
     spec = AgentSpec(kind=AgentKind.CLI, upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)))
-    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with (
             Workbench(suites, processes=2, bridge=meter.bridge) as workbench,
             meter.trial(Budgets(max_steps=2), lambda _: False) as access,

@@ -13,7 +13,7 @@ from tests.upstream_shapes import Says
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import Unmetered
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
@@ -168,7 +168,7 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
         target="model-1",
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
-    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     roles = [message["role"] for message in upstream.calls[1].body["messages"]]
@@ -197,7 +197,7 @@ async def test_the_meter_and_the_loop_tell_one_story_of_messages(
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
     upstream.says(Says("yes"))
-    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(), lambda call: False) as access:
             metered = await talk(make_agent(spec, suites), task, access=access)
     direct = await talk(make_agent(spec, suites), task, access=Direct())

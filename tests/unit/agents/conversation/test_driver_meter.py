@@ -16,7 +16,7 @@ from passgate.tasks.agents import make_agent, parse_agent
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import TrialTranscript, Unmetered
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
@@ -155,7 +155,7 @@ async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: Sc
         target="model-1",
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
-    async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(max_steps=3), lambda call: False) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     assert words(transcript) == [

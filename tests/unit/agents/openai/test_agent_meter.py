@@ -11,7 +11,7 @@ from tests.upstream_replies import Status
 from tests.upstream_shapes import Says
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.metering.cost_cap import Purse
+from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
@@ -23,7 +23,7 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 def through_the_meter(turn, upstream: ScriptedUpstream):
     async def _through(task: EvalTask, *, forbidden: Sequence[str] = (), **budgets: Any) -> Transcript:
         spec = spec_of().model_copy(update={"upstreams": Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))})
-        async with open_meter(spec, PriceTable(), Purse(), environment={}) as meter:
+        async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
                 return (await access.transcript(await turn(task, spec=spec, access=access))).checked()
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.serialise import LeavesError, Saying, said_task
+from passgate.tasks.formats.evals.serialise import LeavesError, Serialisation, serialised_task
 from passgate.tasks.model.task import TaskFile
 
 PLAIN: dict[str, Any] = {
@@ -23,8 +23,8 @@ def said(task: dict[str, Any], allowed: str = "") -> tuple[dict[str, Any], list[
             raise LeavesError("too far")
         return f"there/{path}"
 
-    saying = Saying(place)
-    return said_task(TaskFile.model_validate({**PLAIN, **task}), saying), [str(loss) for loss in saying.losses]
+    saying = Serialisation(place)
+    return serialised_task(TaskFile.model_validate({**PLAIN, **task}), saying), [str(loss) for loss in saying.losses]
 
 
 def test_defaults_are_left_out() -> None:

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.grader_places import grader_problem
-from passgate.tasks.graders.grader_checks.faults import blamed, must_be_killed
+from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant
 from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
 from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, Proof, Tried
 from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals
 from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_check import Fault, GraderFinding, Tally
+from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.task import EvalTask, Reference
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
@@ -48,11 +48,11 @@ def a_mutant(kind: str = "empty answer", **changes: Any) -> Mutant:
 
 
 def found(proof: Proof) -> list[Fault]:
-    return [finding.fault for finding in blamed(proof).findings]
+    return [finding.fault for finding in check_of(proof).findings]
 
 
 def only(proof: Proof) -> GraderFinding:
-    (finding,) = blamed(proof).findings
+    (finding,) = check_of(proof).findings
     return finding
 
 
@@ -66,10 +66,14 @@ def good(task: EvalTask, **changes: Any) -> Proof:
 
 
 def test_correct_graders_have_no_fault() -> None:
-    check = blamed(good(a_question()))
+    check = check_of(good(a_question()))
     assert (check.findings, check.unmeasured, check.notes) == ((), (), ())
-    assert (check.known_good, check.known_bad, check.graders) == ("passed", Tally(right=1, of=1), Tally(right=1, of=1))
-    assert check.mutants == Tally()
+    assert (check.known_good, check.known_bad, check.graders) == (
+        "passed",
+        CheckCounts(right=1, of=1),
+        CheckCounts(right=1, of=1),
+    )
+    assert check.mutants == CheckCounts()
 
 
 def test_a_task_needs_something_that_passes() -> None:
@@ -77,11 +81,11 @@ def test_a_task_needs_something_that_passes() -> None:
     assert finding.fault is Fault.NO_KNOWN_GOOD
     assert finding.graders == ()
     assert "reference.solution" in finding.remedy
-    assert blamed(good(a_question(), good=None)).known_good == "none"
+    assert check_of(good(a_question(), good=None)).known_good == "none"
 
 
 def test_what_is_derived_is_called_so() -> None:
-    assert blamed(good(a_question(), derived=True)).known_good == "derived"
+    assert check_of(good(a_question(), derived=True)).known_good == "derived"
 
 
 def test_each_grader_that_fails_the_known_good_is_told() -> None:
@@ -89,8 +93,8 @@ def test_each_grader_that_fails_the_known_good_is_told() -> None:
     proof = good(task, good=tried(FAILED, True, False), bad=(tried(FAILED, False, False),))
     finding = only(proof)
     assert (finding.fault, finding.graders, finding.path) == (Fault.KNOWN_GOOD_FAILS, ("no",), "graders[1]")
-    assert blamed(proof).known_good == "failed"
-    assert blamed(proof).graders == Tally(), "nothing is said of graders that fail what is good"
+    assert check_of(proof).known_good == "failed"
+    assert check_of(proof).graders == CheckCounts(), "nothing is said of graders that fail what is good"
 
 
 def test_a_known_good_that_no_grader_fails_is_told_with_its_reason() -> None:
@@ -112,22 +116,22 @@ def test_something_bad_that_passes_is_told(what: str) -> None:
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.KNOWN_BAD_PASSES, ("output_check", "no"))
     assert finding.message == f"{what} passes"
-    assert blamed(proof).known_bad == Tally(right=1, of=2)
+    assert check_of(proof).known_bad == CheckCounts(right=1, of=2)
 
 
 @pytest.mark.parametrize("status", [ERROR, TrialStatus.NOT_RUN])
 def test_what_was_not_measured_is_no_fault_and_no_pass(status: TrialStatus) -> None:
     broken = Tried("doing nothing", status, "no judge")
-    check = blamed(good(a_question(), bad=(broken, tried(FAILED, False))))
+    check = check_of(good(a_question(), bad=(broken, tried(FAILED, False))))
     assert check.findings == ()
     assert check.unmeasured == ("doing nothing was not measured: no judge",)
-    assert check.known_bad == Tally(right=1, of=1, unmeasured=1)
-    check = blamed(good(a_question(), good=Tried("the known-good", status, "no judge")))
+    assert check.known_bad == CheckCounts(right=1, of=1, unmeasured=1)
+    check = check_of(good(a_question(), good=Tried("the known-good", status, "no judge")))
     assert (check.findings, check.known_good, len(check.unmeasured)) == ((), "not measured", 1)
 
 
 def test_a_task_that_cannot_be_run_is_not_measured() -> None:
-    check = blamed(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",)), grader_problem))
+    check = check_of(Proof(a_question(cannot_run=("a.yaml:1:1: no file 'x'",)), grader_problem))
     assert (check.findings, check.known_good) == ((), "not measured")
     assert check.unmeasured == ("a.yaml:1:1: no file 'x'",)
 
@@ -139,7 +143,7 @@ def test_a_mutant_that_survives_is_told_with_the_graders_that_it_hits() -> None:
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.MUTANT_SURVIVES, ("output_check",))
     assert "'empty answer' survives: the answer is empty" in finding.message
-    assert blamed(proof).mutants == Tally(right=1, of=2)
+    assert check_of(proof).mutants == CheckCounts(right=1, of=2)
 
 
 def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
@@ -151,9 +155,9 @@ def test_mutants_of_a_kind_that_hit_the_same_graders_are_told_once() -> None:
 def test_milder_mutants_that_pass_and_unmeasured_ones_are_notes() -> None:
     milder = Mutated(a_mutant(what="the call 1 is gone"), tried(PASSED), counts=False)
     unknown = Mutated(a_mutant(), Tried("x", ERROR, "no judge", (a_grade(error="no judge"),)), counts=True)
-    check = blamed(good(a_question(), mutated=(milder, unknown)))
+    check = check_of(good(a_question(), mutated=(milder, unknown)))
     assert (check.findings, check.unmeasured) == ((), ())
-    assert check.mutants == Tally(unmeasured=1)
+    assert check.mutants == CheckCounts(unmeasured=1)
     assert check.notes == ("it passes when the call 1 is gone", "the mutant 'empty answer' was not measured: no judge")
 
 
@@ -177,7 +181,7 @@ def refusal(naming: Sequence[Grade], plain: Sequence[Grade]) -> dict[str, Any]:
 def test_a_refusal_may_name_what_it_refuses(naming: Grade, plain: Grade, flagged: bool) -> None:
     proof = good(a_question(), **refusal([naming], [plain]))
     assert found(proof) == ([Fault.REFUSAL_FAILS] if flagged else [])
-    assert blamed(proof).mutants == Tally(right=not flagged, of=1)
+    assert check_of(proof).mutants == CheckCounts(right=not flagged, of=1)
     if flagged:
         assert "`delete`" in only(proof).message
         assert "tool_calls.forbidden" in only(proof).remedy
@@ -188,7 +192,7 @@ def test_with_counterexamples_every_grader_must_have_failed_once() -> None:
     proof = good(task, bad=(tried(FAILED, False, True), tried(FAILED, False, True)))
     finding = only(proof)
     assert (finding.fault, finding.graders) == (Fault.NEVER_FAILED, ("no",))
-    assert blamed(proof).graders == Tally(right=1, of=2)
+    assert check_of(proof).graders == CheckCounts(right=1, of=2)
 
 
 @pytest.mark.parametrize("kind", ["mutant", "refusal", "counterexample"])
@@ -223,7 +227,7 @@ def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_o
 ) -> None:
     task = a_question(graders=[FORBIDS], reference=EXAMPLES)
     trials = tuple(Tried("x", FAILED, "", (checks(*passed),)) for passed in bad)
-    findings = blamed(
+    findings = check_of(
         good(task, good=Tried("good", PASSED, "", (checks(True, True, True, True),)), bad=trials)
     ).findings
     assert [finding.path for finding in findings] == [path] * bool(path)
@@ -233,7 +237,7 @@ def test_with_counterexamples_everything_that_is_forbidden_must_have_been_done_o
 
 
 def test_without_counterexamples_a_grader_that_never_failed_is_a_note() -> None:
-    check = blamed(good(a_question(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
+    check = check_of(good(a_question(graders=[SAYS_YES, NO]), bad=(tried(FAILED, False, True),)))
     assert check.findings == ()
     assert check.notes == ("no: never failed: it passes everything bad that was tried",)
 
@@ -248,8 +252,8 @@ def test_graders_that_only_inform_need_not_fail() -> None:
     task = a_question(
         graders=[CONTAINS, {**CONTAINS, "weight": 0}], scoring={"rule": "weighted_average"}, reference=EXAMPLES
     )
-    check = blamed(good(task, bad=(tried(FAILED, False, True),)))
-    assert (check.findings, check.graders) == ((), Tally(right=1, of=1))
+    check = check_of(good(task, bad=(tried(FAILED, False, True),)))
+    assert (check.findings, check.graders) == ((), CheckCounts(right=1, of=1))
 
 
 def test_a_grader_that_cannot_fail_is_told_once() -> None:

@@ -11,7 +11,7 @@ from passgate.tasks.graders import grade, judge_request
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.judge_reply import reply_schema
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 MakeEvidence = Callable[..., Evidence]

@@ -28,7 +28,7 @@ class JudgeReply(Frozen):
     usage: Usage = Usage()
 
 
-class Judge(Protocol):
+class LlmJudge(Protocol):
     """Someone who marks rubrics."""
 
     @property

@@ -16,14 +16,14 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Silent, Status
 from tests.upstream_shapes import Json, Says
 
-from passgate.tasks.agents.judge import HttpJudge, RecordedJudge, disarmed, judge_model, make_judge
+from passgate.tasks.agents.llm_judge import HttpJudge, RecordedJudge, disarmed, judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.judge import Judge, JudgeMessage, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.retry_policy import Patience
+from passgate.tasks.providers.retry_policy import RetryPolicy
 
 REQUEST = JudgeRequest(
     messages=(JudgeMessage(role="system", content="Mark."), JudgeMessage(role="user", content="Größe?")),
@@ -32,7 +32,7 @@ REQUEST = JudgeRequest(
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}}
 WITH_SCHEMA = REQUEST.model_copy(update={"reply_schema": SCHEMA})
 GOOD = Says('{"score": 1}', tokens_in=100, tokens_out=20, cached=60)
-QUICK = Patience(first_pause=0.01, longest_pause=0.02)
+QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.02)
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +51,9 @@ def provider() -> Iterator[ScriptedUpstream]:
 async def judge_at() -> AsyncIterator[Callable[..., HttpJudge]]:
     made = []
 
-    def _judge_at(url: str, *, key: str = "", patience: Patience = QUICK, **policy: Any) -> HttpJudge:
+    def _judge_at(url: str, *, key: str = "", retry_policy: RetryPolicy = QUICK, **policy: Any) -> HttpJudge:
         settings = JudgePolicy(**policy)
-        upstream = Upstream(Target(url, key), timeout_seconds=settings.timeout_seconds, patience=patience)
+        upstream = Upstream(Target(url, key), timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy)
         made.append(HttpJudge(upstream, "gpt-judge", settings))
         return made[-1]
 
@@ -62,7 +62,7 @@ async def judge_at() -> AsyncIterator[Callable[..., HttpJudge]]:
         await judge.close()
 
 
-async def failure(judge: Judge) -> MeasurementError:
+async def failure(judge: LlmJudge) -> MeasurementError:
     with pytest.raises(MeasurementError) as caught:
         await judge.reply(REQUEST)
     return caught.value
@@ -181,7 +181,9 @@ async def test_an_answer_that_is_no_completion_cannot_be_measured(
 async def test_a_silent_model_is_given_up_in_time(provider: ScriptedUpstream, judge_at) -> None:
     provider.says(Silent(300))
     begun = time.monotonic()
-    error = await failure(judge_at(provider.openai_base_url, timeout_seconds=0.1, patience=replace(QUICK, attempts=50)))
+    error = await failure(
+        judge_at(provider.openai_base_url, timeout_seconds=0.1, retry_policy=replace(QUICK, attempts=50))
+    )
     assert time.monotonic() - begun < 60
     assert re.search(r"0\.5 s were over|which is too long to wait", str(error))
     assert error.transient is True
@@ -263,24 +265,24 @@ MODEL = {"base_url": "http://file/v1", "model": "file-model"}
 
 
 def test_without_a_configuration_there_is_no_judge(tmp_path: Path) -> None:
-    assert make_judge(JudgePolicy(), tmp_path) is None
+    assert make_llm_judge(JudgePolicy(), tmp_path) is None
 
 
 def test_a_model_of_the_policy(tmp_path: Path) -> None:
-    judge = make_judge(JudgePolicy(**MODEL), tmp_path)
+    judge = make_llm_judge(JudgePolicy(**MODEL), tmp_path)
     assert isinstance(judge, HttpJudge)
     assert judge.name == "file-model"
 
 
 def test_a_model_goes_before_recorded_replies(tmp_path: Path) -> None:
-    assert isinstance(make_judge(JudgePolicy(recorded="replies", **MODEL), tmp_path), HttpJudge)
-    assert isinstance(make_judge(JudgePolicy(recorded="replies"), tmp_path), RecordedJudge)
+    assert isinstance(make_llm_judge(JudgePolicy(recorded="replies", **MODEL), tmp_path), HttpJudge)
+    assert isinstance(make_llm_judge(JudgePolicy(recorded="replies"), tmp_path), RecordedJudge)
 
 
 def test_recorded_replies_lie_in_the_suites_folder(recorded: Callable[[str, str], Path], tmp_path: Path) -> None:
     recorded("a.yaml", "not replies")
     with pytest.raises(UsageError, match="replies"):
-        make_judge(JudgePolicy(recorded="replies"), tmp_path)
+        make_llm_judge(JudgePolicy(recorded="replies"), tmp_path)
 
 
 async def test_the_environment_goes_before_the_file(
@@ -290,7 +292,7 @@ async def test_the_environment_goes_before_the_file(
     monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "environment-model")
     monkeypatch.setenv("MY_KEY", "k-2")
     policy = JudgePolicy(api_key_variable="MY_KEY", **MODEL)
-    judge = make_judge(policy, tmp_path)
+    judge = make_llm_judge(policy, tmp_path)
     assert judge is not None
     assert judge.name == judge_model(policy) == "environment-model"
     await judge.reply(REQUEST)
@@ -302,7 +304,7 @@ async def test_the_environment_goes_before_the_file(
 
 def test_the_environment_can_complete_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_MODEL", "environment-model")
-    judge = make_judge(JudgePolicy(base_url="http://file/v1"), tmp_path)
+    judge = make_llm_judge(JudgePolicy(base_url="http://file/v1"), tmp_path)
     assert judge is not None
     assert judge.name == "environment-model"
 
@@ -310,13 +312,13 @@ def test_the_environment_can_complete_the_file(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("half", [{"base_url": "http://file/v1"}, {"model": "m"}, {"model": "m", "recorded": "r"}])
 def test_half_a_configuration_is_refused(half: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs both a base URL and a model"):
-        make_judge(JudgePolicy(**half), tmp_path)
+        make_llm_judge(JudgePolicy(**half), tmp_path)
 
 
 @pytest.mark.parametrize("url", ["host/v1", "ftp://host/v1", "http://host:port/v1", "https://me:secret@host/v1"])
 def test_an_address_that_cannot_be_used_is_refused_before_anything_is_run(url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="base URL"):
-        make_judge(JudgePolicy(base_url=url, model="m"), tmp_path)
+        make_llm_judge(JudgePolicy(base_url=url, model="m"), tmp_path)
 
 
 def test_without_a_model_nobody_is_paid() -> None:
@@ -330,7 +332,7 @@ def test_a_judge_that_is_not_asked_costs_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(ssl, "create_default_context", slow)
     monkeypatch.setattr(ssl, "SSLContext", slow)
-    make_judge(JudgePolicy(base_url="https://host/v1", model="m"), tmp_path)
+    make_llm_judge(JudgePolicy(base_url="https://host/v1", model="m"), tmp_path)
 
 
 @pytest.mark.parametrize("field", [{"votes": 0}, {"votes": 100}, {"temperature": -0.1}, {"temperature": 2.1}])
@@ -342,4 +344,4 @@ def test_votes_and_temperature_have_their_bounds(field: dict[str, Any]) -> None:
 def test_half_a_configuration_in_the_environment_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PASSGATE_JUDGE_BASE_URL", "http://environment/v1")
     with pytest.raises(UsageError, match="needs both"):
-        make_judge(JudgePolicy(recorded="replies"), tmp_path)
+        make_llm_judge(JudgePolicy(recorded="replies"), tmp_path)

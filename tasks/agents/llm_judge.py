@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.judge import Judge, JudgeReply, JudgeRequest
+from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
@@ -42,7 +42,7 @@ def judge_name(policy: JudgePolicy) -> str:
     return judge_model(policy) or (RecordedJudge.name if policy.recorded else "")
 
 
-def make_judge(policy: JudgePolicy, suites_folder: Path) -> Judge | None:
+def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
     """The judge that is configured; `None` when there is none. Nothing is asked or connected yet.
 
     Raises `UsageError` for half a configuration, and for an address or a key that cannot be used.
