@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,6 +14,8 @@ PAGES = {
     for path in sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 }
 README = PAGES["README.md"]
+_BLOCK = r"^( *)```(\w*)\n(.*?)^\1```$"
+"""A fenced block, also one that is indented in a list."""
 
 
 class Block(NamedTuple):
@@ -30,16 +33,16 @@ class Block(NamedTuple):
 def blocks(*languages: str, page: str | None = None) -> list[Any]:
     """Every fenced block of these languages, or of one page only, as parameters with a name each."""
     found = [
-        Block(name, match[1], match[2])
+        Block(name, match[2], dedent(match[3]))
         for name, text in PAGES.items()
-        for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for match in re.finditer(_BLOCK, text, re.MULTILINE | re.DOTALL)
     ]
     chosen = [block for block in found if block.language in languages and page in {None, block.page}]
     return [pytest.param(block, id=f"{block.page}:{number}") for number, block in enumerate(chosen)]
 
 
 def without_blocks(text: str) -> str:
-    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(_BLOCK, "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def section(page: str, heading: str) -> str:

@@ -14,11 +14,11 @@ from tests.docs.pages import PAGES, cells, section
 INTERNAL_VARIABLES = {"PASSGATE_PROCESS"}
 
 
-def test_readme_has_the_usage_of_every_command() -> None:
-    lines = re.findall(r"`passgate ([^`]+)`", section("README.md", "Commands"))
+def test_the_usage_of_every_command() -> None:
+    lines = re.findall(r"`passgate ([^`]+)`", section("docs/commands.md", "Usage"))
     usages = {command_of(line.split())[0]: line for line in lines}
-    usages.pop("--version")
     assert set(usages) == set(COMMANDS)
+    assert cells(section("docs/commands.md", "Commands")) == list(usages)
     for name, command in COMMANDS.items():
         given = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
         assert set(re.findall(r"--[a-z-]+", usages[name])) == given - {"--help"}, name
@@ -48,7 +48,7 @@ def test_make_targets_are_documented_and_there() -> None:
 
 
 def test_exit_codes() -> None:
-    rows = re.findall(r"^\| (\d+) \| (\w+) \|", section("README.md", "Verdicts and exit codes"), re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (\w+) \|", section("README.md", "What the verdict means"), re.MULTILINE)
     assert {(int(code), name) for code, name in rows} == {(code.value, code.name) for code in ExitCode}
 
 
