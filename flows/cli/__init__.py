@@ -1,4 +1,4 @@
-"""The command line: `main` is the one place where errors become messages and exit codes."""
+"""The command line. `main` is the only place that turns errors into messages and exit codes."""
 
 import errno
 import sys
@@ -20,10 +20,10 @@ from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
 
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
-    """Run one command; gives its exit code, and reports it. What is wrong goes to standard error, without a traceback.
+    """Run one command, report its exit code and return it. Print errors on standard error, without a traceback.
 
-    Without arguments the command is that of this process, and the process is about to end: its standard streams are
-    made such that they cannot fail, and once its exit code is known no signal changes that.
+    Without `arguments`, run the command of this process, which ends afterwards. Its standard streams then never raise,
+    and no signal changes its exit code once the code is known.
     """
     report = report or WorkerReport()
     if arguments is not None:
@@ -37,21 +37,22 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
 
 
 def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseException:
-    """Run one command; gives its exit code or what it raised."""
+    """Run one command. Return its exit code or the error that it raised."""
     try:
         with warnings_printed():
             result = app(args=list(arguments), standalone_mode=False, obj=report)
-    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - the last door: no traceback
+    except (Exception, KeyboardInterrupt, BaseExceptionGroup) as error:  # noqa: BLE001 - users get no traceback
         return error
-    # typer makes a code of its own of ^C.
+    # typer turns Ctrl-C into an exit code.
     if result == ExitCode.INTERRUPTED:
         return KeyboardInterrupt()
     return ExitCode.PASS if result is None else result
 
 
 def _heard(ended: int | BaseException, code: int, output: Output | None) -> int:
-    """The exit code of a command, given whether its output could be written. A reader that has gone, as that of
-    `| head`, has what it wanted.
+    """Return the exit code of a command after its output was written or not.
+
+    A reader that closed the pipe, such as `| head`, is not an error.
     """
     failure = output.failure if output is not None else None
     if failure is None or failure.errno == errno.EPIPE:
@@ -61,7 +62,7 @@ def _heard(ended: int | BaseException, code: int, output: Output | None) -> int:
 
 
 def _answer(ended: int | BaseException) -> int:
-    """The exit code of a command, given its own or what it raised, which is told."""
+    """Return the exit code of a command that ended or raised an error. Print the error."""
     if isinstance(ended, int):
         return ExitCode(ended)
     error = _first_known(ended) if isinstance(ended, BaseExceptionGroup) else ended
@@ -87,7 +88,7 @@ def _answer(ended: int | BaseException) -> int:
 
 
 def _first_known(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Of errors that came together the first that is ours, else the first at all."""
+    """Return the first `PassgateError` of a group of errors, or the first error if there is none."""
     leaves = list(_leaves(group))
     return next((leaf for leaf in leaves if isinstance(leaf, PassgateError)), leaves[0])
 

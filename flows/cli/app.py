@@ -1,4 +1,4 @@
-"""The commands; each has a file of its own."""
+"""The commands of `passgate`. Each command has its own file."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 
 class VerdictCode(int):
-    """The exit code of a verdict that stands also where it could not be printed."""
+    """The exit code of a verdict. It stays the same when passgate cannot print the verdict."""
 
 
 def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
@@ -40,7 +40,7 @@ def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
 
 app = typer.Typer(
     name="passgate",
-    help="A merge gate for AI agents: k trials of every task, one verdict, one exit code.",
+    help="A merge gate for AI agents. It runs every task k times and gives one verdict and one exit code.",
     epilog="Exit codes: 0 PASS, 1 FAIL, 2 bad usage or input, 3 INCONCLUSIVE, 70 a bug of passgate, 130 interrupted.",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -58,10 +58,10 @@ def _version(wanted: bool) -> None:
 def passgate(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A merge gate for AI agents: k trials of every task, one verdict, one exit code."""
+    """A merge gate for AI agents. It runs every task k times and gives one verdict and one exit code."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 

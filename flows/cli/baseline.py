@@ -1,4 +1,4 @@
-"""`passgate baseline`: what a run is compared with."""
+"""`passgate baseline`: show, pin or unpin what runs are compared with."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,12 @@ from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, 
 
 LONGEST_REASON = 1000
 
-baseline = typer.Typer(help="What a run is compared with: show it, pin it, clear the pin.")
+baseline = typer.Typer(help="Show the baseline of a run, pin it, or remove the pin.")
 
 
 @baseline.callback(invoke_without_command=True)
 def _baseline(context: typer.Context) -> None:
-    """What a run is compared with: show it, pin it, clear the pin."""
+    """Show the baseline of a run, pin it, or remove the pin."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -27,11 +27,11 @@ def show(
     history: HistoryOption = None,
     base: Annotated[
         str | None,
-        typer.Option("--base", metavar="COMMIT", help="Compare with this commit instead of the merge base."),
+        typer.Option("--base", metavar="COMMIT", help="Use this commit instead of the merge base."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Every field as JSON, each trial of the pool too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every field and every pooled trial as JSON.")] = False,
 ) -> int:
-    """Show how each task stands at the baseline, and of which runs it is made."""
+    """Show the state of every task at the baseline and the runs that form the baseline."""
     from passgate import __version__
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.baseline import plan_of_every_task, pool
@@ -52,21 +52,21 @@ def show(
 
 @baseline.command()
 def pin(
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you pin it.", show_default=False)],
     commit: Annotated[
-        str | None, typer.Option("--commit", metavar="REV", help="The runs of this commit and its first parents.")
+        str | None, typer.Option("--commit", metavar="REV", help="Use the runs of this commit and its first parents.")
     ] = None,
     runs: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="ID", help="This run, or all that begin so; may be given several times."),
+        typer.Option("--run", metavar="ID", help="Use this run, or all runs whose id begins so. Repeatable."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who pins it; by default as git calls you.")
+        str | None, typer.Option("--by", metavar="NAME", help="Who pins it. Default: your name in git.")
     ] = None,
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
 ) -> int:
-    """Pin the baseline to a commit or to runs, in baseline.yaml beside the gates file."""
+    """Pin the baseline to a commit or to runs. Write the pin to baseline.yaml beside the gates file."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.pin import pin as write
     from passgate.tasks.commands.pin import pinned_commit, pinned_runs
@@ -101,7 +101,7 @@ def pin(
 
 @baseline.command()
 def clear(gates: GatesOption = "gates.yaml") -> int:
-    """Take the pin away: the merge base with the baseline branch is the baseline again."""
+    """Remove the pin. The baseline is again the merge base with the baseline branch."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.pin import clear as remove
     from passgate.tasks.reports.baseline import pin_text

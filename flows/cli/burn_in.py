@@ -1,4 +1,4 @@
-"""`passgate burn-in`: what a gate does, measured on the real agent before it is switched on."""
+"""`passgate burn-in`: measure how a gate behaves with the real agent before you switch it on."""
 
 import sys
 import time
@@ -18,20 +18,22 @@ SECONDS_BETWEEN_LINES = 5.0
 
 def burn_in(
     gate: GateArgument,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", min=2, max=10_000, help="Runs of the whole gate.")] = 50,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", min=2, max=10_000, help="Number of runs of the gate.")
+    ] = 50,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
     max_cost: Annotated[
-        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="The most that all runs may cost together.")
+        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="Cost cap of all runs together.")
     ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once, over all runs.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Every number as JSON.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at the same time, over all runs.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> int:
-    """Run a gate many times with an agent that does not change: how often is it red, beside the forecast?
+    """Run a gate many times with the same agent. Measure the false-failure rate and compare it with the forecast.
 
-    Nothing goes into the history. Without a baseline there, the first runs make one, at most half of them.
+    The history stays unchanged. If it has no baseline, up to half of the runs become the baseline.
     """
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.burn_in import Finished, folder_of
@@ -61,7 +63,7 @@ def burn_in(
 
 
 def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
-    """Run until all is done, or ^C or a SIGTERM ends it; whether one did."""
+    """Run the gates. Return whether Ctrl-C or SIGTERM interrupted them."""
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.commands.burn_in import burn_in as burn
 
@@ -73,14 +75,14 @@ def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | No
 
 
 class _Progress:
-    """A line on standard error now and then."""
+    """Prints a progress line on standard error every few seconds."""
 
     def __init__(self, runs: int, finished: "Finished") -> None:
         self._runs, self._finished = runs, finished
         self._next = time.monotonic() + SECONDS_BETWEEN_LINES
 
     def tell(self) -> None:
-        """A run has ended."""
+        """Note that a run has ended."""
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS_BETWEEN_LINES

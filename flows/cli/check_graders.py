@@ -1,4 +1,4 @@
-"""`passgate check-graders`: graders put to the test before they judge agents."""
+"""`passgate check-graders`: test the graders before they grade agents."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ def check_graders(
         list[Path] | None,
         typer.Argument(
             metavar="[PATH]...",
-            help="Task files, eval files, folders of them; the folder of the suites by default.",
+            help="Task files, eval files, folders that contain them. Default: the suites folder.",
             parser=named_path,
             show_default=False,
         ),
@@ -28,10 +28,14 @@ def check_graders(
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON list with a check per task, notes included.")
+        bool, typer.Option("--json", help="Print a JSON list with one check per task and its notes.")
     ] = False,
 ) -> int:
-    """Prove graders: reference solutions pass, doing nothing, counterexamples and mutants of good transcripts fail."""
+    """Test the graders: good solutions must pass, wrong solutions must fail.
+
+    Good solutions are the reference solutions. Wrong solutions are the counterexamples, mutants of good transcripts,
+    and an agent that does nothing.
+    """
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.commands.check_graders import check_graders as check
@@ -49,9 +53,9 @@ def check_graders(
 
 
 def _by_folder(paths: Sequence[Path], policy: "Policy") -> "dict[Path, list[EvalTask]]":
-    """The tasks of files and folders, by the suites folders that their paths are relative to.
+    """Group the tasks of files and folders by the suites folder that their paths are relative to.
 
-    Raises `UsageError` when there are none, `InputError` with the problems of all files together.
+    Raise `UsageError` if there are no tasks. Raise `InputError` with the problems of all files.
     """
     from passgate.flows.cli.remarks import remark
     from passgate.tasks.errors import InputError, UsageError

@@ -1,4 +1,4 @@
-"""`passgate convert`: files of one dialect written as another."""
+"""`passgate convert`: write tasks of one format in another format."""
 
 import sys
 from pathlib import Path
@@ -20,7 +20,7 @@ def convert(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Task files, eval files, folders of them.",
+            help="Task files, eval files, folders that contain them.",
             parser=named_path,
             show_default=False,
         ),
@@ -30,23 +30,23 @@ def convert(
         typer.Option(
             "--to",
             metavar="DIALECT",
-            help="four-suite: a YAML file for each task; eval: one EVAL.yaml; jsonl: a test a line, and a sidecar.",
+            help="four-suite: one YAML file per task; eval: one EVAL.yaml; jsonl: one test per line and a sidecar.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            "--out", metavar="PATH", help="The suites folder for four-suite, else the file.", show_default=False
+            "--out", metavar="PATH", help="four-suite: the suites folder. eval, jsonl: the file.", show_default=False
         ),
     ],
     gates: GatesOption = "gates.yaml",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Leave out what the dialect cannot say, and tell it on standard error.")
+        bool, typer.Option("--lossy", help="Omit what the format cannot express; list it on standard error.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
 ) -> int:
-    """Write the tasks of files in another dialect; what is written is read again, and must say the same."""
+    """Write tasks in another format. Then read the new files and check that they contain the same tasks."""
     import os
 
     from passgate.flows.cli.terminal import say
@@ -79,7 +79,7 @@ def convert(
 
 
 def _refuse_problems(paths: list[Path], policy: "Policy") -> None:
-    """Raise `InputError` for files with problems, `UsageError` for those that are not there."""
+    """Raise `InputError` if files have problems, `UsageError` if files are missing."""
     from passgate.flows.cli.remarks import remark
     from passgate.tasks.errors import InputError, UsageError
     from passgate.tasks.formats.loading import load_paths

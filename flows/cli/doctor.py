@@ -1,4 +1,4 @@
-"""`passgate doctor`: what would keep a run from working, before it is run."""
+"""`passgate doctor`: find what keeps a run from working before you start it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,17 +19,17 @@ def doctor(
         list[str] | None,
         typer.Argument(
             metavar="[AGENT]...",
-            help="Agents, as --agent takes them; all that have names by default.",
+            help="Agents, as for --agent. Default: every agent with a name.",
             show_default=False,
         ),
     ] = None,
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     tries: Annotated[
-        bool, typer.Option("--try", help="Run one trial of each AGENT too and show it; nothing is recorded.")
+        bool, typer.Option("--try", help="Also run and show one trial of each AGENT. Record nothing.")
     ] = False,
 ) -> int:
-    """Check the machine, the files, the judge and the agents: commands, endpoints, keys, prices."""
+    """Check the machine, the files, the LLM judge and the agents: commands, endpoints, keys and prices."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.errors import ExitCode, UsageError
@@ -50,7 +50,7 @@ def doctor(
 async def _examined(
     names: "Sequence[str]", gates: Path, suites: Path, *, tries: bool
 ) -> "tuple[list[Symptom], list[FinishedTrial]]":
-    """What is well and what is not, and the trials of the agents that are to be tried and can be."""
+    """Return the results of all checks, and the trials of the agents that passed them if `tries` is set."""
     from passgate.tasks.commands.doctor import examine
     from passgate.tasks.model.checkup import State
 

@@ -1,4 +1,4 @@
-"""The engine of `passgate run`: Prefect, on a server or embedded, or none. When Prefect fails the run goes on."""
+"""The engine of `passgate run`: Prefect on a server, embedded Prefect, or none. If Prefect fails, the run continues."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 SECONDS_TO_END = 20.0
-"""So long Prefect may take, once there is a verdict, to take it in."""
+"""The most seconds that Prefect may take to end the flow run after the verdict."""
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_TO_DRAIN = 5.0
 _POLL_SECONDS = 0.2
@@ -32,17 +32,17 @@ _API_URL = "PREFECT_API_URL"
 
 _START_TIMEOUT = "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"
 _SETTINGS = {
-    # An engine that takes longer to start is done without.
+    # If Prefect takes longer to start, the run continues without it.
     _START_TIMEOUT: "20",
-    # One by one, the embedded server loses most task runs of a flow that ends quickly.
+    # With a batch size of 1, the embedded server loses most task runs of a flow that ends quickly.
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
     "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
-    # Prefect's own limits are minutes, and each request has them anew.
+    # Prefect's own limits are minutes, and they apply to each request anew.
     "PREFECT_API_REQUEST_TIMEOUT": "10",
     "PREFECT_CLIENT_MAX_RETRIES": "3",
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
     "DO_NOT_TRACK": "1",
-    # Logs go to Prefect; on the terminal the verdict says what they would.
+    # Prefect stores the logs. On the terminal, the verdict contains the same information.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
@@ -50,9 +50,9 @@ _SETTINGS = {
 
 
 async def run_gate(folder: RunFolder, gate: GateName, request: RunRequest, engine: EngineName) -> None:
-    """Carry a run from its plan to its verdict in its folder, in a flow run of Prefect or without.
+    """Run a planned gate until its verdict is in the run's folder, in a flow run of Prefect or without Prefect.
 
-    Raises what keeps the gate from a verdict. Trouble with Prefect is told, and does not.
+    Raise every error that prevents a verdict. Print a warning if Prefect fails, and continue.
     """
     if engine is EngineName.PREFECT:
         try:
@@ -66,7 +66,7 @@ async def run_gate(folder: RunFolder, gate: GateName, request: RunRequest, engin
 
 
 async def _run_in_flow(gate: GateName, request: RunRequest, folder: RunFolder) -> None:
-    """Run a gate's flow. Raises what the gate has raised, and `EngineError` where Prefect has not done its part."""
+    """Run the flow of a gate. Raise the errors of the gate, and `EngineError` if Prefect fails."""
     async with _prefect():
         from passgate.flows.prefect_engine import WITHOUT_VERDICT
 
@@ -79,7 +79,7 @@ async def _run_in_flow(gate: GateName, request: RunRequest, folder: RunFolder) -
 
 
 async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
-    """The state that a gate's flow ends in. It has a while to begin, and a while to end once there is a verdict."""
+    """Return the final state of a gate's flow. Limit the time to begin, and the time to end after the verdict."""
     begun = asyncio.Event()
 
     def begin(*_: object) -> None:
@@ -99,7 +99,7 @@ async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
     except (PassgateError, asyncio.CancelledError):
         raise
     except Exception as error:
-        # What the flow itself raises is in its state, so this is Prefect's.
+        # The flow's own errors are in its state, so Prefect raised this one.
         raise EngineError(f"Prefect{_at_server()} broke down: {type(error).__name__}: {error}") from error
     finally:
         running.cancel()
@@ -107,7 +107,7 @@ async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
 
 
 async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, object], seconds: float | None) -> None:
-    """Wait until one of them has ended, or for so many seconds."""
+    """Wait until one of them has ended, at most this many seconds."""
     waiting = asyncio.create_task(other)
     try:
         await asyncio.wait([running, waiting], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -116,13 +116,13 @@ async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, obj
 
 
 async def _until_there(file: Path) -> None:
-    while not file.exists():  # noqa: ASYNC110, ASYNC240 - one look at a local file, which has no event
+    while not file.exists():  # noqa: ASYNC110, ASYNC240 - a local file has no event to wait for
         await asyncio.sleep(_POLL_SECONDS)
 
 
 @asynccontextmanager
 async def _prefect() -> AsyncIterator[None]:
-    """Prefect, imported and with an API that answers, for as long as the context lasts. Raises `EngineError`."""
+    """Import Prefect and provide an API that answers while the `with` block runs. Raise `EngineError`."""
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     embedded = await _connected()
@@ -135,7 +135,7 @@ async def _prefect() -> AsyncIterator[None]:
 
 
 async def _connected() -> "EmbeddedServer | None":
-    """Import Prefect and start its API where no server is named, in a thread: both take seconds, and can hang."""
+    """Import Prefect, and start its API if no server is set. Use a thread, because both take seconds and can hang."""
     connecting: Future[EmbeddedServer | None] = Future()
     Thread(target=_connect, args=(connecting,), name="prefect-start", daemon=True).start()
     waiting = asyncio.wrap_future(connecting)
@@ -155,12 +155,12 @@ async def _connected() -> "EmbeddedServer | None":
 def _connect(connecting: "Future[EmbeddedServer | None]") -> None:
     try:
         connecting.set_result(_embedded_unless_named())
-    except BaseException as error:  # noqa: BLE001 - a thread has nobody else to tell
+    except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
         connecting.set_exception(error)
 
 
 def _embedded_unless_named() -> "EmbeddedServer | None":
-    """Prefect's API in this process, unless its settings name a server."""
+    """Start Prefect's API in this process, unless Prefect's settings name a server."""
     from prefect.context import refresh_global_settings_context
     from prefect.settings import PREFECT_API_URL
 
@@ -169,7 +169,7 @@ def _embedded_unless_named() -> "EmbeddedServer | None":
     from passgate.flows.embedded.server import EmbeddedServer
 
     server = EmbeddedServer()
-    # For this process alone: an agent that uses Prefect has nothing to do with this server.
+    # For this process only: agents that use Prefect must not reach this server.
     os.environ[_API_URL] = server.start().result()
     try:
         refresh_global_settings_context()
@@ -186,7 +186,7 @@ def _seconds_to_start() -> float:
 
 
 def _at_server() -> str:
-    """Where Prefect is, for users who have named a server."""
+    """Return the address of Prefect for messages, if the user has set a server."""
     url = os.environ.get(_API_URL)
     return f" at {url} ({_API_URL})" if url else ""
 

@@ -1,10 +1,10 @@
-"""The engines that a run can have."""
+"""The names of the engines that can run a gate."""
 
 from enum import StrEnum
 
 
 class EngineName(StrEnum):
-    """What a run is shown in."""
+    """The engine that runs a gate."""
 
     PREFECT = "prefect"
     NONE = "none"

@@ -1,4 +1,4 @@
-"""`passgate forecast`: what a gate will do before it is switched on."""
+"""`passgate forecast`: predict how a gate behaves before you switch it on."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,25 +28,27 @@ def forecast(
     base: BaseOption = None,
     assume: Annotated[
         float | None,
-        typer.Option("--assume", metavar="RATE", min=0, max=1, help="The pass rate of every task, as in 0.99."),
+        typer.Option(
+            "--assume", metavar="RATE", min=0, max=1, help="Assume this pass rate for every task, as in 0.99."
+        ),
     ] = None,
     rates: Annotated[
         Path | None,
         typer.Option(
             "--rates",
             metavar="FILE.json",
-            help='Pass rates by task, as in {"golden/a": 0.98}, or a list of them in the order of the tasks.',
+            help='Pass rates by task, as in {"golden/a": 0.98}, or a list in the order of the tasks.',
         ),
     ] = None,
     runs: Annotated[
         int,
-        typer.Option("--runs", metavar="N", min=100, max=1_000_000, help="Gates to simulate for latency and cost."),
+        typer.Option("--runs", metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost."),
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of the simulation.")] = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Every number as JSON.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the simulation.")] = 0,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> int:
-    """Say how often a gate will be red for nothing, what it catches and costs, and what would make it better."""
+    """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.forecast import forecast as foresee
     from passgate.tasks.commands.forecast import plan_of_forecast

@@ -1,4 +1,4 @@
-"""`passgate init`: a gate in the user's own repository."""
+"""`passgate init`: set up a gate in the user's repository."""
 
 import json
 import shlex
@@ -17,18 +17,18 @@ _UNPINNED: Final = "==0.0.0"
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="The repository.")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder of your repository.")] = Path(),
     agent: Annotated[
         str | None,
         typer.Option(
             "--agent",
             metavar="SPEC",
             help="Your agent, for agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, "
-            "openai:MODEL; or a name of the agents.yaml that is there.",
+            "openai:MODEL, or a name in your agents.yaml.",
         ),
     ] = None,
 ) -> int:
-    """Write suites/ with a task each, gates.yaml, agents.yaml and a CI workflow; files that are there are kept."""
+    """Write one task for each suite, gates.yaml, agents.yaml and a CI workflow. Keep every file that exists."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import StorageError
 
@@ -45,8 +45,9 @@ def init(
 
 
 def _named(agent: str, folder: Path) -> str:
-    """What the workflow calls an agent: its name in agents.yaml, or the agent itself where that file is there already
-    and has other agents. Raises `UsageError` for an agent that cannot be used, and for one that only proves graders.
+    """Return how the workflow names an agent: by its name in agents.yaml, or as given if agents.yaml exists already.
+
+    Raise `UsageError` for an agent that cannot be used, and for one that only proves graders.
     """
     from passgate.tasks.agents import make_agent
     from passgate.tasks.errors import UsageError
@@ -63,7 +64,7 @@ def _named(agent: str, folder: Path) -> str:
 
 
 def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
-    """The files of a new repository, by their names in it."""
+    """Return the content of every file to write, by its path in the repository."""
     from passgate import __version__
 
     package = files("passgate")
@@ -75,7 +76,7 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         contents = {path.relative_to(scaffold): path.read_bytes() for path in starters}
         contents[_GATES] = gates.read_bytes()
         workflow = (scaffold / "workflow.yaml").read_text(encoding="utf-8").replace(_UNPINNED, f"=={__version__}")
-    # JSON is YAML, also where the agent's command has quotes.
+    # JSON is valid YAML, even if the agent's command contains quotes.
     if named == _NAME:
         contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
     if named is not None:

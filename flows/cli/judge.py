@@ -1,4 +1,4 @@
-"""`passgate judge`: a stored run under a policy, without running anything."""
+"""`passgate judge`: apply a policy to a stored run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ def judge(
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
 ) -> int:
-    """Judge a stored run again, under the policy of a gates file; nothing is run and nothing written."""
+    """Judge a stored run by the policy of a gates file. Run nothing and write nothing."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_policy

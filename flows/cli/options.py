@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,14 +9,14 @@ from passgate.tasks.model.task import GateName
 
 
 def named_path(text: str) -> Path:
-    """A path as it is named. Raises `BadParameter` for an empty one, which would be the current folder."""
+    """Parse a path. Raise `BadParameter` for an empty one, because `Path("")` is the current folder."""
     if not text:
         raise typer.BadParameter("a path is empty: name a file or a folder")
     return Path(text)
 
 
 def named_gate(text: str) -> GateName:
-    """A gate by its name. Raises `BadParameter` with the nearest name."""
+    """Find a gate by its name. Raise `BadParameter` with the nearest name."""
     from passgate.tasks.formats.schema_check import nearest
 
     try:
@@ -26,28 +26,28 @@ def named_gate(text: str) -> GateName:
 
 
 GateArgument = Annotated[
-    GateName, typer.Argument(metavar="GATE", help="The gate.", parser=named_gate, show_default=False)
+    GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate, show_default=False)
 ]
 AgentOption = Annotated[
     str,
     typer.Option(
         "--agent",
         metavar="SPEC",
-        help="A name of agents.yaml or of AgentV's targets; or oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', "
-        "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay:FOLDER.",
+        help="A name in agents.yaml or in AgentV's targets, or oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', "
+        "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay, replay:FOLDER.",
     ),
 ]
-SuitesOption = Annotated[str, typer.Option("--suites", metavar="DIR", help="The folder of the suites.")]
-GatesOption = Annotated[str, typer.Option("--gates", metavar="FILE", help="The gates' policies.")]
+SuitesOption = Annotated[str, typer.Option("--suites", metavar="DIR", help="The suites folder.")]
+GatesOption = Annotated[str, typer.Option("--gates", metavar="FILE", help="The file with the policies of the gates.")]
 HistoryOption = Annotated[
     str | None,
-    typer.Option("--history", metavar="URL", help="Folder or URL of the history; the gates file's by default."),
+    typer.Option("--history", metavar="URL", help="Folder or URL of the history. Default: as in the gates file."),
 ]
 BaseOption = Annotated[
     str | None,
     typer.Option(
         "--base",
         metavar="REV",
-        help="What the change is compared with; where it has left the baseline branch by default.",
+        help="Compare with this commit. Default: the merge base with the baseline branch.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Live progress of a run, read from its journal: bars on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run from its journal: bars on a terminal, plain lines elsewhere."""
 
 import json
 import sys
@@ -23,26 +23,26 @@ _PLAIN_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Counts:
-    """The trials of a suite so far: the planned ones by status, and how many came on top of them."""
+    """The finished trials of a suite: planned trials by status, and the number of confirming trials."""
 
     planned: Counter[str]
     confirming: int
 
     @property
     def done(self) -> int:
-        """Planned trials that have ended."""
+        """The number of planned trials that have ended."""
         return self.planned.total()
 
     @property
     def outcome(self) -> str:
-        """What there is to say of them beside their number."""
+        """The counts to show beside the number of trials: failed, error, confirming."""
         bad = (TrialStatus.FAILED, TrialStatus.ERROR)
         parts = [f"{self.planned[status]} {status}" for status in bad if self.planned[status]]
         return ", ".join([*parts, *([f"{self.confirming} confirming"] if self.confirming else [])])
 
 
 class JournalFollower:
-    """Counts the trials that a growing journal holds, by suite."""
+    """Counts the trials in a growing journal by suite."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -51,7 +51,7 @@ class JournalFollower:
         self._confirming: set[tuple[str, str, int]] = set()
 
     def counts(self) -> dict[str, Counts]:
-        """What has been written so far."""
+        """Count the trials that the journal contains now."""
         self._read()
         planned: dict[str, Counter[str]] = {}
         for (suite, _, _), status in self._planned.items():
@@ -76,7 +76,7 @@ class JournalFollower:
 
 
 class Progress:
-    """Shows how far a run is while the block runs."""
+    """Shows the progress of a run while the `with` block runs."""
 
     def __init__(self, plan: Plan, journal: Path) -> None:
         self._totals = Counter[str]()
@@ -134,7 +134,7 @@ class Progress:
                 next_line = time.monotonic() + _PLAIN_SECONDS
 
     def _has_ended(self, suite: str, counts: Counts, before: Counts | None) -> bool:
-        """Whether the last planned trial of a suite has ended since a line was shown."""
+        """Whether the last planned trial of a suite has ended since the last line about the suite."""
         total = self._totals[suite]
         return counts.done == total and (before is None or before.done < total)
 

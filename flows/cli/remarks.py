@@ -1,4 +1,4 @@
-"""What there is to say of files beside their problems, on standard error."""
+"""Prints warnings and notes about input files on standard error."""
 
 import sys
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ _MOST_OTHERS = 20
 
 
 def remark(loaded: Loaded) -> None:
-    """Print warnings, what cannot be run, files that are none of tasks and evals, and tasks without a suite."""
+    """Print warnings, tasks that cannot be run, files that are not eval files, and how many tasks name no suite."""
     for line in _remarks(loaded):
         sys.stderr.write(printable(line, LONGEST_MESSAGE) + "\n")
 

@@ -1,4 +1,4 @@
-"""`passgate run`: a gate, from suites to exit code."""
+"""`passgate run`: run a gate and give its verdict."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})
-"""What may be another thing in a run that is carried on."""
+"""The options that may differ when a run is resumed."""
 
 
 def run(
@@ -35,28 +35,33 @@ def run(
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
-    k: Annotated[int | None, typer.Option("--k", min=1, help="Trials of every task, whatever the tasks say.")] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", min=1, help="Trials of every task. Replaces the number in the tasks.")
+    ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", metavar="GLOB", help="Only these tasks, as in 'golden/*'. Never a PASS.")
+        str | None,
+        typer.Option(
+            "--task", metavar="GLOB", help="Run only these tasks, as in 'golden/*'. Such a run cannot give PASS."
+        ),
     ] = None,
     base: BaseOption = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at once.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at the same time.")] = None,
     max_cost: Annotated[
-        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="The most that the whole run may cost.")
+        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="Cost cap of the whole run.")
     ] = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Carry on a run: its id, or `last`.")
+        str | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run: its id, or `last`.")
     ] = None,
     engine: Annotated[
         EngineName,
         typer.Option(
             "--engine",
             envvar="PASSGATE_ENGINE",
-            help="What the run is shown in; without Prefect it starts sooner. [env: PASSGATE_ENGINE]",
+            help="`prefect` shows the run in Prefect; `none` starts faster.",
         ),
     ] = EngineName.PREFECT,
 ) -> int:
-    """Run a gate: every task k times, graded, recorded and judged."""
+    """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.planning.requirements import refuse_other_options
@@ -80,7 +85,7 @@ def run(
 
 
 def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: WorkerReport) -> int:
-    """Run a gate and print its verdict; gives the verdict's exit code. The run is reported as soon as it has begun."""
+    """Run a gate, print its verdict and return the verdict's exit code. Tell the supervisor when the run begins."""
     from passgate.flows.process.interrupts import InterruptionError, ignore_interrupts, until_ended
 
     begun: list[RunFolder] = []
@@ -105,7 +110,7 @@ def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: W
 
 
 def _given(context: typer.Context) -> set[str]:
-    """The parameters that stand on the command line."""
+    """The parameters that the user wrote on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
@@ -113,7 +118,7 @@ def _given(context: typer.Context) -> set[str]:
 async def _run(
     gate: GateName, request: "RunRequest", engine: EngineName, begin: "Callable[[RunFolder], None]"
 ) -> "Verdict":
-    """Run a gate; `begin` is told the run's folder as soon as there is one."""
+    """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.tasks.errors import EngineError, first_known
@@ -122,7 +127,7 @@ async def _run(
     from passgate.tasks.reports.messages import warn
 
     plan = load(gate, request)
-    if plan.base.prefect_edits:  # Prefect loads what they name as soon as it is imported
+    if plan.base.prefect_edits:  # on import, Prefect loads the modules that they name
         engine = EngineName.NONE
     folder = RunFolder(plan.run_id)
     folder.begin()
@@ -131,7 +136,7 @@ async def _run(
     with Progress(plan, folder.journal):
         try:
             await run_gate(folder, plan.gate, request.model_copy(update={"run": plan.run_id}), engine)
-        except Exception as error:  # noqa: BLE001 - what comes after the verdict does not change it
+        except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
     verdict = folder.read_verdict()
     if verdict is None:

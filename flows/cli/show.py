@@ -1,4 +1,4 @@
-"""`passgate show`: files as passgate understands them."""
+"""`passgate show`: print tasks the way passgate runs them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,17 +13,17 @@ def show(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Task files, eval files, folders of them.",
+            help="Task files, eval files, folders that contain them.",
             parser=named_path,
             show_default=False,
         ),
     ],
     gates: GatesOption = "gates.yaml",
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON list with every field, instead of YAML without defaults.")
+        bool, typer.Option("--json", help="Print a JSON list with every field, not YAML without defaults.")
     ] = False,
 ) -> int:
-    """Print the tasks of files as they are run: every dialect in one form, names resolved, defaults of the suite in."""
+    """Print the tasks of every format in one form, with names resolved and the defaults of the suite."""
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError

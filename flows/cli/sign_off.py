@@ -1,4 +1,4 @@
-"""`passgate sign-off`: a person's decision on a verdict that awaits it."""
+"""`passgate sign-off`: record a person's decision on a verdict that waits for it."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,24 +8,28 @@ import typer
 
 def sign_off(
     run: Annotated[
-        str, typer.Argument(metavar="RUN", help="The run: its id, the beginning of it, or `last`.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="RUN", help="The run: its id, the first characters of it, or `last`.", show_default=False
+        ),
     ],
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides.", show_default=False)],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Your name.", show_default=False)],
     decision: Annotated[
-        Literal["approve", "reject"], typer.Option("--decision", help="PASS or FAIL.", show_default=False)
+        Literal["approve", "reject"],
+        typer.Option("--decision", help="`approve` gives PASS, `reject` gives FAIL.", show_default=False),
     ],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you decide so.", show_default=False)],
     key: Annotated[
         Path | None,
         typer.Option(
             "--key",
             metavar="KEY.pem",
-            help="Sign the verdict with this ed25519 key; PASSGATE_SIGNING_PASSPHRASE opens an encrypted one.",
+            help="Sign the verdict with this ed25519 key. PASSGATE_SIGNING_PASSPHRASE decrypts an encrypted key.",
             show_default=False,
         ),
     ] = None,
 ) -> int:
-    """Approve or reject what a gate with `sign_off` would pass. Refused when anything has changed since."""
+    """Approve or reject a run that waits for a sign-off. Refuse if anything has changed since the run."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.sign_off import sign_off as decide
     from passgate.tasks.history.run_folder import RunFolder

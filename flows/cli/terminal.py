@@ -1,4 +1,4 @@
-"""What the terminal is like, and the one way to it."""
+"""Standard output and standard error: width, colours, printing."""
 
 import io
 import logging
@@ -17,14 +17,14 @@ _NARROWEST, _WIDEST = 60, 140
 
 
 class Output(io.FileIO):
-    """A standard stream that takes everything. After the first error the rest is dropped, and the error is kept."""
+    """A standard stream that never raises. It keeps the first error and drops everything after it."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self.failure: OSError | None = None
 
     def write(self, data: "ReadableBuffer") -> int:
-        """Write, or drop, some of the bytes; gives how many."""
+        """Write or drop some of the bytes and return how many."""
         if self.failure is None:
             try:
                 return super().write(data)
@@ -34,8 +34,9 @@ class Output(io.FileIO):
 
 
 def take_standard_streams() -> Output | None:
-    """Make the standard streams of this process ones that can be read and written, whatever they are connected with;
-    a closed one becomes /dev/null. Gives standard output; `None` where Python code has put another in its place.
+    """Replace the standard streams by streams that never raise. Replace a closed stream by /dev/null.
+
+    Return standard output, or `None` if Python code has replaced it already.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(_null(), encoding="utf-8")
@@ -55,15 +56,15 @@ def _taken(stream: TextIO | None, original: TextIO | None) -> Output | None:
 
 
 def _null() -> int:
-    """A descriptor of /dev/null. It gets the lowest free number: that of the closed stream, when asked for in order."""
+    """Open /dev/null. The descriptor gets the lowest free number, which is the number of the first closed stream."""
     descriptor = os.open(os.devnull, os.O_RDWR)
-    # Else a child that inherits the standard streams begins without this one.
+    # Otherwise a child process does not inherit this stream.
     os.set_inheritable(descriptor, True)
     return descriptor
 
 
 def _text(output: Output, before: TextIO | None) -> io.TextIOWrapper:
-    """Text for a stream, encoded as before."""
+    """Wrap a stream in a text stream with the encoding that it had."""
     if not isinstance(before, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace")
     return io.TextIOWrapper(
@@ -76,17 +77,17 @@ def _text(output: Output, before: TextIO | None) -> io.TextIOWrapper:
 
 
 def width() -> int:
-    """Columns to print in."""
+    """The number of columns to print in."""
     return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
 
 
 def color() -> bool:
-    """Whether standard output takes colours."""
+    """Whether to print colours on standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
 def say(text: str) -> None:
-    """Print to standard output, whatever it can encode."""
+    """Print to standard output. Replace the characters that it cannot encode."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -94,7 +95,7 @@ def say(text: str) -> None:
 
 
 class _Warnings(logging.Handler):
-    """Prints what rooms below warn of, each thing once: a run reads its history more than once."""
+    """Prints each warning of the lower layers once, because a run reads its history more than once."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -109,11 +110,11 @@ class _Warnings(logging.Handler):
 
 @contextmanager
 def warnings_printed() -> Iterator[None]:
-    """While the context lasts, what passgate logs as a warning goes to standard error."""
+    """Print the warnings that passgate logs on standard error while the `with` block runs."""
     log, handler = logging.getLogger("passgate"), _Warnings()
     propagated = log.propagate
     log.addHandler(handler)
-    log.propagate = False  # else a handler of Prefect's or of an agent's module prints it again
+    log.propagate = False  # otherwise a handler of Prefect or of an agent's module prints the warning again
     try:
         yield
     finally:

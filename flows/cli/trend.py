@@ -1,4 +1,4 @@
-"""`passgate trend`: the history as a table and a plot."""
+"""`passgate trend`: show the history as a table and a plot."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +13,11 @@ def trend(
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", metavar="SPEC", help="The agent; that of the newest run by default.")
+        str | None, typer.Option("--agent", metavar="SPEC", help="The agent. Default: that of the newest run.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Draw it too.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")] = None,
 ) -> int:
-    """Show the history by suite and day; a day with a run worse than the others is marked."""
+    """Show the history by suite and day. Mark every day with a run that is worse than the others."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.trend import COLUMNS, trend_points
     from passgate.tasks.errors import StorageError, UsageError

@@ -1,4 +1,4 @@
-"""`passgate try`: one trial of one task, with everything that was said, for authors of tasks."""
+"""`passgate try`: run one trial of one task and print everything, for authors of tasks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,20 +18,20 @@ def try_task(
         Path,
         typer.Argument(
             metavar="TASK",
-            help="The task's file; or its name as reports print it, as in golden/action-items_1.",
+            help="The task's file, or its name as reports print it: golden/action-items_1.",
             parser=named_path,
             show_default=False,
         ),
     ],
     task: Annotated[
         str | None,
-        typer.Option("--task", metavar="ID", help="Which of a file's tasks; needed where it has several."),
+        typer.Option("--task", metavar="ID", help="One task of the file. Required if the file has several."),
     ] = None,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
 ) -> int:
-    """Run one trial of one task and print its transcript and grades. Nothing is recorded."""
+    """Run one trial of one task and print the transcript and the grades. Record nothing."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.formats.discover import suites_folder_of
@@ -62,7 +62,7 @@ async def _try(task: "EvalTask", suites: Path, agent_text: str, gates: Path, pol
 
 
 def _task_of_file(file: Path, task_id: str | None, policy: "Policy") -> "EvalTask":
-    """The task of a file. Raises `InputError` for a file with problems, `UsageError` where none is chosen."""
+    """Return the task of a file. Raise `InputError` if the file has problems, `UsageError` if no task is chosen."""
     from passgate.tasks.errors import InputError
     from passgate.tasks.formats.loading import load_paths, refuse_what_cannot_run
 
@@ -75,7 +75,7 @@ def _task_of_file(file: Path, task_id: str | None, policy: "Policy") -> "EvalTas
 
 
 def _task_of_suites(name: str, suites: Path, policy: "Policy") -> "EvalTask":
-    """The task of a name as reports print it; problems of other tasks do not count. Raises `UsageError`."""
+    """Find a task by the name that reports print. Ignore problems of other tasks. Raise `UsageError`."""
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_paths, refuse_what_cannot_run
     from passgate.tasks.formats.schema_check import nearest
@@ -92,7 +92,7 @@ def _task_of_suites(name: str, suites: Path, policy: "Policy") -> "EvalTask":
 
 
 def _chosen(tasks: "tuple[EvalTask, ...]", task_id: str | None, file: Path) -> "EvalTask":
-    """The task of an id, also by the end of it; the only one where no id is given. Raises `UsageError`."""
+    """Find a task by its id or the end of its id; without an id, take the only task. Raise `UsageError`."""
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.schema_check import nearest
 

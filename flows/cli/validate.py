@@ -1,4 +1,4 @@
-"""`passgate validate`: every problem of every file, and nothing run."""
+"""`passgate validate`: list every problem of every file."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ def validate(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Task files, eval files, folders of them, "
+            help="Task files, eval files, folders that contain them, "
             "gates.yaml, agents.yaml, prices.yaml, quarantine.yaml, baseline.yaml.",
             parser=named_path,
             show_default=False,
@@ -27,7 +27,7 @@ def validate(
     ],
     gates: GatesOption = "gates.yaml",
 ) -> int:
-    """Check files and run nothing: every problem in every file, as file:line:column."""
+    """Check files and list every problem as file:line:column. Run nothing."""
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError
@@ -62,7 +62,7 @@ def validate(
 
 
 def readers_of_settings(gates: str) -> dict[str, Callable[[Path], object]]:
-    """What reads a settings file, by its name. Each raises `InputError` or `UsageError`."""
+    """Map the name of each settings file to its reader. A reader raises `InputError` or `UsageError`."""
     from passgate.tasks.formats.agents_file import AGENTS_FILE
     from passgate.tasks.formats.loading import load_pins_file, load_policy, load_price_table
     from passgate.tasks.formats.pins_file import PINS_FILE
@@ -88,14 +88,14 @@ def _problems(read: Callable[[Path], object], file: Path) -> "tuple[Problem, ...
 
 
 def _is_suites_folder(path: Path) -> bool:
-    """Whether a path holds the folders of suites, so that all tasks are there."""
+    """Whether a path contains the folders of suites. Then all tasks are known."""
     from passgate.tasks.model.task import Suite
 
     return any((path / suite).is_dir() for suite in Suite)
 
 
 def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "list[Problem]":
-    """What is wrong with a quarantine file; whether its tasks are there only where all of them are given."""
+    """List the problems of a quarantine file. Check that its tasks exist only if all tasks are given."""
     from datetime import UTC, datetime
 
     from passgate.tasks.formats.four_suite import shown_path
@@ -107,7 +107,7 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
 
 
 def _summary(loaded: "Loaded", settings: int) -> str:
-    """As in `12 files, 40 tasks checked, no problems`."""
+    """Example: `12 files, 40 tasks checked, no problems`."""
     from passgate.tasks.reports.figures import count
 
     counted = [count(loaded.files + settings, "file")]

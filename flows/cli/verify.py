@@ -1,4 +1,4 @@
-"""`passgate verify`: a signed verdict and all that it names."""
+"""`passgate verify`: check a signed verdict and everything that it names."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,16 +7,19 @@ import typer
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A run's verdict.intoto.json.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run.", show_default=False)],
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="PUBLIC.pem", help="The public key of whoever may sign off.", show_default=False),
+        typer.Option(
+            "--key", metavar="PUBLIC.pem", help="The public key of the person who may sign off.", show_default=False
+        ),
     ] = None,
 ) -> int:
-    """Check who has signed a verdict, and that all it names is as it was signed.
+    """Check the signature of a verdict, and check that nothing that it names has changed.
 
-    The exit code is that of the verdict: 0 only for a PASS that somebody has signed and that is as it was. It is 1 when
-    anything differs."""
+    The exit code is that of the verdict. It is 0 only for a signed PASS with nothing changed. It is 1 if anything
+    differs.
+    """
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.verify import verify as look_at
     from passgate.tasks.errors import ExitCode
