@@ -4,6 +4,7 @@ import re
 from typing import get_args
 
 import pytest
+import yaml
 from pydantic import BaseModel
 
 from passgate.tasks.formats import agents_file, target_agent
@@ -18,7 +19,7 @@ from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, SimulatedUser, TaskFile, Tool
 from tests.conftest import REPOSITORY
 from tests.docs.keys import defaults, own_names, paths
-from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
 
 MODELS: dict[str, type[BaseModel]] = {
     get_args(model.model_fields["type"].annotation)[0]: model
@@ -40,6 +41,22 @@ def test_task_keys() -> None:
     assert set(cells(text)) == set(paths(TaskFile))
     needed = {name for name, field in TaskFile.model_fields.items() if field.is_required()}
     assert set(re.findall(r"^\| `(\w+)` \| yes \|", text, re.MULTILINE)) == needed
+
+
+def test_the_everyday_keys_are_five_and_the_example_has_them() -> None:
+    everyday = cells(section("docs/tasks.md", "The keys you write every day"))
+    assert len(everyday) == 5
+    assert set(everyday) <= set(paths(TaskFile))
+    minimal, example = (block.values[0] for block in blocks("yaml", page="docs/tasks.md")[:2])
+    assert set(yaml.safe_load(minimal.text)) == {
+        name for name, field in TaskFile.model_fields.items() if field.is_required()
+    }
+    document = yaml.safe_load(example.text)
+    for path in everyday:
+        value = document
+        for key in path.split("."):
+            value = value[key]
+        assert value, path
 
 
 def test_inputs_that_passgate_reads() -> None:
