@@ -51,7 +51,7 @@ NUMBERS = {8: "eight"}
         ("docs/security.md", "What is done about it", f"{compose.MAX_OPENED:,} files"),
         ("docs/security.md", "What is done about it", f"at most {variables.MAX_RENDERED:,} characters"),
         ("docs/baseline.md", "What is pooled", f"the newest {merge_base.MOST_ANCESTORS} commits"),
-        ("docs/forecast.md", "forecast", f"false reds to {TARGET:.0%}".replace("%", " %")),
+        ("docs/forecast.md", "forecast", f"false-failure rate to {TARGET:.0%}".replace("%", " %")),
         ("docs/gates.md", "Limits", f"at least {NUMBERS[comparisons.LEAST_PAIRS]} tasks"),
         ("docs/gates.md", "Limits", f"one-sided {comparisons.CONFIDENCE * 100:g} % interval"),
         ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
