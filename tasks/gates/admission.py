@@ -24,7 +24,7 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
     return Exemption(
         task=task.name,
-        why=f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are needed",
+        why=f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required",
     )
 
 

@@ -8,7 +8,7 @@ from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.failures import failed_tasks
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
-from passgate.tasks.gates.reasons import gap, in_trials, of_task
+from passgate.tasks.gates.reasons import counted, gap, in_trials, of_task
 from passgate.tasks.model.agent_change import judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
@@ -136,23 +136,23 @@ def _missing_evidence(
     for task in measurement.tasks:
         if task.state is TaskState.UNDECIDED:
             missing = task.planned - task.n
-            why = task.error or "trials were not run"
+            why = task.error or "they were not run"
             message = f"{missing} of {task.planned} trials could not be measured: {why}"
             yield of_task(Rule.MISSING_EVIDENCE, task, message, task.error_trials)
         elif task.name in unfinished:
             errors = f"{task.confirming_errors} ended in errors" if task.confirming_errors else "they were not run"
-            yield of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are wanted: {errors}")
+            yield of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
     present = {suite.suite for suite in measurement.suites}
     if plan.unselected:
-        yield gap(f"--task left out {plan.unselected} tasks of the gate: a part of it cannot pass")
+        yield gap(f"--task left out {counted(plan.unselected, 'task')} of the gate: a partial run cannot pass")
     elif not plan.tasks or not all(task.suite_assumed for task in plan.tasks):
         for suite in policy.suites:
             if suite not in present:
-                yield gap(f"the suite {suite!s} has no task in this gate", suite)
+                yield gap(f"the suite {suite!s} has no tasks in this gate", suite)
     if not any(task.n for task in measurement.tasks):
-        yield gap("not one trial was measured")
+        yield gap("no trial was measured")
 
 
 def _all_withheld(measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:
     if measurement.tasks and all(task.name in exempt for task in measurement.tasks):
-        yield gap("no task may block: all are quarantined or not admitted yet")
+        yield gap("no task can block this gate: every task is quarantined or not admitted yet")

@@ -12,10 +12,10 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.vetoes import vetoes_of
 from passgate.tasks.stats.decision import decide_by
 
-LEFT_OUT: Final = "left out: the verdict does not depend on it any more"
+LEFT_OUT: Final = "not run: the verdict is already decided without this trial"
 _BY_TEST: Final = {
-    TaskState.PASSED: "left out: the sequential test has accepted the task",
-    TaskState.FAILED: "left out: the sequential test has rejected the task",
+    TaskState.PASSED: "not run: the sequential test has accepted the task",
+    TaskState.FAILED: "not run: the sequential test has rejected the task",
 }
 
 

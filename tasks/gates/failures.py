@@ -37,9 +37,9 @@ def _weighed(
 ) -> Reason:
     match before.state:
         case BaselineState.RED:
-            return _failure(task, f"was red before too ({_runs(before)}); ", may_block=False)
+            return _failure(task, f"failed at the baseline too ({_runs(before)}); ", may_block=False)
         case BaselineState.UNRELIABLE:
-            return _failure(task, f"has no reliable baseline ({_runs(before)}); ", may_block=False)
+            return _failure(task, f"the baseline is not reliable ({_runs(before)}); ", may_block=False)
         case BaselineState.GREEN if confirmation is not None:
             return _confirmed(policy, task, confirmation)
         case BaselineState.GREEN:
@@ -50,19 +50,22 @@ def _weighed(
 
 def _confirmed(policy: GatePolicy, task: TaskMeasurement, confirmation: Confirmation) -> Reason:
     counts = (
-        f"{confirmation.passed} of {confirmation.n} trials passed, at the baseline "
-        f"{confirmation.baseline_passed} of {confirmation.baseline_n}"
+        f"{confirmation.passed} of {confirmation.n} trials passed now, "
+        f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
     )
     match confirmation.finding:
         case Finding.FALLEN:
-            return _failure(task, f"has fallen: {counts}; ", fallen=True)
+            return _failure(task, f"regression confirmed: {counts}; ", fallen=True)
         case Finding.FITS:
             return _failure(task, f"fits its baseline: {counts}; ", fallen=True, may_block=False)
         case Finding.UNDECIDED:
-            message = f"may have fallen, {confirmation.n} trials do not tell: {counts}; "
-            return _failure(task, message, fallen=True, may_block=policy.regression.undecided == "block")
+            blocks = policy.regression.undecided == "block"
+            effect = "and the policy blocks on that" if blocks else "and the policy only reports that"
+            setting = f"`regression.undecided: {policy.regression.undecided}`"
+            message = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
+            return _failure(task, message, fallen=True, may_block=blocks)
         case Finding.UNFINISHED:
-            message = f"may have fallen, more trials are wanted: {counts}; "
+            message = f"possible regression: {counts}; more trials are needed to decide; "
             return _failure(task, message, fallen=True, may_block=False)
 
 
@@ -73,7 +76,7 @@ def _failure(task: TaskMeasurement, before: str, *, fallen: bool = False, may_bl
 
 
 def _was_green(before: BaselineTask) -> str:
-    return f"was green at the baseline ({_runs(before)}); "
+    return f"passed at the baseline ({_runs(before)}); "
 
 
 def _runs(before: BaselineTask) -> str:

@@ -95,8 +95,8 @@ def limit_reasons(limits: Limits, comparisons: tuple[Comparison, ...]) -> Iterat
                 blocking=True,
                 message=(
                     f"{comparison.name} went from {comparison.baseline:.4g} to {comparison.current:.4g} "
-                    f"{comparison.unit}, paired by task at least x{comparison.ratio_lower_bound:.3f} "
-                    f"(limit {comparison.limit})"
+                    f"{comparison.unit}; compared task by task it is at least {comparison.ratio_lower_bound:.3f} times "
+                    f"the baseline (limit {comparison.limit})"
                 ),
             )
 

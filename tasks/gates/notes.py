@@ -6,6 +6,7 @@ from typing import Final
 
 from passgate.tasks.gates.limits import COST, dear_after_nothing
 from passgate.tasks.gates.quarantine import quarantine_notes
+from passgate.tasks.gates.reasons import counted
 from passgate.tasks.model.agent_change import judging_agent, own_agent
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
@@ -14,7 +15,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Comparison
 from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
 
-_FROM_NOTHING: Final = "it was 0 at the baseline, and a rise from 0 cannot be weighed"
+_FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 
 
 def notes(
@@ -34,16 +35,16 @@ def notes(
 
 def _of_plan(plan: Plan) -> Iterator[str]:
     if plan.request.k is not None:
-        yield f"--k {plan.request.k} stands in place of the tasks' own k"
+        yield f"--k {plan.request.k} replaces the tasks' own k"
     if plan.shipped_policy:
-        yield f"there is no {plan.request.gates}: the policy is the one that passgate ships"
+        yield f"{plan.request.gates} does not exist: this run uses the policy that passgate ships"
     if plan.base.judged_by == "base":
-        edited = f"{len(plan.base.edits)} file{'s' if len(plan.base.edits) != 1 else ''}"
+        edited = counted(len(plan.base.edits), "file")
         base = plan.base.commit[:12]
-        yield f"this change edits what it is judged by ({edited}): the files of the merge base {base} judge"
+        yield f"this change edits what it is judged by ({edited}): this run uses the files of the merge base {base}"
     if plan.base.prefect_edits:
         edited = ", ".join(plan.base.prefect_edits)
-        yield f"this change edits settings of Prefect ({edited}), which can name code: the gate is run without Prefect"
+        yield f"this change edits Prefect settings ({edited}), which can name code: this run does not use Prefect"
     if plan.base.agent is not None:
         agent = plan.base.agent
         yield judging_agent(agent) if agent.by_base else own_agent(agent)
@@ -53,8 +54,8 @@ def _of_plan(plan: Plan) -> Iterator[str]:
     assumed = sum(task.suite_assumed for task in plan.tasks)
     if assumed:
         yield (
-            f"{assumed} of {len(plan.tasks)} tasks name no suite, nor do their folders: they are judged as golden. "
-            "Name one with `suite:` in the eval file"
+            f"{assumed} of {len(plan.tasks)} tasks have no suite in their file or folder name: passgate judges them as "
+            "golden. To choose another suite, set `suite:` in the eval file"
         )
 
 
@@ -65,22 +66,25 @@ def _of_baseline(plan: Plan, measurement: Measurement, baseline: Baseline) -> It
     without = states[BaselineState.NEW] + states[BaselineState.NONE]
     if without:
         yield (
-            f"no baseline for {without} of {len(measurement.tasks)} tasks: no earlier run on {baseline.branch} "
+            f"no baseline for {without} of {len(measurement.tasks)} tasks: the history has no run on {baseline.branch} "
             "with the same agent, model, task and graders"
         )
     if baseline.pinned and plan.pins is not None:
-        yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` ends it"
+        yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
 
 
 def _of_measurement(measurement: Measurement) -> Iterator[str]:
     blind = sum(task.n > 0 and task.metrics.steps is None for task in measurement.tasks)
     if blind:
         yield (
-            f"in {blind} tasks the agent called no model through the meter and reports no transcript: its budgets of "
-            "steps, tool calls and tokens were not held"
+            f"in {counted(blind, 'task')} the agent called no model through the meter and reported no transcript: "
+            "passgate could not enforce the budgets of steps, tool calls and tokens"
         )
     if "process_group" in measurement.isolation:
-        yield "no isolation: bubblewrap does not work on this machine, agents could read and write anything"
+        yield (
+            "no isolation: bubblewrap does not work on this machine, so agents could read and write every file that "
+            "your user can"
+        )
 
 
 def _of_limits(
@@ -94,20 +98,20 @@ def _of_limits(
     for comparison in comparisons:
         of_cost = comparison.name == COST
         if comparison.ratio is None and comparison.current:
-            yield f"{comparison.name} is not judged: {_what_is_missing(comparison, risen if of_cost else 0)}"
+            yield f"{comparison.name} is not compared: {_what_is_missing(comparison, risen if of_cost else 0)}"
         elif of_cost and risen:
-            yield f"cost is not judged in {risen} tasks: {_FROM_NOTHING}"
+            yield f"cost is not compared in {counted(risen, 'task')}: {_FROM_NOTHING}"
     limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
     cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
     if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
-        yield "cost is not judged: the agent reported it at the baseline and does not any more"
+        yield "cost is not compared: the agent reported its cost at the baseline but not in this run"
 
 
 def _what_is_missing(comparison: Comparison, risen: int) -> str:
     if comparison.pairs < LEAST_PAIRS and risen:
-        return f"in {risen} tasks {_FROM_NOTHING}"
+        return f"in {counted(risen, 'task')} {_FROM_NOTHING}"
     if comparison.pairs < LEAST_PAIRS:
-        return f"{comparison.pairs} tasks with a baseline are too few"
+        return f"too few tasks have a baseline ({comparison.pairs}, at least {LEAST_PAIRS} are required)"
     if comparison.runs < LEAST_RUNS:
-        return "one run at the baseline does not show by how much whole runs differ"
-    return "the runs at the baseline share no tasks, and so do not show by how much whole runs differ"
+        return "the baseline has one run, which does not show how much runs vary"
+    return "the baseline runs share no tasks, so they do not show how much runs vary"

@@ -30,14 +30,14 @@ def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> I
     for entry in expired(file, today):
         since = entry.expires + timedelta(days=1)
         yield (
-            f"the quarantine of {entry.task} has expired, it blocks again since {since}: repair it, or take its entry "
-            f"out of quarantine.yaml ({_owner(entry)}: {_why(entry)})"
+            f"the quarantine of {entry.task} has expired and the task blocks again since {since}: repair the "
+            f"task, or remove its entry from quarantine.yaml ({_owner(entry)}: {_why(entry)})"
         )
     for task, entry in quarantined(file, today).items():
         green = baseline.of(task).green_in_a_row
         if green >= file.release_after:
             yield (
-                f"{task} was green in the last {green} runs on {baseline.branch}: take its entry out of "
+                f"{task} was green in the last {green} runs on {baseline.branch}: remove its entry from "
                 f"quarantine.yaml ({_owner(entry)}: {_why(entry)})"
             )
 

@@ -29,7 +29,8 @@ def gap(message: str, suite: Suite | None = None) -> Reason:
 
 def why_failed(task: TaskMeasurement) -> str:
     """By which rule a task has failed, and how its first failed trial did."""
-    return f"{_rule_of(task)}, {task.passed} of {task.n} passed ({in_trials(task.failed_trials)}): {task.failure}"
+    counts = f"{task.passed} of {task.n} passed, {in_trials(task.failed_trials)} failed"
+    return f"{_rule_of(task)}; {counts}: {task.failure}"
 
 
 def in_trials(trials: tuple[int, ...]) -> str:
@@ -39,14 +40,19 @@ def in_trials(trials: tuple[int, ...]) -> str:
     return f"trial{'s' if len(trials) != 1 else ''} {shown}{more}"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
 def _rule_of(task: TaskMeasurement) -> str:
     if task.sequential is not None:
-        return f"the sequential test asks for a pass rate of {task.sequential.accept:g}"
+        return f"the sequential test requires a pass rate of {task.sequential.accept:g}"
     match task.metric:
         case Metric.PASS_HAT_K:
-            return f"pass^{task.k} needs every trial"
+            return f"pass^{task.k} requires every trial to pass"
         case Metric.PASS_AT_K:
-            return f"pass@{task.k} needs one trial"
+            return f"pass@{task.k} requires one trial to pass"
         case Metric.MEAN:
             return f"the mean score of {task.k} trials is {_shown(task.score)}"
         case Metric.CONFIDENCE_INTERVAL:
@@ -54,4 +60,4 @@ def _rule_of(task: TaskMeasurement) -> str:
 
 
 def _shown(score: float | None) -> str:
-    return "not known" if score is None else f"{score:.3g}"
+    return "unknown" if score is None else f"{score:.3g}"

@@ -94,7 +94,7 @@ def test_what_cannot_change_the_verdict_is_left_out_and_said_to_be(repository: P
     rows = pd.read_parquet(repository.path / ".passgate" / "history" / "trials")
     left_out = rows[rows["status"] == "not_run"]
     assert len(left_out) == 9
-    assert set(left_out["reason"]) == {"left out: the verdict does not depend on it any more"}
+    assert set(left_out["reason"]) == {"not run: the verdict is already decided without this trial"}
 
 
 @pytest.mark.slow

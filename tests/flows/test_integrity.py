@@ -99,7 +99,7 @@ def test_a_change_that_loosens_a_grader_and_breaks_the_task_it_grades_is_blocked
         {"path": "suites/golden/a.yaml", "kind": "changed", "what": "tasks and graders"}
     ]
     assert verdict["integrity"]["change"]["decision"] == "PASS"
-    note = f"this change edits what it is judged by (1 file): the files of the merge base {base[:12]} judge"
+    note = f"this change edits what it is judged by (1 file): this run uses the files of the merge base {base[:12]}"
     assert note in verdict["notes"]
     assert "suites/golden/a.yaml" in printed
     _each_trial_was_run_once(gated)

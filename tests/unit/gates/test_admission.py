@@ -41,11 +41,11 @@ def why(policy: GatePolicy, newest: str) -> str | None:
     [
         ("p" * 20, None),
         ("f" + "p" * 19, None),
-        ("ff" + "p" * 18, "not admitted yet: 18 of 20 trials passed on main, 19 of 20 are needed"),
-        ("p" * 19, "not admitted yet: 19 of 19 trials passed on main, 19 of 20 are needed"),
-        ("p" * 12, "not admitted yet: 12 of 12 trials passed on main, 19 of 20 are needed"),
-        ("f" * 20, "not admitted yet: 0 of 20 trials passed on main, 19 of 20 are needed"),
-        ("", "not admitted yet: no trial was measured on main, 19 of 20 are needed"),
+        ("ff" + "p" * 18, "not admitted yet: 18 of 20 trials passed on main, 19 of 20 are required"),
+        ("p" * 19, "not admitted yet: 19 of 19 trials passed on main, 19 of 20 are required"),
+        ("p" * 12, "not admitted yet: 12 of 12 trials passed on main, 19 of 20 are required"),
+        ("f" * 20, "not admitted yet: 0 of 20 trials passed on main, 19 of 20 are required"),
+        ("", "not admitted yet: no trial was measured on main, 19 of 20 are required"),
     ],
 )
 def test_a_task_shows_itself_before_it_blocks(newest: str, expected: str | None) -> None:
@@ -70,7 +70,7 @@ def test_without_admission_every_task_blocks(newest: str) -> None:
 def test_a_task_that_the_baseline_does_not_know_is_not_admitted() -> None:
     exempt = not_admitted(NINETEEN_OF_TWENTY, MEASURED, a_baseline(OTHER, newest=(True,) * 20))
     assert exempt == Exemption(
-        task="golden/say-yes", why="not admitted yet: no trial was measured on main, 19 of 20 are needed"
+        task="golden/say-yes", why="not admitted yet: no trial was measured on main, 19 of 20 are required"
     )
 
 

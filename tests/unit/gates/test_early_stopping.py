@@ -155,8 +155,8 @@ class TestSequential:
     def test_it_stops_when_it_has_decided(self, curtailment: bool) -> None:
         policy = {"curtailment": curtailment, "limits": {"cost_increase_pct": 10}, "blocks_on": ["task_failed"]}
         assert self.reason("pp", **policy) is None
-        assert self.reason("ppp", **policy) == "left out: the sequential test has accepted the task"
-        assert self.reason("fff", **policy) == "left out: the sequential test has rejected the task"
+        assert self.reason("ppp", **policy) == "not run: the sequential test has accepted the task"
+        assert self.reason("fff", **policy) == "not run: the sequential test has rejected the task"
         assert self.reason("ffep", **policy) is None
 
     def test_not_where_a_later_trial_may_be_vetoed(self) -> None:

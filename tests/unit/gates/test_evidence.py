@@ -1,4 +1,4 @@
-"""Which confirming trials are wanted next."""
+"""Which confirming trials are missing next."""
 
 from typing import Any
 

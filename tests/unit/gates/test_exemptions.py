@@ -61,7 +61,7 @@ class TestQuarantine:
     def test_a_gate_of_nothing_but_quarantine_has_no_evidence(self) -> None:
         ruling = rule(of("ppp"), quarantine=quarantine())
         assert ruling.decision is Decision.INCONCLUSIVE
-        assert only(ruling).message == "no task may block: all are quarantined or not admitted yet"
+        assert only(ruling).message == "no task can block this gate: every task is quarantined or not admitted yet"
 
 
 class TestAdmission:

@@ -31,8 +31,8 @@ class TestStrict:
         assert ruling.decision is Decision.FAIL
         assert reason.rule is Rule.GOLDEN_REGRESSION
         assert reason.message == (
-            "was green at the baseline (1 of 1 runs green, 3 of 3 trials passed); "
-            "pass^3 needs every trial, 2 of 3 passed (trial 2): it failed"
+            "passed at the baseline (1 of 1 runs green, 3 of 3 trials passed); "
+            "pass^3 requires every trial to pass; 2 of 3 passed, trial 2 failed: it failed"
         )
 
     @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE])
@@ -67,7 +67,9 @@ class TestEvidence:
         ruling = evidence("fff")
         reason = only(ruling)
         assert (ruling.decision, reason.rule) == (Decision.FAIL, Rule.GOLDEN_REGRESSION)
-        assert reason.message.startswith("has fallen: 0 of 3 trials passed, at the baseline 60 of 60; pass^3 needs")
+        assert reason.message.startswith(
+            "regression confirmed: 0 of 3 trials passed now, 60 of 60 before; pass^3 requires"
+        )
         (confirmation,) = ruling.confirmations
         assert (confirmation.finding, confirmation.n, confirmation.confirming) == (Finding.FALLEN, 3, 0)
         assert confirmation.alpha == pytest.approx(0.02)
@@ -76,7 +78,7 @@ class TestEvidence:
         ruling = evidence("ppf" + "p" * 20)
         reason = only(ruling)
         assert (ruling.decision, reason.blocking) == (Decision.PASS, False)
-        assert reason.message.startswith("fits its baseline: 12 of 13 trials passed, at the baseline 60 of 60; ")
+        assert reason.message.startswith("fits its baseline: 12 of 13 trials passed now, 60 of 60 before; ")
         assert ruling.confirmations[0].confirming == 20
 
     def test_trials_that_are_still_wanted_leave_the_gate_open(self) -> None:
@@ -84,24 +86,28 @@ class TestEvidence:
         assert ruling.decision is Decision.INCONCLUSIVE
         assert ruling.confirmations[0].finding is Finding.UNFINISHED
         assert [reason.message for reason in ruling.reasons if reason.blocking] == [
-            "confirming trials are wanted: they were not run"
+            "confirming trials are missing: they were not run"
         ]
 
     def test_confirming_trials_that_end_in_errors_leave_it_open_too(self) -> None:
         ruling = evidence("ppfee")
         assert ruling.decision is Decision.INCONCLUSIVE
-        assert "confirming trials are wanted: 2 ended in errors" in [reason.message for reason in ruling.reasons]
+        assert "confirming trials are missing: 2 ended in errors" in [reason.message for reason in ruling.reasons]
 
     @pytest.mark.parametrize(("undecided", "decision"), [("block", Decision.FAIL), ("warn", Decision.PASS)])
     def test_what_stays_open_at_the_last_trial_is_the_policys(self, undecided: str, decision: Decision) -> None:
         ruling = evidence("pff", baseline={}, regression={"undecided": undecided, "max_trials": 3})
         assert ruling.decision is decision
-        assert only(ruling).message.startswith("may have fallen, 3 trials do not tell: 1 of 3 trials passed")
+        effect = {"block": "the policy blocks on that", "warn": "the policy only reports that"}[undecided]
+        assert only(ruling).message.startswith(
+            "possible regression: 1 of 3 trials passed now, 3 of 3 before; too few trials to confirm it, "
+            f"and {effect} (`regression.undecided: {undecided}`); pass^3 requires"
+        )
         assert ruling.confirmations[0].finding is Finding.UNDECIDED
 
     @pytest.mark.parametrize(
         ("state", "says"),
-        [(BaselineState.RED, "was red before too"), (BaselineState.UNRELIABLE, "has no reliable baseline")],
+        [(BaselineState.RED, "failed at the baseline too"), (BaselineState.UNRELIABLE, "the baseline is not reliable")],
     )
     def test_what_was_not_green_before_is_not_this_changes_doing(self, state: BaselineState, says: str) -> None:
         ruling = evidence("fff", baseline=SETTLED | {"state": state, "runs_green": 5})
@@ -151,7 +157,7 @@ class TestEvidence:
     def test_where_a_failure_does_not_block_nothing_has_to_be_confirmed(self) -> None:
         ruling = evidence("ppf", blocks_on=["latency"])
         assert (ruling.decision, only(ruling).rule) == (Decision.PASS, Rule.GOLDEN_REGRESSION)
-        assert only(ruling).message.startswith("was green at the baseline (20 of 20 runs green")
+        assert only(ruling).message.startswith("passed at the baseline (20 of 20 runs green")
 
     def test_the_risk_is_shared_out_over_the_tasks_that_could_be_confirmed(self) -> None:
         others = [a_task(task_id=f"t{number}") for number in range(9)]

@@ -72,10 +72,10 @@ def test_a_limit_on_cost(dollars: float, exceeded: int) -> None:
 
 def test_the_message_says_from_where_to_where() -> None:
     assert latency(PERCENT, steady(12.0), steady(10.0)) == [
-        "latency P95 went from 10 to 12 s, paired by task at least x1.200 (limit +15 %)"
+        "latency P95 went from 10 to 12 s; compared task by task it is at least 1.200 times the baseline (limit +15 %)"
     ]
     assert cost(COSTS, steady(2.0), steady(1.0)) == [
-        "cost went from 8 to 16 $, paired by task at least x2.000 (limit +10 %)"
+        "cost went from 8 to 16 $; compared task by task it is at least 2.000 times the baseline (limit +10 %)"
     ]
 
 

@@ -15,12 +15,12 @@ from tests.unit.gates.rulings import green_before, of, rule
 class TestNotes:
     def test_another_k_is_noted(self) -> None:
         notes = rule(of("ppp"), request=RunRequest(k=3), baseline=green_before()).notes
-        assert "--k 3 stands in place of the tasks' own k" in notes
+        assert "--k 3 replaces the tasks' own k" in notes
 
     def test_tasks_without_a_baseline_are_noted(self) -> None:
         other = a_task(task_id="other")
         (note,) = (note for note in rule(of("ppp"), of("ppp", other), baseline=green_before()).notes if "base" in note)
-        assert note.startswith("no baseline for 1 of 2 tasks: no earlier run on main with the same agent")
+        assert note.startswith("no baseline for 1 of 2 tasks: the history has no run on main with the same agent")
 
     def test_a_baseline_of_every_task_needs_no_note(self) -> None:
         assert rule(of("ppp", steps=3), baseline=green_before()).notes == ()
@@ -28,7 +28,7 @@ class TestNotes:
     def test_budgets_that_were_not_held_are_noted(self) -> None:
         notes = rule(of("ppp", steps=3), of("ppp", a_task(task_id="blind")), baseline=green_before()).notes
         assert any(
-            note.startswith("in 1 tasks the agent called no model through the meter and reports no transcript")
+            note.startswith("in 1 task the agent called no model through the meter and reported no transcript")
             for note in notes
         )
 
@@ -44,7 +44,9 @@ class TestNotes:
             of("ppp", steps=3, wall_time_seconds=100.0), baseline=baseline, limits={"latency_p95_increase_pct": 1}
         )
         assert ruling.decision is Decision.PASS
-        assert ruling.notes == ("latency P95 is not judged: 1 tasks with a baseline are too few",)
+        assert ruling.notes == (
+            "latency P95 is not compared: too few tasks have a baseline (1, at least 8 are required)",
+        )
 
     def test_a_comparison_with_one_run_is_noted(self) -> None:
         tasks = [a_task(task_id=f"t{number}") for number in range(8)]
@@ -53,7 +55,7 @@ class TestNotes:
         ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
         assert ruling.decision is Decision.PASS
         assert ruling.notes == (
-            "latency P95 is not judged: one run at the baseline does not show by how much whole runs differ",
+            "latency P95 is not compared: the baseline has one run, which does not show how much runs vary",
         )
 
     def test_a_comparison_with_runs_that_share_no_task_is_noted(self) -> None:
@@ -63,15 +65,15 @@ class TestNotes:
         groups = [of("ppp", task, steps=3, wall_time_seconds=100.0) for task in tasks]
         ruling = rule(*groups, baseline=baseline, limits={"latency_p95_increase_pct": 1})
         assert ruling.decision is Decision.PASS
-        why = "the runs at the baseline share no tasks, and so do not show by how much whole runs differ"
-        assert ruling.notes == (f"latency P95 is not judged: {why}",)
+        why = "the baseline runs share no tasks, so they do not show how much runs vary"
+        assert ruling.notes == (f"latency P95 is not compared: {why}",)
 
     @pytest.mark.parametrize(
         ("free_before", "dear_now", "noted"),
         [
-            (range(10), range(10), "cost is not judged: in 10 tasks it was 0 at the baseline"),
-            (range(3), range(10), "cost is not judged: in 3 tasks it was 0 at the baseline"),
-            (range(2), range(10), "cost is not judged in 2 tasks: it was 0 at the baseline"),
+            (range(10), range(10), "cost is not compared: in 10 tasks the baseline cost is 0"),
+            (range(3), range(10), "cost is not compared: in 3 tasks the baseline cost is 0"),
+            (range(2), range(10), "cost is not compared in 2 tasks: the baseline cost is 0"),
             (range(10), (), None),
             ((), (), None),
             (range(2), range(2, 10), None),
@@ -91,14 +93,14 @@ class TestNotes:
         baseline = Baseline(branch="main", tasks=entries)
         ruling = rule(*groups, baseline=baseline, limits={"cost_increase_pct": 10})
         assert ruling.decision is Decision.PASS
-        expected = () if noted is None else (f"{noted}, and a rise from 0 cannot be weighed",)
+        expected = () if noted is None else (f"{noted}, so the increase has no ratio",)
         assert ruling.notes == expected
 
     def test_a_cost_that_is_not_reported_any_more_is_noted(self) -> None:
         limits = {"cost_increase_pct": 10}
         baseline = green_before(costs=in_two_runs(1.0))
         assert rule(of("ppp", steps=3), baseline=baseline, limits=limits).notes == (
-            "cost is not judged: the agent reported it at the baseline and does not any more",
+            "cost is not compared: the agent reported its cost at the baseline but not in this run",
         )
         assert rule(of("ppp", steps=3), baseline=baseline).notes == ()
         assert rule(of("ppp", steps=3), baseline=green_before(), limits=limits).notes == ()
@@ -106,7 +108,7 @@ class TestNotes:
 
 def test_a_run_without_a_gates_file_says_whose_policy_it_is() -> None:
     assert not any("ships" in note for note in rule(of("ppp")).notes)
-    note = "there is no gates.yaml: the policy is the one that passgate ships"
+    note = "gates.yaml does not exist: this run uses the policy that passgate ships"
     assert note in rule(of("ppp"), shipped_policy=True).notes
 
 
@@ -119,7 +121,7 @@ def test_who_has_judged_a_change_that_edits_its_judges_is_noted() -> None:
     edits = tuple(Edit(path=name, kind="changed", what="policy") for name in ("gates.yaml", "prices.yaml"))
     base = Base(commit="c0ffee" * 7, judged_by="base", edits=edits, note="the clone is shallow")
     assert _noted(base)[:2] == (
-        "this change edits what it is judged by (2 files): the files of the merge base c0ffeec0ffee judge",
+        "this change edits what it is judged by (2 files): this run uses the files of the merge base c0ffeec0ffee",
         "the clone is shallow",
     )
     assert "(1 file)" in _noted(base.model_copy(update={"edits": edits[:1]}))[0]

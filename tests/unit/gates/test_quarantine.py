@@ -63,8 +63,8 @@ def test_a_long_reason_of_many_lines_is_one_short_line() -> None:
 def test_an_expired_entry_is_named_with_owner_issue_and_day() -> None:
     (note,) = quarantine_notes(a_file(an_entry()), EMPTY, date(2026, 2, 11))
     assert note == (
-        "the quarantine of golden/say-yes has expired, it blocks again since 2026-02-11: repair it, or take its entry "
-        "out of quarantine.yaml (Ann: it flakes (https://h/1))"
+        "the quarantine of golden/say-yes has expired and the task blocks again since 2026-02-11: repair the "
+        "task, or remove its entry from quarantine.yaml (Ann: it flakes (https://h/1))"
     )
 
 
@@ -72,7 +72,7 @@ def test_an_expired_entry_is_named_with_owner_issue_and_day() -> None:
 def test_a_task_that_was_green_long_enough_is_proposed_for_release(green: int, is_proposed: bool) -> None:
     notes = list(quarantine_notes(a_file(an_entry()), a_baseline(TASK, green_in_a_row=green), LAST_DAY))
     expected = (
-        f"golden/say-yes was green in the last {green} runs on main: take its entry out of quarantine.yaml "
+        f"golden/say-yes was green in the last {green} runs on main: remove its entry from quarantine.yaml "
         "(Ann: it flakes (https://h/1))"
     )
     assert notes == ([expected] if is_proposed else [])

@@ -48,7 +48,7 @@ def confirmations(
 
 def not_admitted(red: TaskMeasurement) -> tuple[Exemption, ...]:
     """Twelve tasks, the last of which is the red one."""
-    why = "not admitted yet: {} of {} trials passed on main, 19 of 20 are needed"
+    why = "not admitted yet: {} of {} trials passed on main, 19 of 20 are required"
     green = [Exemption(task=f"golden/new-{one:02}", why=why.format(one, one + 1)) for one in range(11)]
     return (*green, Exemption(task=red.name, why=why.format(3, 12)))
 

@@ -66,7 +66,7 @@ def test_a_failed_task_says_what_blocks_and_why(failing_verdict: Verdict) -> Non
         "1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %], 4/9 confirming trials passed"
     )
     assert failure.get("type") == "golden_regression"
-    assert "blocks: golden_regression, trials 1, 3: has fallen" in (failure.text or "")
+    assert "blocks: golden_regression, trials 1, 3: regression confirmed" in (failure.text or "")
     assert "test_rounding" in (failure.text or "")
 
 
@@ -184,7 +184,7 @@ def test_confirming_trials_are_properties_of_the_case(failing_verdict: Verdict) 
     assert properties("resume_upload") == {"trials_not_run": "3"}
     assert properties("sort_rows") == {"reused_from": "20260330T020000Z-ci_merge-19bc"}
     assert properties("new_search")["withheld"] == (
-        "not admitted yet: 3 of 12 trials passed on main, 19 of 20 are needed"
+        "not admitted yet: 3 of 12 trials passed on main, 19 of 20 are required"
     )
     assert "fallen: 5/12 now" in (case(junit(failing_verdict), "repair_invoice_totals").findtext("failure") or "")
 

@@ -93,7 +93,11 @@ def failing_verdict() -> Verdict:
         (a_task(models=("gpt-5-mini",)), veto, fallen, hostile, undecided, stopped, fits, new, quarantined, *reused),
         suites=_failing_suites(),
         reasons=(
-            a_reason(fallen, Rule.GOLDEN_REGRESSION, f"has fallen: 5 of 12, baseline 58 of 60; {fallen.failure}"),
+            a_reason(
+                fallen,
+                Rule.GOLDEN_REGRESSION,
+                f"regression confirmed: 5 of 12 trials passed now, 58 of 60 before; {fallen.failure}",
+            ),
             Reason(
                 rule=Rule.THRESHOLD,
                 blocking=False,
@@ -109,10 +113,15 @@ def failing_verdict() -> Verdict:
                 message="latency P95 rose by at least 18 % (paired over 41 tasks); the limit is +15 %",
             ),
             a_reason(undecided, Rule.MISSING_EVIDENCE, "2 of 5 trials have errors", trials=(2, 4)),
-            a_reason(stopped, Rule.TASK_FAILED, f"pass^5 needs every trial: {stopped.failure}"),
-            a_reason(fits, Rule.GOLDEN_REGRESSION, "fits its baseline, 51 of 60", blocking=False),
-            a_reason(new, Rule.TASK_FAILED, "pass^3 needs every trial", blocking=False),
-            a_reason(quarantined, Rule.TASK_FAILED, "pass^3 needs every trial", blocking=False),
+            a_reason(stopped, Rule.TASK_FAILED, f"pass^5 requires every trial to pass: {stopped.failure}"),
+            a_reason(
+                fits,
+                Rule.GOLDEN_REGRESSION,
+                "fits its baseline: 7 of 12 trials passed now, 51 of 60 before",
+                blocking=False,
+            ),
+            a_reason(new, Rule.TASK_FAILED, "pass^3 requires every trial to pass", blocking=False),
+            a_reason(quarantined, Rule.TASK_FAILED, "pass^3 requires every trial to pass", blocking=False),
         ),
         confirmations=confirmations(fits, hostile, fallen),
         not_admitted=not_admitted(new),
