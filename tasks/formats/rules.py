@@ -189,7 +189,7 @@ def _state_check(grader: StateCheck, root: Path) -> Iterator[Finding]:
 
 def _inside(path: DocumentPath, name: str) -> Iterator[Finding]:
     if Path(name).is_absolute() or ".." in Path(name).parts:
-        yield path, f"{name!r} leaves the workspace"
+        yield path, f"{name!r} is outside the workspace"
 
 
 def _tool_calls(grader: ToolCalls, root: Path) -> Iterator[Finding]:

@@ -46,7 +46,7 @@ def workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
     for index, repository in enumerate(workspace.repos):
         path: DocumentPath = (*_WORKSPACE, "repos", index)
         if repository.path.startswith("/") or ".." in Path(repository.path).parts:
-            yield (*path, "path"), f"{repository.path!r} leaves the workspace"
+            yield (*path, "path"), f"{repository.path!r} is outside the workspace"
         if repository.repo.startswith((".", "/")):
             yield from check_path((*path, "repo"), repository.repo, root)
     for name in HOOKS:

@@ -81,7 +81,7 @@ async def grade(options: Grader, evidence: Evidence) -> Grade:
     try:
         bare = await graders[options.type](options, evidence)
     except UnreportedError as error:
-        return unmeasured(options, f"{error}: {remedy_for(evidence.agent_kind)}", transient=False)
+        return unmeasured(options, f"{error}. {remedy_for(evidence.agent_kind)}", transient=False)
     except MeasurementError as error:
         return unmeasured(options, str(error), transient=error.transient)
     except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it

@@ -25,7 +25,7 @@ def graded(
     nothing that was checked: nothing asked is nothing passed.
     """
     if not checks:
-        raise MeasurementError(f"{options.label} has nothing to check: give it at least one option")
+        raise MeasurementError(f"{options.label} has nothing to check: set at least one option")
     share = sum(check.passed for check in checks) / len(checks)
     return Grade(
         name=options.label,
@@ -59,7 +59,7 @@ def settled(options: AssertionOptions, bare: Grade) -> Grade:
     grade = _negated(options, bare) if options.negate else bare
     if options.required and not grade.passed and not grade.fatal:
         why = next((f": {check.message}" for check in grade.checks if not check.passed), "")
-        grade = grade.model_copy(update={"fatal": f"it is required and has {grade.score:.3g}{why}"})
+        grade = grade.model_copy(update={"fatal": f"required, but its score is {grade.score:.3g}{why}"})
     return grade
 
 
@@ -67,18 +67,27 @@ def _negated(options: AssertionOptions, bare: Grade) -> Grade:
     score = 1 - (bare.score or 0.0)
     checks = bare.checks
     if all(check.passed for check in checks) is bare.passed:  # some graders' checks tell of the negation themselves
-        checks = tuple(Check(passed=not check.passed, message=_opposite(check.message)) for check in checks)
+        checks = tuple(Check(passed=not check.passed, message=_opposite(check)) for check in checks)
     passed = score >= passing_score(options) - ROUNDING
     update = {"score": score, "passed": passed, "checks": checks, "fatal": ""}
     return bare.model_copy(update=update)
 
 
-def _opposite(message: str) -> str:
+AS_EXPECTED: Final = ", as expected"
+_BUT_MUST: Final = ", but must"
+
+
+def expectation(*, passed: bool, must: str = "") -> str:
+    """How a check's message ends that says what is: `, as expected` or `, but must`, and what it must."""
+    return AS_EXPECTED if passed else f"{_BUT_MUST}{f' {must}' if must else ''}"
+
+
+def _opposite(check: Check) -> str:
     """What a check says when the contrary is wanted."""
-    for wanted, unwanted in (("expected it to", "expected it not to"), ("expected one", "expected none")):
-        if wanted in message:
-            return message.replace(wanted, unwanted)
-    return f"negated: {message}"
+    if check.passed and check.message.endswith(AS_EXPECTED):
+        return f"{check.message.removesuffix(AS_EXPECTED)}{_BUT_MUST} not"
+    found, but_must, _ = check.message.rpartition(_BUT_MUST)
+    return f"{found}{AS_EXPECTED}" if but_must and not check.passed else f"negated: {check.message}"
 
 
 def unmeasured(options: Grader, reason: str, *, transient: bool = False) -> Grade:

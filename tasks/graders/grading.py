@@ -20,9 +20,9 @@ from passgate.tasks.stats.scores import weighted_mean
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
     EndReason.NOT_STARTED: "the agent could not be started",
-    EndReason.OUTPUT_LIMIT: "the agent was ended because it printed too much",
+    EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
     EndReason.FORBIDDEN_CALL: "the agent was stopped",
-    EndReason.REPLAY_MISMATCH: "the tool calls are not those of the recording",
+    EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
 }
 
 
@@ -97,7 +97,7 @@ def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
         return [f"{grade.name}: {grade.fatal or _first_failure(grade)}" for grade in bound]
     best = weighted_mean([1.0 if grade.score is None else grade.score for grade in grades], _weights(task))
     if best is None:
-        raise MeasurementError("all graders have the weight 0: nothing is said of the trial")
+        raise MeasurementError("every grader has the weight 0, so the trial has no score: give one a weight above 0")
     if best >= task.scoring.threshold - ROUNDING:
         return []
     band = "borderline: " if best >= BORDERLINE_FROM - ROUNDING else ""

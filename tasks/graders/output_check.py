@@ -10,7 +10,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import graded
+from passgate.tasks.graders.checks import expectation, graded
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import found, shorten
 from passgate.tasks.model.grade import Check, Grade
@@ -37,13 +37,15 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
         yield Check(passed=text.strip() == _folded(options, options.equals).strip(), message=message)
     for wanted in options.contains:
         is_there = _folded(options, wanted) in text
-        yield Check(passed=is_there, message=f"the answer {_has(is_there)} {wanted!r}, expected it to")
+        yield Check(passed=is_there, message=f"the answer {_has(is_there)} {wanted!r}{expectation(passed=is_there)}")
     for unwanted in options.not_contains:
         is_there = _folded(options, unwanted) in text
-        yield Check(passed=not is_there, message=f"the answer {_has(is_there)} {unwanted!r}, expected it not to")
+        expected = expectation(passed=not is_there, must="not")
+        yield Check(passed=not is_there, message=f"the answer {_has(is_there)} {unwanted!r}{expected}")
     if options.matches is not None:
         passed = found(options.matches, answer, ignore_case=options.ignore_case)
-        yield Check(passed=passed, message=f"the answer must match {options.matches!r}")
+        verb = "matches" if passed else "does not match"
+        yield Check(passed=passed, message=f"the answer {verb} {options.matches!r}{expectation(passed=passed)}")
     if options.json_schema is not None:
         yield _schema_check(options.json_schema, answer)
 
@@ -62,7 +64,7 @@ def _schema_check(schema: dict[str, Any], answer: str) -> Check:
     except ValueError as error:
         return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
     problems = schema_problems(schema, document)
-    message = "; ".join(problems) if problems else "the answer is as the JSON Schema wants it"
+    message = "; ".join(problems) if problems else "the answer matches the JSON Schema"
     return Check(passed=not problems, message=message)
 
 
@@ -79,4 +81,4 @@ def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
     except (SchemaError, Unresolvable) as error:
         raise MeasurementError(f"json_schema cannot be used: {shorten(str(error), 500)}") from error
     except RecursionError:
-        return ["the answer is nested too deep"]
+        return ["the answer is nested too deeply"]

@@ -71,7 +71,7 @@ def _rules(options: PolicyCheck, transcript: Transcript) -> Iterator[Rule]:
         yield Rule(f"no call of {name}", [f"denied tool called: {shown(call)}" for call in calls])
     for pattern in options.deny_output:
         hits = [f"{where} matches {pattern!r}" for where, text in said if found(pattern, text)]
-        yield Rule(f"no output that matches {pattern!r}", hits)
+        yield Rule(f"no output matches {pattern!r}", hits)
     for rule in options.arguments:
         yield Rule(f"{rule.param} of {rule.tool}", list(_argument_hits(rule, transcript.tool_calls)))
     if options.secrets:

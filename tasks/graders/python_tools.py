@@ -54,7 +54,7 @@ def _mypy_is_clean(result: ProcessResult, configuration: Path | None) -> bool:
     said = result.stdout + result.stderr
     if configuration is not None and str(configuration) in result.stderr:
         # mypy goes on without the settings that it does not understand.
-        raise MeasurementError(f"mypy does not understand its configuration: {ending(result.stderr)}")
+        raise MeasurementError(f"mypy cannot read its configuration: {ending(result.stderr)}")
     if result.exit_code == 0:
         return True
     if "INTERNAL ERROR" in said or result.stderr.startswith("usage:"):

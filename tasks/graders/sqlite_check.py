@@ -42,7 +42,7 @@ def check_sqlite(check: SqliteCheck, workspace: Path, scratch: Path) -> Check:
             problem = _problem(check, _ask(connection, check))
     except (sqlite3.Error, sqlite3.Warning) as error:
         took_too_long = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
-        reason = f"did not end within {QUERY_SECONDS:g} seconds" if took_too_long else f"fails: {error}"
+        reason = f"did not end within {QUERY_SECONDS:g} seconds" if took_too_long else f"failed: {error}"
         return Check(passed=False, message=shorten(f"{subject}: {reason}"))
     message = f"{subject}: {problem}" if problem else f"{subject}: as expected"
     return Check(passed=not problem, message=shorten(message))
@@ -84,11 +84,11 @@ def _problem(check: SqliteCheck, answer: Answer) -> str:
         return f"the rows are {as_json(answer.rows)}{more}, expected {as_json(check.rows)}"
     if "value" in check.model_fields_set:
         if not answer.rows:
-            return f"there is no row, expected {as_json(check.value)}"
+            return f"the query returned no row, expected {as_json(check.value)}"
         if not strictly_equal(answer.rows[0][0], check.value):
             return f"the value is {as_json(answer.rows[0][0])}, expected {as_json(check.value)}"
     if check.min_rows is not None and answer.total < check.min_rows:
-        return f"there are {answer.total} rows, expected at least {check.min_rows}"
+        return f"the query returned {answer.total} rows, expected at least {check.min_rows}"
     if check.max_rows is not None and answer.total > check.max_rows:
-        return f"there are {answer.total} rows or more, expected at most {check.max_rows}"
+        return f"the query returned {answer.total} rows or more, expected at most {check.max_rows}"
     return ""

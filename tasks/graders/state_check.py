@@ -62,13 +62,13 @@ async def _check(expectation: Expectation, sandbox: Sandbox) -> Check:
 def _check_file(check: FileCheck, workspace: Path) -> str:
     """What is wrong with a file; empty when it is as expected."""
     if not check.exists:
-        return "exists and must not" if is_present(workspace, check.file) else ""
+        return "exists, but must not" if is_present(workspace, check.file) else ""
     regular_file(workspace, check.file)
     if check.equals is None and check.matches is None and not check.contains and not check.not_contains:
         return ""
     text = read_text(workspace, check.file)
     return _text_problem(text, check.equals, check.contains, check.matches) or next(
-        (f"contains {unwanted!r} and must not" for unwanted in check.not_contains if unwanted in text), ""
+        (f"contains {unwanted!r}, but must not" for unwanted in check.not_contains if unwanted in text), ""
     )
 
 
@@ -90,9 +90,9 @@ def _check_json(check: JsonCheck, workspace: Path) -> str:
     except ValueError as error:
         raise UnusableFileError(f"{check.json_file} is not JSON: {error}") from None
     if check.absent:
-        return "" if value is MISSING else f"is {as_json(value)} and must not be there"
+        return "" if value is MISSING else f"is {as_json(value)}, but must not exist"
     if value is MISSING:
-        return "is not there"
+        return "does not exist"
     # A wanted null is given, too; only what the task file does not say is not wanted.
     if "equals" in check.model_fields_set and not strictly_equal(value, check.equals):
         return f"is {as_json(value)}, expected {as_json(check.equals)}"
@@ -113,7 +113,7 @@ async def _check_command(check: CommandCheck, sandbox: Sandbox) -> Check:
 
 def _command_problem(check: CommandCheck, result: ProcessResult) -> str:
     if result.output_limit_hit:
-        return "it prints more than is kept"
+        return "it printed more than passgate keeps"
     if result.exit_code != check.exit_code:
         said = ending(result.stderr, 500) or ending(result.stdout, 500)
         return f"exit code {result.exit_code}, expected {check.exit_code}" + (f": {said}" if said else "")

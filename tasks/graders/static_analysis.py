@@ -62,7 +62,7 @@ async def _run_python_tool(
 
 def _check(tool: str, result: ProcessResult, *, clean: bool) -> Check:
     if clean:
-        return Check(passed=True, message=f"{tool} found nothing")
+        return Check(passed=True, message=f"{tool} found no problems")
     findings = shorten((result.stdout + result.stderr).strip())
     return Check(passed=False, message=f"{tool} found: {findings}")
 
@@ -70,7 +70,7 @@ def _check(tool: str, result: ProcessResult, *, clean: bool) -> Check:
 def _require_end(tool: str, result: ProcessResult, options: StaticAnalysis) -> None:
     if result.timed_out:
         seconds = f"{options.timeout_seconds:g} seconds"
-        raise MeasurementError(f"{tool} did not end within {seconds}: raise timeout_seconds of {options.label}")
+        raise MeasurementError(f"{tool} did not end within {seconds}: increase `timeout_seconds` of {options.label}")
 
 
 def _copy_configuration(tool: str, options: StaticAnalysis, evidence: Evidence, folder: Path) -> Path | None:

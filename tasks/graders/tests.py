@@ -55,7 +55,7 @@ def _copy_tests(options: DeterministicTests, suites_folder: Path, target: Path) 
     for relative in options.tests:
         source = suites_folder / relative
         if (target / source.name).exists():
-            raise MeasurementError(f"{options.label}: two of the tests are called {source.name}: rename one")
+            raise MeasurementError(f"{options.label}: two tests have the file name {source.name}: rename one")
         try:
             if source.is_dir():
                 shutil.copytree(source, target / source.name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -85,7 +85,7 @@ async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: P
         await _probe(sandbox)
         return graded(options, [_crashed(result, str(error))])
     if result.exit_code == INTERNAL_ERROR and _is_pytests_fault(result, cases, sandbox.workspace):
-        raise MeasurementError(f"pytest broke: {ending(result.stdout)}")
+        raise MeasurementError(f"pytest failed to run: {ending(result.stdout)}")
     return _grade_cases(options, result, cases, folder.progress())
 
 
@@ -104,7 +104,7 @@ def _grade_cases(
     options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: Progress
 ) -> Grade:
     if not cases and progress.collected == 0:
-        raise MeasurementError(f"{options.label}: there is no test in {', '.join(options.tests)}")
+        raise MeasurementError(f"{options.label}: no test was found in {', '.join(options.tests)}")
     planned = max(len(cases), progress.collected or 0)
     passed = sum(case.outcome is Outcome.PASSED for case in cases)
     problems = [
@@ -118,7 +118,7 @@ def _grade_cases(
 
 
 def _failed(case: Case) -> Check:
-    skipped = "was skipped, and a skipped test has not passed: "
+    skipped = "was skipped, and a skipped test does not pass: "
     reason = skipped if case.outcome is Outcome.SKIPPED else ""
     return Check(passed=False, message=shorten(f"{case.label}: {reason}{case.message}"))
 
@@ -126,7 +126,7 @@ def _failed(case: Case) -> Check:
 def _missing(required: tuple[str, ...], cases: tuple[Case, ...]) -> list[Check]:
     passed = [case for case in cases if case.outcome is Outcome.PASSED]
     return [
-        Check(passed=False, message=f"the required test {name} is not among those that passed")
+        Check(passed=False, message=f"the required test {name} did not pass")
         for name in required
         if not any(case.is_called(name) for case in passed)
     ]
@@ -157,4 +157,4 @@ def _timed_out(options: DeterministicTests) -> Check:
 def _crashed(result: ProcessResult, problem: str) -> Check:
     end = f"pytest ended with exit code {result.exit_code} and no usable report"
     said = ending(result.stderr) or ending(result.stdout) or problem
-    return Check(passed=False, message=f"{end}: the code under test ended it: {said}")
+    return Check(passed=False, message=f"{end}: the code under test ended the process: {said}")

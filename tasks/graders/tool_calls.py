@@ -58,14 +58,19 @@ def _as_required(entry: str | RequiredTool) -> RequiredTool:
 
 def _required_check(entry: RequiredTool, calls: Sequence[ToolCall]) -> Check:
     count = sum(call_matches(entry, call) for call in calls)
-    wanted = f"at least {entry.min}" if entry.max is None else f"{entry.min} to {entry.max}"
     passed = entry.min <= count and (entry.max is None or count <= entry.max)
-    return Check(passed=passed, message=f"{pattern_text(entry)} was called {_times(count)}, expected {wanted}")
+    return Check(
+        passed=passed,
+        message=f"{pattern_text(entry)} was {_called(count)}, expected {call_range(entry.min, entry.max)}",
+    )
 
 
 def _forbidden_check(pattern: str | ToolPattern, calls: Sequence[ToolCall]) -> Check:
     count = sum(call_matches(pattern, call) for call in calls)
-    return Check(passed=count == 0, message=f"{pattern_text(pattern)} was called {_times(count)}, expected never")
+    return Check(
+        passed=count == 0,
+        message=f"{pattern_text(pattern)} was {_called(count)}{', but is forbidden' if count else ''}",
+    )
 
 
 def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> Check:
@@ -74,8 +79,20 @@ def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) ->
     # `any` takes from the iterator up to the first match, so each entry goes on where the last one stopped.
     kept = all(any(call_matches(entry, call) for call in remaining) for entry in wanted)
     order = ", ".join(pattern_text(entry) for entry in required)
-    return Check(passed=kept, message=f"the order {order} was {'kept' if kept else 'not kept'}")
+    return Check(passed=kept, message=f"the required calls were {'' if kept else 'not '}made in this order: {order}")
 
 
-def _times(count: int) -> str:
-    return {0: "never", 1: "once"}.get(count, f"{count} times")
+def _called(count: int) -> str:
+    return {0: "never called", 1: "called once"}.get(count, f"called {count} times")
+
+
+def call_range(least: int, most: int | None) -> str:
+    """How many calls are expected: `exactly 1 call`, `2 to 3 calls`, `no call`."""
+    if most is None:
+        return f"at least {least} call{'s' if least != 1 else ''}"
+    calls = f"{most} call{'s' if most != 1 else ''}"
+    if most == 0:
+        return "no call"
+    if least == 0:
+        return f"at most {calls}"
+    return f"exactly {calls}" if least == most else f"{least} to {calls}"

@@ -11,13 +11,14 @@ class UnreportedError(MeasurementError):
 
 
 UNKNOWN_CALLS: Final = "the agent does not report its tool calls"
-_METER: Final = "send the agent's model calls through passgate"
-_FILE: Final = "let it write its transcript, with usage and times, to the file named by PASSGATE_TRANSCRIPT"
+_METER: Final = "Send the agent's model calls through the passgate meter"
+_FILE: Final = "have the agent write its transcript, with usage and times, to the file that PASSGATE_TRANSCRIPT names"
 _RETURNED: Final = "return a transcript, with usage and times, from its function"
 _REMEDIES: Final = {
     AgentKind.CLI: f"{_METER}, or {_FILE}",
     AgentKind.PYTHON: f"{_METER}, or {_RETURNED}",
-    AgentKind.HTTP: "say where its reply has them in agents.yaml: `http.tool_calls` with `http.complete: true`, "
+    AgentKind.HTTP: "In agents.yaml, name the fields of the reply that hold them: `http.tool_calls` with "
+    "`http.complete: true`, "
     "`http.tokens_in`, `http.tokens_out`, `http.cost_usd`",
 }
 
@@ -26,4 +27,4 @@ def remedy_for(kind: AgentKind | None) -> str:
     """How an agent of a kind reports what is not known of its trials."""
     if kind is None:
         return f"{_METER}, {_FILE}, or {_RETURNED}"
-    return _REMEDIES.get(kind, "play a recording that holds it")
+    return _REMEDIES.get(kind, "Use a recording that contains it")

@@ -20,7 +20,7 @@ def resolve(workspace: Path, relative: str) -> Path:
     root = os.path.realpath(workspace)
     path = Path(os.path.realpath(os.path.join(root, relative)))  # noqa: PTH118 - realpath never raises on loops
     if not path.is_relative_to(root):
-        raise UnusableFileError(f"{relative} leaves the workspace")
+        raise UnusableFileError(f"{relative} is outside the workspace")
     return path
 
 
@@ -41,7 +41,7 @@ def regular_file(workspace: Path, relative: str) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         raise UnusableFileError(f"{relative} does not exist") from None
     except OSError as error:
-        raise UnusableFileError(f"{relative} cannot be looked at: {error.strerror}") from error
+        raise UnusableFileError(f"{relative} cannot be accessed: {error.strerror}") from error
     if not stat.S_ISREG(mode):
         raise UnusableFileError(f"{relative} is not a regular file")
     return path

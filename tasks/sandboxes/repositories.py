@@ -156,7 +156,7 @@ def shown(address: str) -> str:
 def _place_in(workspace: Path, path: str) -> Path:
     place = (workspace / path).resolve()
     if not place.is_relative_to(workspace.resolve()):
-        raise MeasurementError(f"the repository's path {path!r} leaves the workspace")
+        raise MeasurementError(f"the repository's path {path!r} is outside the workspace")
     if (place / ".git").exists():
         raise MeasurementError(f"there is a repository at {path!r} of the workspace already")
     return place

@@ -56,7 +56,7 @@ async def grade_token_usage_as_agentv(options: TokenUsage, evidence: Evidence) -
     """
     metrics = evidence.metrics
     limits = given(
-        ("tokens, cached ones again", _total(metrics), options.max_total),
+        ("tokens, with cached tokens counted twice", _total(metrics), options.max_total),
         ("tokens in", metrics.tokens_in, options.max_input),
         ("tokens out", metrics.tokens_out, options.max_output),
     )
@@ -75,7 +75,7 @@ def _all_kept(options: AssertionOptions, limits: Sequence[Limit]) -> Grade:
 
 def _count(options: AssertionOptions, checks: Sequence[Check]) -> int:
     if not checks:
-        raise MeasurementError(f"{options.label} has nothing to check that AgentV knows: give it at least one limit")
+        raise MeasurementError(f"{options.label} has nothing to check that AgentV knows: set at least one limit")
     return len(checks)
 
 

@@ -55,7 +55,7 @@ def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
 def _expected_values(options: FieldAccuracy, evidence: Evidence) -> list[Any]:
     document = expected_document(evidence.task)
     if document is None:
-        raise MeasurementError("there is nothing to compare: expected_output holds no JSON object or list")
+        raise MeasurementError("there is nothing to compare: expected_output contains no JSON object or list")
     values = [field_at(document, field.path) for field in options.fields]
     missing = [field.path for field, value in zip(options.fields, values, strict=True) if value is MISSING]
     if missing:
@@ -72,7 +72,7 @@ async def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
 
 def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:
     """What comes of a field that the answer lacks."""
-    message = f"{field.path} is missing, {'which is required' if required else 'which counts for nothing'}"
+    message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
     return FieldResult(Check(passed=not required, message=message), field.weight, left_out=not required)
 
 

@@ -84,7 +84,7 @@ def _pattern(form: str) -> re.Pattern[str]:
         # A group that is there twice.
         strange = [form]
     if strange or set(pattern.groupindex) not in ({"year", "month", "day"}, {"year", "name", "day"}):
-        raise MeasurementError(f"{form!r} is no format of dates: put it together from YYYY, MM or MMM, and DD")
+        raise MeasurementError(f"{form!r} is not a date format: use YYYY, MM or MMM, and DD")
     return pattern
 
 

@@ -23,7 +23,7 @@ def answer_document(answer: str) -> Any:
             continue
         if isinstance(document, dict | list):
             return document
-    raise ValueError("the answer holds no JSON object or list")
+    raise ValueError("the answer contains no JSON object or list")
 
 
 def in_braces(text: str) -> str:

@@ -25,4 +25,5 @@ def json_check(options: IsJson, answer: str) -> Check:
     except ValueError as error:
         return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
     problems = [] if options.value is None else schema_problems(options.value, document)
-    return Check(passed=not problems, message="; ".join(problems) or "the answer is the JSON that is expected")
+    kept = "the answer is JSON" if options.value is None else "the answer matches the JSON Schema"
+    return Check(passed=not problems, message="; ".join(problems) or kept)

@@ -13,7 +13,7 @@ import regress
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.answers import regex_worker
-from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Regex
@@ -42,7 +42,8 @@ async def regex_check(options: Regex, answer: str) -> Check:
     """Whether the regular expression is found in the answer. Raises `MeasurementError` as `regex_found` does."""
     found = await regex_found(options.value, options.flags, answer)
     shown = shorten(f"/{options.value}/{options.flags}", 500)
-    return Check(passed=found, message=f"the answer {'matches' if found else 'does not match'} {shown}, expected it to")
+    verb = "matches" if found else "does not match"
+    return Check(passed=found, message=f"the answer {verb} {shown}{expectation(passed=found)}")
 
 
 async def regex_found(pattern: str, flags: str, text: str) -> bool:
@@ -66,8 +67,8 @@ async def _searched(pattern: str, request: bytes) -> bool:
     answer = await _answer(process, request)
     if process.returncode in _TOO_SLOW:
         raise MeasurementError(
-            f"/{shorten(pattern, 500)}/ takes more than {CPU_SECONDS} s on this text: put it more simply, "
-            "without a repetition inside of another one"
+            f"/{shorten(pattern, 500)}/ takes more than {CPU_SECONDS} s on this text: simplify it, "
+            "and avoid a repetition inside another one"
         )
     if process.returncode != 0 or answer not in {b"true", b"false"}:
         raise MeasurementError(f"the search for /{shorten(pattern, 500)}/ ended with {process.returncode}")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.assertions import Equals, TextAssertion
@@ -17,7 +17,13 @@ BLANKS: Final = (
 """What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
 LONGEST_SHOWN: Final = 200
 
-_VERBS: Final = {"starts_with": "start with", "ends_with": "end with"}
+_VERBS: Final = {"contains": "contain", "icontains": "contain", "starts_with": "start with", "ends_with": "end with"}
+_THIRD_PERSON: Final = {
+    "contains": "contains",
+    "icontains": "contains",
+    "starts_with": "starts with",
+    "ends_with": "ends with",
+}
 _HOLDS: Final[dict[str, Callable[[str, str], bool]]] = {
     "contains": lambda answer, value: value in answer,
     "icontains": lambda answer, value: value.lower() in answer.lower(),
@@ -43,23 +49,20 @@ def text_checks(options: TextAssertion, answer: str) -> list[Check]:
 
 
 def _check(rule: str, value: str, *, passed: bool) -> Check:
-    message = f"the answer does{'' if passed else ' not'} {_verb(rule)} {_shown(value)}, expected it to{_case(rule)}"
-    return Check(passed=passed, message=message)
+    verb = _THIRD_PERSON[rule] if passed else f"does not {_VERBS[rule]}"
+    return Check(passed=passed, message=f"the answer {verb} {_shown(value)}{_case(rule)}{expectation(passed=passed)}")
 
 
 def _any_check(rule: str, values: Sequence[str], holds: Sequence[bool]) -> Check:
     found = next((value for value, passed in zip(values, holds, strict=True) if passed), None)
     what = shorten(", ".join(map(_shown, values)), 1000) if found is None else _shown(found)
     none_of = " none of" if found is None else ""
-    return Check(passed=found is not None, message=f"the answer contains{none_of} {what}, expected one{_case(rule)}")
-
-
-def _verb(rule: str) -> str:
-    return _VERBS.get(rule, "contain")
+    expected = expectation(passed=found is not None, must="contain one of them")
+    return Check(passed=found is not None, message=f"the answer contains{none_of} {what}{_case(rule)}{expected}")
 
 
 def _case(rule: str) -> str:
-    return ", case aside" if rule.startswith("i") else ""
+    return " (ignoring case)" if rule.startswith("i") else ""
 
 
 def _shown(value: str) -> str:

@@ -84,7 +84,7 @@ def _weighted_average(aggregator: Aggregator, members: Sequence[Member]) -> Aggr
     weights = [aggregator.weights.get(member.name, member.weight) for member in members]
     mean = weighted_mean([score_of(member) for member in members], weights)
     if mean is None:
-        raise MeasurementError("all members have the weight 0: their average says nothing")
+        raise MeasurementError("every member has the weight 0, so there is no average: give one a weight above 0")
     return Aggregate(mean)
 
 
@@ -99,17 +99,17 @@ def _maximum(_aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
 def _safety_gate(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
     gate = [member for member in members if member.required or member.name in aggregator.required]
     if not gate:
-        raise MeasurementError("the safety gate requires no member: name at least one in `required`")
+        raise MeasurementError("the safety gate has no required member: name at least one in `required`")
     unsafe = [told(member) for member in gate if not _is_safe(member)]
     if unsafe:
-        return Aggregate(0.0, fatal=f"the safety gate is shut: {'; '.join(unsafe)}")
+        return Aggregate(0.0, fatal=f"the safety gate failed: {'; '.join(unsafe)}")
     return _weighted_average(aggregator, members)
 
 
 def told(member: Member) -> str:
     """A member's score, with the first thing that was wrong."""
     why = next((f" ({shorten(check.message, 300)})" for check in member.grade.checks if not check.passed), "")
-    return f"{member.name} has {score_of(member):.3g}{why}"
+    return f"{member.name} scored {score_of(member):.3g}{why}"
 
 
 def _is_safe(member: Member) -> bool:

@@ -120,7 +120,7 @@ def _short_of(threshold: float | None, score: float) -> str:
     """Who sets a threshold of its own for some graders does not want others to make up for them."""
     if threshold is None or score >= threshold - ROUNDING:
         return ""
-    return f"its threshold is {threshold:g}, its score {score:.3g}"
+    return f"its score is {score:.3g}, below its threshold of {threshold:g}"
 
 
 def _least(*bars: float | None) -> float:
@@ -189,7 +189,7 @@ def results_of(members: Sequence[Member]) -> dict[str, Any]:
     names = [member.name for member in members]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise MeasurementError(f"several members are called {', '.join(twice)}: give each a `name` of its own")
+        raise MeasurementError(f"several members have the name {', '.join(twice)}: give each its own `name`")
     return {member.name: _result(member) for member in members}
 
 

@@ -51,7 +51,7 @@ class UnusableReplyError(MeasurementError):
 
     def __init__(self, problem: str, reply: str) -> None:
         self.problem = problem
-        super().__init__(f"the judge's reply is unusable: {problem}. It said: {shorten(reply, 500)!r}")
+        super().__init__(f"the judge's reply is unusable: {problem}. The reply: {shorten(reply, 500)!r}")
 
 
 def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:

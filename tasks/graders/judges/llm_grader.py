@@ -68,7 +68,7 @@ def with_votes(grade: Grade, scores: Sequence[float], answers: Answers[Any]) -> 
 def _question(asked: Asked, evidence: Evidence, read: ReadReply) -> Question[GraderReply]:
     prompt = judge_prompt(asked, evidence)
     if not prompt.is_authors and not prompt.has_criteria:
-        raise MeasurementError("there is nothing to mark by: give the grader a `prompt` or the test `criteria`")
+        raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
     shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
     return Question(request=request_of(prompt, shape, schema), read=read, shape=shape)
 

@@ -25,7 +25,7 @@ from passgate.tasks.model.grade import Check, Grade
 
 ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
 """The marks in a judge's reply. Raises `UnusableReplyError`."""
-LEFT_OUT: Final = ItemMark(0.0, "the judge left it out")
+LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
 _YES_OR_NO: Final = """\
 Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the agent's work \
 contradicts it."""
@@ -96,7 +96,7 @@ def _check(item: Criterion, mark: ItemMark) -> Check:
 def _fatal(options: Rubrics, marks: Sequence[ItemMark]) -> str:
     pairs = zip(options.criteria, marks, strict=True)
     unmet = [item.id for item, mark in pairs if item.required and not _is_met(item, mark)]
-    return f"required and not met: {', '.join(unmet)}" if unmet else ""
+    return f"required items are not met: {', '.join(unmet)}" if unmet else ""
 
 
 def _is_met(item: Criterion, mark: ItemMark) -> bool:

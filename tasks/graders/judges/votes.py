@@ -32,4 +32,4 @@ def _majority(votes: Sequence[Check]) -> Check:
     true = sum(vote.passed for vote in votes)
     passed = 2 * true > len(votes)
     winner = next(vote for vote in votes if vote.passed is passed)
-    return Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes say it is true)")
+    return Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes: true)")

@@ -47,7 +47,7 @@ async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping
     """
     folder = evidence.suites_folder / options.cwd
     if not await asyncio.to_thread(folder.is_dir):
-        raise MeasurementError(f"{options.label}: the folder {options.cwd} is not there")
+        raise MeasurementError(f"{options.label}: the folder {options.cwd} does not exist")
     result = await evidence.sandbox.run_for_authors(
         options.command,
         folder=folder,
@@ -58,7 +58,7 @@ async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping
     if result.timed_out:
         raise MeasurementError(f"{options.label}: the grader did not end within {options.timeout_seconds:g} seconds")
     if result.output_limit_hit:
-        raise MeasurementError(f"{options.label}: the grader printed too much")
+        raise MeasurementError(f"{options.label}: the grader printed more than passgate keeps")
     return result
 
 

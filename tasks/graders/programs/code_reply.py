@@ -33,7 +33,7 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
     try:
         return read_document(document)
     except ValueError as error:
-        problem = "there is a `{` but no JSON object" if document is MISSING else str(error)
+        problem = "it contains a `{` but no JSON object" if document is MISSING else str(error)
         raise MeasurementError(f"the grader's reply is unusable: {problem}. It printed {_said(stdout)}") from None
 
 

@@ -73,7 +73,7 @@ def share(value: Any, name: str, most: float = 1) -> float:
 
 def _checks(document: Mapping[str, Any], entries: Sequence[Check], own: float, score: float) -> Iterator[Check]:
     if own != score:
-        yield Check(passed=False, message=f"`pass` is false, whatever its score of {own:.3g} says")
+        yield Check(passed=False, message=f"`pass` is false, so the score {own:.3g} does not count")
     yield from entries
     yield from (Check(passed=True, message=shorten(text)) for text in _texts(document, "hits"))
     yield from (Check(passed=False, message=shorten(text)) for text in _texts(document, "misses"))

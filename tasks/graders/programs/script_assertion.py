@@ -73,7 +73,7 @@ def _command(language: str) -> list[str]:
         return [sys.executable, "-I", "-c", _PYTHON]
     node = shutil.which("node")
     if node is None:
-        raise MeasurementError("node is not installed, and `javascript` needs it: install Node.js (https://nodejs.org)")
+        raise MeasurementError("`javascript` needs Node.js, which is not installed: install it from https://nodejs.org")
     return [node, "-e", _JAVASCRIPT]
 
 

@@ -96,10 +96,12 @@ def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[
     ratio = exploration_ratio(calls)
     wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
     if ratio is None:
-        return Check(passed=False, message=f"there are no tool calls, of which a share only looks, {wanted}")
+        return Check(
+            passed=False, message=f"there are no tool calls, so the share of read-only calls is undefined, {wanted}"
+        )
     distance = abs(ratio - target)
     passed = distance <= options.exploration_tolerance or math.isclose(distance, options.exploration_tolerance)
-    return Check(passed=passed, message=f"the share of tool calls that only look is {ratio:.4g}, {wanted}")
+    return Check(passed=passed, message=f"the share of read-only tool calls is {ratio:.4g}, {wanted}")
 
 
 def made_calls(evidence: Evidence) -> list[ToolCall]:
@@ -126,6 +128,6 @@ async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence
 
 async def _all_bind(options: AssertionOptions, checks: Sequence[Awaitable[Check]]) -> Grade:
     if not checks:
-        raise MeasurementError(f"{options.label} has nothing to check: give it at least one limit")
+        raise MeasurementError(f"{options.label} has nothing to check: set at least one limit")
     settled = await settle(checks)
     return scored(options, float(all(check.passed for check in settled)), settled)

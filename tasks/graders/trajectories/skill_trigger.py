@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.graders.trajectories.execution_limits import made_calls
@@ -49,7 +49,9 @@ def read_path(call: ToolCall) -> str:
 
 def skill_grade(options: SkillTrigger, use: ToolCall | None, *, where: str) -> Grade:
     """The grade when this call uses the skill, or none does."""
-    found = f"no use of the skill {options.skill!r} in {where}" if use is None else f"{shown(use)} uses the skill"
-    expected = "expected one" if options.should_trigger else "expected none"
+    name = repr(options.skill)
+    found = f"the skill {name} is not used in {where}" if use is None else f"{shown(use)} uses the skill {name}"
     passed = (use is not None) == options.should_trigger
-    return scored(options, float(passed), [Check(passed=passed, message=f"{found}, {expected}")])
+    met = passed is not options.negate
+    message = f"{found}{expectation(passed=met, must='be' if use is None else 'not')}"
+    return scored(options, float(passed), [Check(passed=met, message=message)])

@@ -14,7 +14,7 @@ from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import ToolCall
 
-UNKNOWN_DURATIONS: Final = "it is not known how long the tool calls took, and `max_duration_ms` limits them"
+UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool calls, which `max_duration_ms` limits"
 MOST_SHOWN: Final = 20
 """Calls that are named one by one."""
 
@@ -55,9 +55,9 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
 
 def _require_something(options: ToolTrajectory) -> None:
     if options.minimums and options.mode != "any_order":
-        raise MeasurementError(f"{options.label}: `minimums` goes with mode any_order, not with {options.mode}")
+        raise MeasurementError(f"{options.label}: `minimums` works with mode any_order, not with {options.mode}")
     if not options.expected and not options.minimums and options.mode != "subset":
-        raise MeasurementError(f"{options.label} has nothing to check: give `expected` or `minimums`")
+        raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
 
 
 def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: Reading) -> bool:
@@ -95,7 +95,9 @@ def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) ->
     checks = _made(options, found)
     if len(most_paired(fits)) > len(found):
         order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
-        return Reading(0.0, [Check(passed=False, message=f"the calls were made in another order: {order}"), *checks])
+        return Reading(
+            0.0, [Check(passed=False, message=f"the expected calls were made in another order: {order}"), *checks]
+        )
     return Reading(len(found) / len(checks), checks)
 
 
@@ -117,7 +119,7 @@ def _subset(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> R
     allowed = {position for positions in fits for position in positions}
     others = [call for position, call in enumerate(calls) if position not in allowed]
     if not others:
-        return Reading(1.0, [Check(passed=True, message="no call was made but the expected ones")])
+        return Reading(1.0, [Check(passed=True, message="the agent made only expected calls")])
     return Reading(0.0, [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]])
 
 

@@ -12,6 +12,7 @@ from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.tool_calls import call_range
 from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
 from passgate.tasks.model.assertions import StepCount, ToolArguments, ToolSequence, ToolUsed
 from passgate.tasks.model.grade import Check, Grade
@@ -128,8 +129,11 @@ def _counts(tools: Sequence[str], calls: Sequence[ToolCall]) -> list[int]:
 def used_message(options: ToolUsed, calls: Sequence[ToolCall]) -> str:
     counts = zip(options.tools, _counts(options.tools, calls), strict=True)
     found = ", ".join(f"{tool} {count}" for tool, count in counts)
-    wanted = f"at least {options.min}" if options.max is None else f"{options.min} to {options.max}"
-    return f"calls: {found}; expected {'not ' if options.negate else ''}{wanted}"
+    wanted = call_range(options.min, options.max)
+    several = len(options.tools) > 1
+    if options.negate:
+        return f"calls: {found}; there must not be {wanted}{' of any of these tools' if several else ''}"
+    return f"calls: {found}; expected {wanted}{' of each tool' if several else ''}"
 
 
 def in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
@@ -147,7 +151,8 @@ def sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
     rule = "exactly" if options.mode == "exact" else "in order"
     made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
     more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
-    return f"calls: {made}{more}; expected {'not ' if options.negate else ''}{rule}: {', '.join(options.steps)}"
+    wanted = "they must not be" if options.negate else "expected"
+    return f"calls: {made}{more}; {wanted} {rule}: {', '.join(options.steps)}"
 
 
 def as_expected(
@@ -182,9 +187,10 @@ def _contains(whole: Any, part: Any) -> bool:
 
 
 def arguments_message(options: ToolArguments, calls: Sequence[ToolCall]) -> str:
-    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN]) or "no call"
-    wanted = f"{'not ' if options.negate else ''}{masked(as_json(options.args))} ({options.mode})"
-    return f"{options.tool}: {made}; expected {wanted}"
+    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN])
+    called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
+    wanted = "no call must have" if options.negate else "expected a call with"
+    return f"{called}; {wanted} {masked(as_json(options.args))} ({options.mode})"
 
 
 class Step(NamedTuple):
@@ -233,7 +239,7 @@ def matches(step: Step, pattern: str | None) -> bool:
 def count_holds(options: StepCount, count: int) -> bool:
     """Whether a number of steps is within the limits. Raises `MeasurementError` when there are none."""
     if options.min is None and options.max is None:
-        raise MeasurementError(f"{options.label} has nothing to check: give `min` or `max`")
+        raise MeasurementError(f"{options.label} has nothing to check: set `min` or `max`")
     return (options.min is None or count >= options.min) and (options.max is None or count <= options.max)
 
 
@@ -241,6 +247,6 @@ def count_message(options: StepCount, count: int) -> str:
     low = "" if options.min is None else f"at least {options.min}"
     high = "" if options.max is None else f"at most {options.max}"
     wanted = " and ".join(limit for limit in (low, high) if limit)
-    kind = "steps" if options.kind == "any" else f"steps of the kind {options.kind}"
+    kind = "steps" if options.kind == "any" else f"{options.kind} steps"
     like = "" if options.pattern is None else f" like {options.pattern}"
-    return f"{count} {kind}{like}, expected {'not ' if options.negate else ''}{wanted}"
+    return f"{count} {kind}{like}, {'must not be' if options.negate else 'expected'} {wanted}"

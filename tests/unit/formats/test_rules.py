@@ -106,7 +106,7 @@ def test_a_json_schema_that_is_none_is_refused_where_it_is_wrong(found) -> None:
 )
 def test_the_state_is_looked_at_inside_the_workspace(found, check: dict[str, Any], key: str, name: str) -> None:
     assert found(graders=[{"type": "state_check", "expect": [{key: name, **check}]}]) == [
-        (("graders", 0, "expect", 0, key), f"{name!r} leaves the workspace")
+        (("graders", 0, "expect", 0, key), f"{name!r} is outside the workspace")
     ]
 
 

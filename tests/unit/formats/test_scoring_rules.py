@@ -65,7 +65,7 @@ def test_scores_that_mean_nothing_are_found(
     [
         ({"template": "gone"}, ("template",), "no file 'gone'"),
         ({"template": "../.."}, ("template",), "leaves the suites folder"),
-        ({"repos": [{"repo": "a/b", "path": "../x"}]}, ("repos", 0, "path"), "leaves the workspace"),
+        ({"repos": [{"repo": "a/b", "path": "../x"}]}, ("repos", 0, "path"), "is outside the workspace"),
         ({"repos": [{"repo": "./gone"}]}, ("repos", 0, "repo"), "no file './gone'"),
         ({"after_all": {"command": ["ls"], "cwd": "gone"}}, ("after_all", "cwd"), "no file 'gone'"),
     ],

@@ -74,7 +74,7 @@ def test_a_crash_is_a_fail_whatever_the_graders_say() -> None:
 
 def test_an_agent_that_printed_too_much_has_failed() -> None:
     found, reason = status(a_grade(), transcript=ended(EndReason.OUTPUT_LIMIT))
-    assert (found, reason) == (TrialStatus.FAILED, "the agent was ended because it printed too much")
+    assert (found, reason) == (TrialStatus.FAILED, "passgate ended the agent because it printed too much")
 
 
 def test_time_that_is_up_is_a_fail() -> None:

@@ -64,8 +64,8 @@ def test_a_score_below_the_band_is_not_borderline() -> None:
 
 
 def test_something_required_fails_the_trial_whatever_its_score() -> None:
-    found = outcome(0.5, 1.0, 1.0, 1.0, 1.0, fatal="it is required and has 0.5")
-    assert found == (TrialStatus.FAILED, "g0: it is required and has 0.5", 0.0)
+    found = outcome(0.5, 1.0, 1.0, 1.0, 1.0, fatal="required, but its score is 0.5")
+    assert found == (TrialStatus.FAILED, "g0: required, but its score is 0.5", 0.0)
 
 
 def test_a_violation_fails_the_trial_whatever_its_score() -> None:

@@ -87,7 +87,7 @@ async def test_a_missing_table_is_a_failed_check(evidence: Evidence, database: C
     failed = await check(evidence, "SELECT 1 FROM customers", value=1)
     assert (failed.passed, failed.message) == (
         False,
-        "app.db: SELECT 1 FROM customers: fails: no such table: customers",
+        "app.db: SELECT 1 FROM customers: failed: no such table: customers",
     )
 
 

@@ -95,7 +95,7 @@ async def test_a_link_out_of_the_workspace_is_a_failed_check(
     query = {"query": "SELECT 1"} if kind == "sqlite" else {}
     for name in ("link", "folder/outside", "../outside", str(tmp_path / "outside")):
         failed = await check(evidence, **{kind: name}, **query)
-        assert (failed.passed, failed.message) == (False, f"{name} leaves the workspace")
+        assert (failed.passed, failed.message) == (False, f"{name} is outside the workspace")
 
 
 async def test_a_link_inside_the_workspace_may_be_followed(evidence: Evidence, leave: Files, workspace: Path) -> None:
@@ -236,7 +236,7 @@ async def test_a_command_that_prints_too_much_is_a_failed_check(evidence: Eviden
     failed = await check(evidence, command="head -c 1000000 /dev/zero", stdout_matches="x?")
     assert (failed.passed, failed.message) == (
         False,
-        "`head -c 1000000 /dev/zero`: it prints more than is kept",
+        "`head -c 1000000 /dev/zero`: it printed more than passgate keeps",
     )
 
 

@@ -25,9 +25,9 @@ async def test_tools_that_find_nothing_pass(evidence: Evidence, leave: Files) ->
     result = await grade(options("ruff", "mypy", "test -f app.py"), evidence)
     assert (result.passed, result.score, result.error) == (True, 1.0, None)
     assert [check.message for check in result.checks] == [
-        "ruff found nothing",
-        "mypy found nothing",
-        "test -f app.py found nothing",
+        "ruff found no problems",
+        "mypy found no problems",
+        "test -f app.py found no problems",
     ]
 
 
@@ -170,7 +170,7 @@ async def test_a_link_to_clean_code_elsewhere_is_a_fail(evidence: Evidence, work
     (workspace / "src").symlink_to(tmp_path / "elsewhere")
     result = await grade(options("ruff", paths=("src",)), evidence)
     assert (result.passed, result.error) == (False, None)
-    assert "src leaves the workspace" in result.checks[0].message
+    assert "src is outside the workspace" in result.checks[0].message
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])
@@ -221,4 +221,4 @@ async def test_a_command_that_cannot_be_run_is_an_error(tool: str, evidence: Evi
 
 async def test_a_tool_that_does_not_end_is_an_error(evidence: Evidence) -> None:
     result = await grade(options("sleep 60", timeout_seconds=0.3), evidence)
-    assert result.error == "sleep 60 did not end within 0.3 seconds: raise timeout_seconds of static_analysis"
+    assert result.error == "sleep 60 did not end within 0.3 seconds: increase `timeout_seconds` of static_analysis"

@@ -143,7 +143,7 @@ async def test_being_killed_is_a_fail(evidence: Evidence, leave: Files, provide:
     provide({"test_app.py": TESTS})
     result = await grade(options(), evidence)
     assert (result.passed, result.error) == (False, None)
-    assert "the code under test ended it" in messages(result)
+    assert "the code under test ended the process" in messages(result)
 
 
 @pytest.mark.parametrize("where", ["import", "call"])
@@ -232,7 +232,7 @@ async def test_a_required_test_that_did_not_run(evidence: Evidence, leave: Files
     provide({"test_app.py": TESTS})
     result = await grade(options(required=("test_adds", "test_subtracts")), evidence)
     assert not result.passed
-    assert messages(result) == "the required test test_subtracts is not among those that passed"
+    assert messages(result) == "the required test test_subtracts did not pass"
 
 
 async def test_a_skipped_test_has_not_passed(evidence: Evidence, leave: Files, provide: Files) -> None:
@@ -271,7 +271,7 @@ async def test_no_test_at_all_is_an_error(evidence: Evidence, provide: Files) ->
     provide({"test_app.py": "x = 1\n"})
     result = await grade(options(), evidence)
     assert (result.passed, result.score) == (False, None)
-    assert result.error == "deterministic_tests: there is no test in test_app.py"
+    assert result.error == "deterministic_tests: no test was found in test_app.py"
 
 
 async def test_a_missing_test_file_is_an_error(evidence: Evidence) -> None:
@@ -283,7 +283,7 @@ async def test_a_missing_test_file_is_an_error(evidence: Evidence) -> None:
 async def test_two_files_of_one_name_are_an_error(evidence: Evidence, provide: Files) -> None:
     provide({"a/test_app.py": TESTS, "b/test_app.py": TESTS})
     result = await grade(options("a/test_app.py", "b/test_app.py"), evidence)
-    assert result.error == "deterministic_tests: two of the tests are called test_app.py: rename one"
+    assert result.error == "deterministic_tests: two tests have the file name test_app.py: rename one"
 
 
 @pytest.mark.usefixtures("bare_python")
@@ -300,7 +300,7 @@ async def test_a_pytest_that_breaks_is_an_error(evidence: Evidence, provide: Fil
     result = await grade(options("test_app.py", "conftest.py"), evidence)
     assert result.score is None
     assert result.error
-    assert result.error.startswith("pytest broke: ")
+    assert result.error.startswith("pytest failed to run: ")
 
 
 async def test_a_command_passes_with_exit_code_0(evidence: Evidence, leave: Files, provide: Files) -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.tool_calls import call_range
 from passgate.tasks.model.grade import Grade, ViolationRule
 from passgate.tasks.model.graders import ToolCalls
 from passgate.tasks.model.transcript import Transcript
@@ -109,3 +110,18 @@ async def test_no_rule_is_no_pass(make_evidence: MakeEvidence, called: Called) -
     assert outcome(result)[:2] == (False, None)
     assert result.error
     assert "nothing to check" in result.error
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "says"),
+    [
+        (1, None, "at least 1 call"),
+        (2, None, "at least 2 calls"),
+        (1, 1, "exactly 1 call"),
+        (0, 2, "at most 2 calls"),
+        (2, 3, "2 to 3 calls"),
+        (0, 0, "no call"),
+    ],
+)
+def test_the_expected_number_of_calls_is_said_in_words(least: int, most: int | None, says: str) -> None:
+    assert call_range(least, most) == says

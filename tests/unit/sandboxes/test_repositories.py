@@ -202,9 +202,9 @@ async def test_the_repository_that_git_started_passgate_for_is_another_one(
         ({"repo": "golden"}, r"git clone exited 128: .*golden"),
         ({"repo": "file:///nowhere/at-all"}, r"the repository file:///nowhere/at-all: git clone exited 128: .*nowhere"),
         ({"repo": "neither this nor that"}, "'neither this nor that' is no URL, no folder and no OWNER/NAME of GitHub"),
-        ({"path": "../outside"}, r"the repository's path '\.\./outside' leaves the workspace"),
-        ({"path": "/outside"}, "the repository's path '/outside' leaves the workspace"),
-        ({"path": "leaves"}, "the repository's path 'leaves' leaves the workspace"),
+        ({"path": "../outside"}, r"the repository's path '\.\./outside' is outside the workspace"),
+        ({"path": "/outside"}, "the repository's path '/outside' is outside the workspace"),
+        ({"path": "leaves"}, "the repository's path 'leaves' is outside the workspace"),
         ({"path": "taken"}, "there is a repository at 'taken' of the workspace already"),
     ],
 )

@@ -49,7 +49,7 @@ def _stays_inside(node: Node | None, sources: Sources) -> bool:
     path = as_text(node) or "."
     if node is None or not (path.startswith("/") or ".." in path.split("/")):
         return True
-    sources.refuse(node, f"{path!r} leaves the workspace")
+    sources.refuse(node, f"{path!r} is outside the workspace")
     return False
 
 

@@ -116,7 +116,7 @@ async def test_how_fields_become_a_score(
 async def test_an_answer_without_json_scores_nothing(grade_fields: GradeFields) -> None:
     result = await grade_fields(EXPECTED, {"path": "vendor"}, answer="the vendor is ACME Corp")
     assert (result.score, result.error) == (0.0, None)
-    assert "the answer holds no JSON object or list" in result.checks[0].message
+    assert "the answer contains no JSON object or list" in result.checks[0].message
 
 
 @pytest.mark.parametrize("expected", [None, "ACME", 42])
@@ -143,7 +143,7 @@ async def test_fields_without_an_expected_value_are_an_error_that_names_them(gra
         ({"match": "numeric_tolerance"}, True, "numeric_tolerance needs a number"),
         ({"match": "date"}, "soon", "date needs a date"),
         ({"match": "date"}, 2025, "date needs a text"),
-        ({"match": "date", "formats": ("x",)}, "2025-01-15", "'x' is no format of dates"),
+        ({"match": "date", "formats": ("x",)}, "2025-01-15", "'x' is not a date format"),
     ],
 )
 async def test_an_expected_value_that_its_rule_cannot_use_is_an_error(
@@ -160,4 +160,4 @@ async def test_a_message_shows_both_values_shortened(grade_fields: GradeFields) 
     messages = [check.message for check in (await grade_fields(EXPECTED, *fields, answer=answer)).checks]
     assert messages[0].startswith('vendor is "xxx')
     assert len(messages[0]) < 500
-    assert messages[1:] == ["total is 1, expected 1 (exact)", "po is missing, which is required"]
+    assert messages[1:] == ["total is 1, expected 1 (exact)", "po is missing, but required"]

@@ -55,5 +55,5 @@ def test_dates_in_the_formats_that_are_said(text: str, formats: tuple[str, ...],
 
 @pytest.mark.parametrize("form", ["Do MMM YYYY", "DD/MM/YY", "MM/YYYY", "DD/DD/YYYY", "x"])
 def test_a_format_that_is_none(form: str) -> None:
-    with pytest.raises(MeasurementError, match="is no format of dates"):
+    with pytest.raises(MeasurementError, match="is not a date format"):
         read_date("15/01/2025", (form,))

@@ -33,7 +33,7 @@ def test_a_list_is_a_document() -> None:
     "answer", ["", "42", "the total is 100", "}{", '{"a": NaN}', '{"a": 1} {"a": 2}', "{" * 10_000]
 )
 def test_answers_without_a_document(answer: str) -> None:
-    with pytest.raises(ValueError, match="holds no JSON object or list"):
+    with pytest.raises(ValueError, match="contains no JSON object or list"):
         answer_document(answer)
 
 

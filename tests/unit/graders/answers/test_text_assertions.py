@@ -55,9 +55,9 @@ async def test_a_message_names_each_text_that_is_missing(make_evidence: MakeEvid
     evidence = make_evidence(transcript=Transcript(output=ANSWER))
     result = await grade(TextAssertion(type="contains_all", value=("Paris", "Rome", "Bern")), evidence)
     assert [(check.passed, check.message) for check in result.checks] == [
-        (True, "the answer does contain 'Paris', expected it to"),
-        (False, "the answer does not contain 'Rome', expected it to"),
-        (False, "the answer does not contain 'Bern', expected it to"),
+        (True, "the answer contains 'Paris', as expected"),
+        (False, "the answer does not contain 'Rome', but must"),
+        (False, "the answer does not contain 'Bern', but must"),
     ]
 
 
@@ -65,7 +65,7 @@ async def test_a_message_of_any_names_all(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(transcript=Transcript(output=ANSWER))
     result = await grade(TextAssertion(type="icontains_any", value=("Rome", "x" * 5000)), evidence)
     assert result.checks[0].message.startswith("the answer contains none of 'Rome', 'xxx")
-    assert result.checks[0].message.endswith("expected one, case aside")
+    assert result.checks[0].message.endswith(" (ignoring case), but must contain one of them")
     assert len(result.checks[0].message) < 500
 
 
@@ -110,3 +110,16 @@ async def test_a_message_shows_both_values_shortened(make_evidence: MakeEvidence
     message = (await grade(Equals(type="equals", value={"total": 3}), evidence)).checks[0].message
     assert 'expected {"total": 3}' in message
     assert len(message) < 400
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("Paris", "the answer contains 'Paris', but must not"),
+        ("Rome", "the answer does not contain 'Rome', as expected"),
+    ],
+)
+async def test_a_negated_text_says_what_must_not_be(value: str, says: str, make_evidence: MakeEvidence) -> None:
+    evidence = make_evidence(transcript=Transcript(output=ANSWER))
+    result = await grade(TextAssertion(type="contains", value=value, negate=True), evidence)
+    assert [check.message for check in result.checks] == [says]

@@ -28,7 +28,7 @@ B = {"name": "b", "type": "contains", "value": "Rome"}
 NO_JUDGE = {"name": "judge", "type": "llm_grader", "prompt": "Is it true?"}
 """Has an error."""
 
-NO_ROME = "the answer does not contain 'Rome', expected it to"
+NO_ROME = "the answer does not contain 'Rome', but must"
 
 
 def share(met: int, of: int, **fields: Any) -> dict[str, Any]:
@@ -106,7 +106,7 @@ async def test_a_negated_member_counts_as_negated(graded: Graded) -> None:
 async def test_it_says_what_is_low_and_why(graded: Graded) -> None:
     found = await graded(A, B)
     message = found.checks[0].message
-    assert message.startswith("weighted_average is 0.5, expected at least 0.8: b has 0 (")
+    assert message.startswith("weighted_average is 0.5, expected at least 0.8: b scored 0 (")
     assert [member.name for member in found.members] == ["a", "b"]
 
 
@@ -115,13 +115,13 @@ async def test_a_required_member_that_fails_is_fatal_under_every_aggregator(kind
     members = [A | {"weight": 99}, B | {"required": True}]
     found = await graded(*members, **by(kind, threshold=0))
     assert not found.passed
-    assert found.fatal == "b: it is required and has 0: " + NO_ROME
+    assert found.fatal == "b: required, but its score is 0: " + NO_ROME
 
 
 async def test_a_required_member_is_fatal_at_every_depth(graded: Graded) -> None:
     inner = {"type": "composite", "name": "inner", "assertions": [A, B | {"required": True}], **by("maximum")}
     found = await graded(A, inner, **by("maximum"))
-    assert (found.passed, found.fatal) == (False, "inner: b: it is required and has 0: " + NO_ROME)
+    assert (found.passed, found.fatal) == (False, "inner: b: required, but its score is 0: " + NO_ROME)
 
 
 async def test_required_by_a_number_of_its_own(graded: Graded) -> None:
@@ -158,7 +158,7 @@ async def test_the_safety_gate_opens_from_six_tenths_or_the_members_own_bar(
 async def test_a_required_member_is_in_the_safety_gate_without_being_named(graded: Graded) -> None:
     assert (await graded(A, share(4, 5, required=True), **by("safety_gate"))).score == 9 / 10
     shut = await graded(A, B | {"required": True}, **by("safety_gate"))
-    assert (shut.score, shut.fatal) == (0, f"the safety gate is shut: b has 0 ({NO_ROME})")
+    assert (shut.score, shut.fatal) == (0, f"the safety gate failed: b scored 0 ({NO_ROME})")
 
 
 async def test_the_safety_gate_averages_all_members(graded: Graded) -> None:
@@ -194,7 +194,7 @@ async def test_a_violation_of_a_member_is_the_composites_and_fails_it(
     [
         (by("weighted_average", weights={"x": 1}), "names x"),
         (by("safety_gate", required=["x"]), "names x"),
-        (by("safety_gate"), "requires no member"),
+        (by("safety_gate"), "has no required member"),
         (by("code_grader"), "no command"),
     ],
 )
@@ -338,14 +338,14 @@ async def test_a_program_is_not_asked_about_what_fails_anyway(graded: Graded, pr
     fields = by("code_grader", command=["python3", "good.py"])
     assert (await graded(A, B, **fields)).passed
     found = await graded(A, B | {"required": True}, **fields)
-    assert (found.score, found.passed, found.fatal) == (0, False, "b: it is required and has 0: " + NO_ROME)
+    assert (found.score, found.passed, found.fatal) == (0, False, "b: required, but its score is 0: " + NO_ROME)
     assert (await graded(A, NO_JUDGE, **fields)).error is not None
 
 
 async def test_names_that_hide_each_other_are_an_error(graded: Graded, provide: Provide) -> None:
     provide({"good.py": "print('{\"score\": 1}')"})
     found = await graded(A, B | {"name": "a"}, **by("code_grader", command=["python3", "good.py"]))
-    assert "several members are called a" in (found.error or "")
+    assert "several members have the name a" in (found.error or "")
 
 
 async def test_the_judge_gives_the_score(

@@ -18,7 +18,7 @@ MakeEvidence = Callable[..., Evidence]
 Graded = Callable[..., Any]
 NO_JUDGE = {"name": "judge", "type": "llm_grader", "prompt": "Is it true?"}
 
-NO_ROME = "the answer does not contain 'Rome', expected it to"
+NO_ROME = "the answer does not contain 'Rome', but must"
 
 
 def user(text: str) -> Message:
@@ -161,7 +161,7 @@ async def test_the_whole_conversation_counts_as_one_turn_more(graded: Graded) ->
 
 async def test_what_is_required_in_a_turn_is_fatal(graded: Graded) -> None:
     found = await graded(THREE, says("Alice"), says("Rome", required=True), aggregation="max")
-    assert (found.passed, found.fatal) == (False, "turn-2: Rome: it is required and has 0: " + NO_ROME)
+    assert (found.passed, found.fatal) == (False, "turn-2: Rome: required, but its score is 0: " + NO_ROME)
 
 
 async def test_turns_without_graders_are_an_error(graded: Graded) -> None:

@@ -116,7 +116,7 @@ async def test_without_anything_to_mark_by_nothing_is_measured(
     make_evidence: MakeEvidence, said: Said, recorded_judge: Any
 ) -> None:
     result = await grade(options(), make_evidence(transcript=said("Paris"), judge=recorded_judge(reply(score=1))))
-    assert result.error == "there is nothing to mark by: give the grader a `prompt` or the test `criteria`"
+    assert result.error == "the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`"
 
 
 async def asked(evidence: Evidence, recorded_judge: Any, **fields: Any) -> tuple[str, str]:

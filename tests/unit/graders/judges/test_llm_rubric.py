@@ -187,9 +187,9 @@ async def test_the_majority_of_several_votes_decides_each_assertion(
     assert result.passed
     assert result.votes == pytest.approx((2 / 3, 1 / 3, 2 / 3))
     assert [check.message for check in result.checks] == [
-        "a: because (2 of 3 votes say it is true)",
-        "b: because (2 of 3 votes say it is true)",
-        "c: because (1 of 3 votes say it is true)",
+        "a: because (2 of 3 votes: true)",
+        "b: because (2 of 3 votes: true)",
+        "c: because (1 of 3 votes: true)",
     ]
 
 

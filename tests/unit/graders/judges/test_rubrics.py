@@ -75,13 +75,13 @@ async def test_the_score_is_the_weighted_mean(
 @pytest.mark.parametrize(
     ("criterion", "said_of_it", "fatal"),
     [
-        (item("b", required=True), AB, "required and not met: b"),
-        (item("c", required=True), AB, "required and not met: c"),
+        (item("b", required=True), AB, "required items are not met: b"),
+        (item("c", required=True), AB, "required items are not met: c"),
         (item("b"), AB, ""),
         (item("b", required=True), reply(a=True, b=True), ""),
-        (graded("b", required=True), reply(a=True, b=0), "required and not met: b"),
+        (graded("b", required=True), reply(a=True, b=0), "required items are not met: b"),
         (graded("b", required=True), reply(a=True, b=1), ""),
-        (graded("b", required=True, min_score=0.6), reply(a=True, b=5), "required and not met: b"),
+        (graded("b", required=True, min_score=0.6), reply(a=True, b=5), "required items are not met: b"),
         (graded("b", required=True, min_score=0.5), reply(a=True, b=5), ""),
         (graded("b", min_score=0.6), reply(a=True, b=5), ""),
     ],
@@ -101,7 +101,7 @@ async def test_each_item_has_a_check(mark: Any) -> None:
     result = await mark(options(item("a"), item("b"), graded("c"), graded("d", min_score=0.5)), reply(a=True, c=7, d=5))
     assert [(check.passed, check.message) for check in result.checks] == [
         (True, "[a] A: because"),
-        (False, "[b] B: the judge left it out"),
+        (False, "[b] B: the judge did not mark this item"),
         (False, "[c] (7 of 10) C: because"),
         (True, "[d] (5 of 10) D: because"),
     ]
@@ -161,7 +161,7 @@ async def test_votes_are_made_one_item_by_item(mark: Any) -> None:
 async def test_nobody_is_asked_about_an_agent_that_wrote_nothing(
     make_evidence: MakeEvidence, said: Said, recorded_judge: Any
 ) -> None:
-    for scoring, fatal in ((Scoring(), "required and not met: a"), (AGENTV, "")):
+    for scoring, fatal in ((Scoring(), "required items are not met: a"), (AGENTV, "")):
         judge = recorded_judge(reply(a=True))
         evidence = make_evidence(transcript=said(""), judge=judge, scoring=scoring)
         result = await grade(options(item("a", required=True)), evidence)

@@ -82,9 +82,9 @@ async def test_a_reply_that_did_not_pass_cannot_pass(run: Any) -> None:
     [
         (("say", '{"score": 0.9'), {}, "the grader's reply is unusable"),
         (("die",), {}, "the grader crashed with exit code 1: boom"),
-        (("flood",), {}, "the grader printed too much"),
+        (("flood",), {}, "the grader printed more than passgate keeps"),
         (("sleep",), {"timeout_seconds": 0.5}, "the grader did not end within 0.5 seconds"),
-        (("say", "x"), {"cwd": "gone"}, "the folder gone is not there"),
+        (("say", "x"), {"cwd": "gone"}, "the folder gone does not exist"),
     ],
 )
 async def test_a_grader_that_fails_measures_nothing(

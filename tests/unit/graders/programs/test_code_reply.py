@@ -48,7 +48,7 @@ def test_what_a_reply_says_becomes_checks() -> None:
 def test_a_reply_that_says_it_did_not_pass_has_nothing_whatever_its_score(score: float) -> None:
     read = read_code_reply(json.dumps({"pass": False, "score": score, "reason": "no"}), "", 0)
     assert read.score == 0
-    assert read.checks[0].message == f"`pass` is false, whatever its score of {score:.3g} says"
+    assert read.checks[0].message == f"`pass` is false, so the score {score:.3g} does not count"
 
 
 def test_a_pass_lifts_no_score() -> None:

@@ -119,4 +119,4 @@ async def test_an_answer_is_never_code(language: str, answer: str, run: Any) -> 
 async def test_javascript_needs_node(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     result = await run("javascript", "true")
-    assert result.error == ("node is not installed, and `javascript` needs it: install Node.js (https://nodejs.org)")
+    assert result.error == ("`javascript` needs Node.js, which is not installed: install it from https://nodejs.org")

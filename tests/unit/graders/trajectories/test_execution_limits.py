@@ -74,7 +74,7 @@ async def test_a_broken_limit_is_certain_whatever_was_not_measured(make_evidence
 async def test_no_limit_is_an_error(fields: dict[str, Any], make_evidence: MakeEvidence) -> None:
     result = await grade(options(**fields), make_evidence(metrics=METRICS))
     assert (result.score, result.passed) == (None, False)
-    assert result.error == "execution_metrics has nothing to check: give it at least one limit"
+    assert result.error == "execution_metrics has nothing to check: set at least one limit"
 
 
 @pytest.mark.parametrize(

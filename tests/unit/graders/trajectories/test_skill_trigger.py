@@ -49,7 +49,7 @@ async def test_a_refused_call_is_no_use(make_evidence: MakeEvidence) -> None:
     evidence = make_evidence(transcript=Transcript(messages=(Message(role="assistant", tool_calls=calls),)))
     result = await grade(options(any_call=True), evidence)
     assert result.score == 0.0
-    assert result.checks[0].message == "no use of the skill 'csv-analyzer' in any call, expected one"
+    assert result.checks[0].message == "the skill 'csv-analyzer' is not used in any call, but must be"
 
 
 @pytest.mark.parametrize("should_trigger", [True, False])
@@ -66,4 +66,7 @@ async def test_a_known_use_settles_it(make_evidence: MakeEvidence, called: Calle
     evidence = make_evidence(transcript=called(OTHER, SKILL, complete=False))
     result = await grade(options(should_trigger=False, any_call=True), evidence)
     assert (result.score, result.error) == (0.0, None)
-    assert result.checks[0].message == 'Skill({"skill": "team:csv-analyzer"}) uses the skill, expected none'
+    assert (
+        result.checks[0].message
+        == 'Skill({"skill": "team:csv-analyzer"}) uses the skill \'csv-analyzer\', but must not'
+    )

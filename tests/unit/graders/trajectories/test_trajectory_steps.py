@@ -216,10 +216,10 @@ async def test_a_fail_is_certain_when_the_known_calls_are_too_many(
 
 async def test_messages_say_what_was_found(graded: Graded, called: Called) -> None:
     used = await graded(called("a", "a"), type="tool_used", tools=["a", "b"])
-    assert used.checks[0].message == "calls: a 2, b 0; expected at least 1"
+    assert used.checks[0].message == "calls: a 2, b 0; expected at least 1 call of each tool"
     order = await graded(called("a", "b"), type="tool_sequence", steps=["b", "a"])
     assert order.checks[0].message == "calls: a, b; expected in order: b, a"
     arguments = await graded(called(("a", {"x": 1})), type="tool_arguments", tool="a", args={"x": 2})
-    assert arguments.checks[0].message == 'a: {"x": 1}; expected {"x": 2} (partial)'
+    assert arguments.checks[0].message == 'a was called with {"x": 1}; expected a call with {"x": 2} (partial)'
     count = await graded(called("a"), type="step_count", kind="tool", min=2, max=3)
-    assert count.checks[0].message == "1 steps of the kind tool, expected at least 2 and at most 3"
+    assert count.checks[0].message == "1 tool steps, expected at least 2 and at most 3"

@@ -132,7 +132,7 @@ def test_a_dependency_alone_is_a_warning(tmp_path: Path) -> None:
     [
         ({"templat": "x"}, "templat: unknown key; did you mean 'template'?"),
         ({"repos": [{"path": "x"}]}, "repos[0]: the key 'repo' is missing"),
-        ({"repos": [{"repo": "a/b", "path": "../x"}]}, "repos[0].path: '../x' leaves the workspace"),
+        ({"repos": [{"repo": "a/b", "path": "../x"}]}, "repos[0].path: '../x' is outside the workspace"),
         (
             {"repos": [{"repo": "a/b", "commit": "a", "base_commit": "b"}]},
             "repos[0].base_commit: 'commit' and 'base_commit'",
