@@ -18,7 +18,7 @@ def test_a_script_of_the_repository_is_refused_with_the_line_to_write(bare_proje
     run = bare_project.passgate("run", "ci_merge", "--agent", f"cli:{command}")
     assert run.returncode == 2
     assert f"write '{right}'" in run.stderr
-    assert not (bare_project.path / ".passgate").exists(), "nothing was run"
+    assert not list(bare_project.path.glob(".passgate/runs/*")), "nothing was run"
     tried = bare_project.passgate("try", "suites/golden/a.yaml", "--agent", right)
     assert tried.returncode == 0, tried.stdout + tried.stderr
 
@@ -72,7 +72,7 @@ def test_doctor_runs_one_trial_when_it_is_asked_to(bare_project: Project) -> Non
     assert result.returncode == 0, result.stdout + result.stderr
     assert "✓ ok      trial: golden/a passed" in result.stdout
     assert "transcript  completed" in result.stdout
-    assert not (bare_project.path / ".passgate").exists(), "nothing is recorded"
+    assert not list(bare_project.path.glob(".passgate/runs/*")), "nothing is recorded"
     result = bare_project.passgate("doctor", wrong, "--try")
     assert result.returncode == 2
     assert "✗ failed  trial: golden/a failed: the agent could not be started: exit code 2" in result.stdout

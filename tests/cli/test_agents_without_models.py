@@ -25,7 +25,7 @@ def test_a_missing_key_is_bad_configuration_and_nothing_is_run(bare_project: Pro
     result = with_one_task(bare_project).passgate("run", "ci_merge", "--agent", "openai:gpt-5-mini", **NO_KEYS)
     assert result.returncode == 2
     assert "OPENAI_API_KEY is not set" in result.stderr
-    assert not (bare_project.path / ".passgate").exists()
+    assert not list(bare_project.path.glob(".passgate/runs/*"))
 
 
 def test_a_provider_that_is_down_is_inconclusive_and_nothing_is_run(bare_project: Project) -> None:
@@ -43,7 +43,7 @@ def test_a_provider_that_is_down_is_inconclusive_and_nothing_is_run(bare_project
         assert result.returncode == 3, result.stdout + result.stderr
         assert f"{address}/" in result.stderr
         assert "cannot be reached" in result.stderr
-        assert not (bare_project.path / ".passgate").exists()
+        assert not list(bare_project.path.glob(".passgate/runs/*"))
 
 
 def test_what_a_service_does_not_report_is_said_in_terms_of_its_settings(bare_project: Project) -> None:

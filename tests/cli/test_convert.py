@@ -62,13 +62,13 @@ def test_what_cannot_be_said_is_an_error_or_left_out_aloud(bare_project: Project
     refused = bare_project.passgate(*arguments)
     assert refused.returncode == 2
     assert (
-        "suites/golden/a.yaml:1:1: inputs.prompt: task 'greets': EVAL.yaml has no words for it; --lossy leaves it out"
+        "suites/golden/a.yaml:2:1: inputs.prompt: task 'greets': EVAL.yaml has no words for it; --lossy leaves it out"
         in refused.stderr
     )
     assert not (bare_project.path / "suites/golden/b.yaml").exists()
     lossy = bare_project.passgate(*arguments, "--lossy")
     assert lossy.returncode == 0
-    assert "left out: suites/golden/a.yaml:1:1: inputs.prompt: task 'greets'" in lossy.stderr
+    assert "left out: suites/golden/a.yaml:2:1: inputs.prompt: task 'greets'" in lossy.stderr
 
 
 def test_a_source_with_problems_is_not_converted(bare_project: Project) -> None:

@@ -151,7 +151,7 @@ def test_what_a_task_has_of_its_own_is_warned_of_and_recorded(bare_project: Proj
         "warning: one.yaml:10:1: owner",
         "warning: one.yaml:8:11: environment.reset.database",
         "warning: one.yaml:9:13: environment.budgets.gpu_minutes",
-        "warning: one.yaml:14:74: tracked_metrics[3]",
+        "warning: one.yaml:14:81: tracked_metrics[3]",
     ]
     shown = bare_project.passgate("show", "one.yaml", "--json")
     (task,) = json.loads(shown.stdout)

@@ -80,7 +80,7 @@ def trials(tmp_path: Path, suites: Path, upstream: ScriptedUpstream, monkeypatch
     """The finished trial of each kind."""
 
     async def _trials() -> dict[str, FinishedTrial]:
-        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.chdir(tmp_path)
         (tmp_path / "looping_agent.py").write_text(LOOP)
         program = tmp_path / "command.py"
         program.write_text(LOOP + "\nimport sys\nprint(work(sys.argv[1]))\n")

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 SUITES = ["golden", "open_ended", "adversarial", "failure_replays"]
 NEEDED = ["task_id", "suite", "description", "inputs", "graders", "tracked_metrics"]
 
-words = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=12)
+words = st.text(
+    st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff"), max_size=12
+)
 numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False).filter(math.isfinite)
 scalars = st.none() | st.booleans() | numbers | words
 values = st.recursive(

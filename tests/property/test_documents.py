@@ -17,7 +17,7 @@ from passgate.tasks.formats.four_suite import TaskReader
 from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import EvalTask, TaskFile
+from passgate.tasks.model.task import MOST_TRIALS, EvalTask, TaskFile
 
 PATIENT = settings(
     deadline=None,
@@ -182,7 +182,7 @@ accepted = st.fixed_dictionaries(
             },
         ),
         "trials": st.fixed_dictionaries(
-            {}, optional={"k": st.integers(1, 2**31), "metric": st.sampled_from(["pass@k", "pass^k"])}
+            {}, optional={"k": st.integers(1, MOST_TRIALS), "metric": st.sampled_from(["pass@k", "pass^k"])}
         ),
         "gates": st.fixed_dictionaries(
             {}, optional={gate: st.booleans() for gate in ("ci_merge_gate", "nightly", "release_candidate")}

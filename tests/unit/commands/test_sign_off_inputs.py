@@ -122,7 +122,7 @@ def test_what_has_changed_cannot_be_rejected_either(run: RunFolder) -> None:
 
 
 def test_the_agent_is_an_input(project: GitRepository) -> None:
-    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh agent.sh'}\n")
+    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh {project}/agent.sh'}\n")
     run = a_run_that_awaits("mine")
     project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh other.sh'}\n")
     with pytest.raises(UsageError, match="the spec of the agent"):
@@ -142,7 +142,7 @@ def test_the_files_of_the_agent_are_an_input_where_the_policy_names_them(project
 
 
 def test_passgate_is_an_input(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("passgate.tasks.prepare.__version__", "99.0")
+    monkeypatch.setattr("passgate.tasks.planning.new_plan.__version__", "99.0")
     with pytest.raises(UsageError, match=r"passgate \(it was .*, now it is 99.0\)"):
         decide(run)
 

@@ -258,7 +258,7 @@ class TestBubblewrap:
         missing = Bridge(port=1025, socket=tmp_path / "meter/socket")
         with pytest.raises(MeasurementError, match=r"cannot be given a way to their models: .*socket"):
             workbench_of(bridge=missing)
-        assert list(temporary.iterdir()) == []
+        assert list(temporary.glob("passgate-user-*/*")) == []
 
     SEEN = """
         import json, os, signal, sys
