@@ -36,7 +36,8 @@ class TemporaryFolder:
         root = _private_root(place or _temporary_place())
         try:
             with _locked(root):  # a sweep sees no folder that is not held yet
-                self.path = Path(tempfile.mkdtemp(prefix=f"{label}-{os.getpid()}-", dir=root))
+                name = label.replace("/", "-")  # the run of a change's own files is called RUN/change
+                self.path = Path(tempfile.mkdtemp(prefix=f"{name}-{os.getpid()}-", dir=root))
                 self._held = _hold(self.path)
         except OSError as error:
             raise UsageError(f"cannot make a folder in {root}: {error}: {_REMEDY}") from error

@@ -122,7 +122,7 @@ def test_what_has_changed_cannot_be_rejected_either(run: RunFolder) -> None:
 
 
 def test_the_agent_is_an_input(project: GitRepository) -> None:
-    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh {project}/agent.sh'}\n")
+    project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh agent.sh'}\n")
     run = a_run_that_awaits("mine")
     project.write("agents.yaml", "agents:\n  mine: {agent: 'cli:sh other.sh'}\n")
     with pytest.raises(UsageError, match="the spec of the agent"):
@@ -135,7 +135,7 @@ def test_the_files_of_the_agent_are_an_input_where_the_policy_names_them(project
         gates.read_text().replace("sign_off: true", "sign_off: true\n    reuse: {agent_files: [agent.sh]}")
     )
     project.write("agent.sh", "echo yes")
-    run = a_run_that_awaits()
+    run = a_run_that_awaits("cli:sh {project}/agent.sh")
     project.write("agent.sh", "echo no")
     with pytest.raises(UsageError, match="judged: the files of the agent"):
         decide(run)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history, read_earlier_runs
@@ -105,10 +105,10 @@ def test_a_history_elsewhere_lies_in_no_repository(repository: GitRepository) ->
     assert open_history("memory://kept", repository.path).folder is None
 
 
-def test_rows_that_are_not_ours_are_a_storage_error(tmp_path: Path) -> None:
+def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store(tmp_path, a_run_id("20260130"))
     (file,) = tmp_path.rglob("trials/**/*.parquet")
     table = pq.ParquetFile(file).read()
     pq.write_table(table.set_column(table.schema.names.index("started_at"), "started_at", table["reason"]), file)
-    with pytest.raises(StorageError):
-        read(tmp_path, tmp_path)
+    assert read(tmp_path, tmp_path).trials.empty
+    assert "1 file is skipped" in caplog.text
