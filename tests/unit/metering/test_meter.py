@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
-from tests.unit.budgets.conftest import OpenMeter, either_way, every_api, message_of
+from tests.unit.metering.conftest import OpenMeter, either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow
 from tests.upstream_shapes import Says

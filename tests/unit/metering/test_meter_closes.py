@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.unit.budgets.conftest import Metered, OpenMeter
+from tests.unit.metering.conftest import Metered, OpenMeter
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Reply, Silent, Slow, Status
 from tests.upstream_shapes import Says

@@ -9,7 +9,7 @@ from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
-from tests.unit.budgets.conftest import OpenMeter, either_way, every_api, message_of
+from tests.unit.metering.conftest import OpenMeter, either_way, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Slow
 from tests.upstream_shapes import Says

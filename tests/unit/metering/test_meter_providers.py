@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Transcript
-from tests.unit.budgets.conftest import Metered, OpenMeter, either_way, every_api
+from tests.unit.metering.conftest import Metered, OpenMeter, either_way, every_api
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import (
     CutShort,

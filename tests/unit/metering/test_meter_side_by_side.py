@@ -8,7 +8,7 @@ import pytest
 from passgate.tasks.errors import CostCapError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.transcript import EndReason, Transcript
-from tests.unit.budgets.conftest import Metered, OpenMeter, every_api, message_of
+from tests.unit.metering.conftest import Metered, OpenMeter, every_api, message_of
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Status
 from tests.upstream_shapes import Says

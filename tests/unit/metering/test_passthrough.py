@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from tests.unit.budgets.conftest import Metered, OpenMeter
+from tests.unit.metering.conftest import Metered, OpenMeter
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Status
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from passgate.tasks.formats.evals.write.files import eval_document, eval_text, lines_texts, suite_name
-from tests.unit.formats.evals.writing.test_tests import TASK
+from tests.unit.formats.evals.write.test_tests import TASK
 
 
 def a_task(task_id: str, **said: Any) -> dict[str, Any]:

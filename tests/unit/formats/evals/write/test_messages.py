@@ -1,7 +1,7 @@
 """Messages and turns in the words of eval files."""
 
 from passgate.tasks.formats.evals.write.tests import written_test
-from tests.unit.formats.evals.writing.test_tests import TASK
+from tests.unit.formats.evals.write.test_tests import TASK
 
 
 def test_messages_are_written_with_their_calls() -> None:

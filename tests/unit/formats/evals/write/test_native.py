@@ -1,7 +1,7 @@
 """What only passgate knows of a task."""
 
 from passgate.tasks.formats.evals.write.native import only_passgates
-from tests.unit.formats.evals.writing.test_tests import TASK
+from tests.unit.formats.evals.write.test_tests import TASK
 
 
 def test_a_test_that_says_all_without_it_has_no_such_key() -> None:

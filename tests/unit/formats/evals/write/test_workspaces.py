@@ -1,7 +1,7 @@
 """Workspaces in the words of eval files."""
 
 from passgate.tasks.formats.evals.write.tests import written_test
-from tests.unit.formats.evals.writing.test_tests import TASK
+from tests.unit.formats.evals.write.test_tests import TASK
 
 
 def test_a_workspace_has_its_hooks_and_its_requirements_apart() -> None:
