@@ -58,7 +58,7 @@ async def run_gate(folder: RunFolder, gate: GateName, request: RunRequest, engin
         try:
             await _run_in_flow(gate, request, folder)
         except EngineError as error:
-            warn(f"{error}; {'the verdict stands' if folder.verdict.exists() else 'the run goes on without it'}")
+            warn(f"{error}; {'the verdict stands' if folder.verdict.exists() else 'the run continues without Prefect'}")
         else:
             return
     if not folder.verdict.exists():
@@ -90,17 +90,17 @@ async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
     try:
         await _first_of(running, begun.wait(), _seconds_to_start())
         if not running.done() and not begun.is_set():
-            raise EngineError(f"Prefect{_at_server()} has not begun the flow run within {_seconds_to_start():g} s")
+            raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
         await _first_of(running, _until_there(folder.verdict), None)
         await asyncio.wait([running], timeout=SECONDS_TO_END)
         if not running.done():
-            raise EngineError(f"Prefect{_at_server()} has not taken the verdict in within {SECONDS_TO_END:g} s")
+            raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {SECONDS_TO_END:g} s")
         return running.result()
     except (PassgateError, asyncio.CancelledError):
         raise
     except Exception as error:
         # The flow's own errors are in its state, so Prefect raised this one.
-        raise EngineError(f"Prefect{_at_server()} broke down: {type(error).__name__}: {error}") from error
+        raise EngineError(f"Prefect{_at_server()} failed: {type(error).__name__}: {error}") from error
     finally:
         running.cancel()
         await asyncio.wait([running], timeout=1)
@@ -145,11 +145,11 @@ async def _connected() -> "EmbeddedServer | None":
         sys.stderr.flush()
         await asyncio.wait([waiting], timeout=_seconds_to_start() - _SECONDS_OF_SILENCE)
     if not waiting.done():
-        raise EngineError(f"Prefect has not started within {_seconds_to_start():g} s")
+        raise EngineError(f"Prefect did not start within {_seconds_to_start():g} s")
     try:
         return waiting.result()
     except Exception as error:
-        raise EngineError(f"Prefect does not start: {error}") from error
+        raise EngineError(f"Prefect cannot start: {error}") from error
 
 
 def _connect(connecting: "Future[EmbeddedServer | None]") -> None:
@@ -182,7 +182,7 @@ def _seconds_to_start() -> float:
     try:
         return max(_SECONDS_OF_SILENCE, float(os.environ[_START_TIMEOUT]))
     except ValueError as error:
-        raise UsageError(f"{_START_TIMEOUT} is no number: {os.environ[_START_TIMEOUT]}") from error
+        raise UsageError(f"{_START_TIMEOUT} is not a number: {os.environ[_START_TIMEOUT]}") from error
 
 
 def _at_server() -> str:

@@ -63,7 +63,7 @@ def _write_submodules(root: Path, modules: Sequence[Submodule], edits: Sequence[
             inner = [replace(one, path=f"{module.path}/{one.path}") for one in submodules_of(place, module.commit)]
             _write_submodules(root, inner, edits, folder)
         elif any(f"{edit.path}/".startswith(f"{module.path}/") for edit in edits):
-            raise UsageError(f"the submodule {module.path} is not here as it was")
+            raise UsageError(f"the submodule {module.path} is not available at the commit of the merge base")
 
 
 def check_out_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:

@@ -142,7 +142,7 @@ def write_files(root: Path, files: Sequence[CommittedFile], folder: Path) -> Non
 
 def _place(folder: Path, path: str) -> Path:
     if not {"..", ".git", ""}.isdisjoint(path.split("/")):
-        raise UsageError(f"git has a file {path!r}, which no folder can have")
+        raise UsageError(f"git has a file {path!r}, a path that cannot be written")
     return folder / path
 
 
@@ -165,7 +165,7 @@ def _contents(root: Path, files: Sequence[CommittedFile]) -> Iterator[bytes]:
     try:
         answer = git_bytes(root, "cat-file", "--batch", stdin=asked, seconds=_SECONDS)
     except GitError as error:
-        raise UsageError(f"git cannot give the files of the merge base: {error}") from error
+        raise UsageError(f"git cannot read the files of the merge base: {error}") from error
     position = 0
     for file in files:
         header_end = answer.find(b"\n", position)

@@ -29,7 +29,7 @@ def find_edits(root: Path, commit: str, judging: Mapping[str, What]) -> tuple[Ed
         compared = git_bytes(root, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
         new = git_bytes(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *judging, seconds=_SECONDS)
     except GitError as error:
-        raise UsageError(f"git cannot tell what this change edits of the files that judge it: {error}") from error
+        raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
     kinds = dict(_compared(names_of(compared)))
     for name in names_of(new):
         if _MADE_BY_PYTHON not in PurePosixPath(name).parts:

@@ -48,7 +48,7 @@ def find_base(
     if given is not None:
         commit = full_commit(folder, given)
         if not commit:
-            raise UsageError(f"--base {given}: there is no such commit in the repository of {folder}; {_FETCH}")
+            raise UsageError(f"--base {given}: the repository of {folder} has no such commit; {_FETCH}")
         return _base(folder, commit)
     if not full_commit(folder, "HEAD"):
         return Base(note=_why_no_head(folder))
@@ -57,7 +57,7 @@ def find_base(
         return _base_with(folder, target)
     default = next((name for name in (_remote_default(folder), DEFAULT_BRANCH) if _tip(folder, name)), "")
     if target:
-        missing = f"the branch {target!r}, which this change goes into, is not here; {_FETCH}"
+        missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
         return _base_with(folder, default, missing) if default else Base(note=_why_no_merge_base(folder, target))
     return _base_without_target(folder, default, branch, branch_at)
 
@@ -69,7 +69,7 @@ def _base_without_target(folder: Path, default: str, own: str, branch_at: Callab
         return Base(note=_why_no_merge_base(folder, default))
     named = branch_at(commit) if commit else None
     if named is not None:
-        missing = f"the branch {named!r}, which the gates file of {default!r} names, is not here; {_FETCH}"
+        missing = f"the branch {named!r}, which the gates file of {default!r} names, is missing here; {_FETCH}"
         return _base_with(folder, named) if _tip(folder, named) else _base_with(folder, default, missing)
     if own != default and _tip(folder, own):
         return _base_with(folder, own, f"only this change's own gates file says that it goes into {own!r}: {_ASK}")
@@ -96,7 +96,7 @@ def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
 def _base(folder: Path, commit: str) -> Base:
     ancestors = ancestors_of(folder, commit)
     is_cut_off = len(ancestors) < MOST_ANCESTORS and git_text(folder, "rev-parse", "--is-shallow-repository") == "true"
-    note = f"the clone is shallow, so that earlier runs of the baseline may be missed: {_FETCH}" if is_cut_off else ""
+    note = f"the clone is shallow, so the baseline may miss earlier runs: {_FETCH}" if is_cut_off else ""
     return Base(commit=commit, ancestors=ancestors, note=note)
 
 
@@ -134,14 +134,14 @@ def _why_no_head(folder: Path) -> str:
     try:
         git_bytes(folder, "rev-parse", "--git-dir")
     except GitError as error:
-        return f"the merge base is not known: {error}"
-    return "the merge base is not known: the repository has no commit yet"
+        return f"the merge base is unknown: {error}"
+    return "the merge base is unknown: the repository has no commit yet"
 
 
 def _why_no_merge_base(folder: Path, branch: str) -> str:
     known = bool(_tip(folder, branch))
     if known and git_text(folder, "rev-parse", "--is-shallow-repository") != "true":
-        return f"the merge base is not known: HEAD and the branch {branch!r} have no commit in common"
+        return f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
     remedy = _FETCH if known else f"{_FETCH}, or name the commit with --base"
     why = "the clone is shallow" if known else f"there is no branch {branch!r} here"
-    return f"the merge base is not known: {why}; {remedy}"
+    return f"the merge base is unknown: {why}; {remedy}"

@@ -40,7 +40,7 @@ _BESIDE_GATES: Mapping[str, What] = {
 _AGENTS: Final = "agents"
 _RESTORED = "base"
 """Where in the run's folder the files of the merge base are."""
-_OUTSIDE = "the suites or the gates file lie outside of the repository: what a change edits of them is not known"
+_OUTSIDE = "the suites or the gates file are outside the repository: passgate cannot tell what a change edits there"
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _
         return None
     no_gates, no_suites = f"no {request.gates}", f"no folder {request.suites}"
     missing = no_gates if has_suites else no_suites if has_gates else f"{no_gates}, {no_suites}"
-    return _CannotJudge(f"{compared.at} has {missing}: this change judges itself")
+    return _CannotJudge(f"{compared.at} has {missing}, so this change judges itself")
 
 
 def _beside_gates(own: Plan) -> Mapping[str, What]:
@@ -232,7 +232,7 @@ def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) ->
         return plan, base
     none = f"{_at(base)} has no task of {', '.join(missing)} for {own.gate!s}"
     try:
-        return with_suites(plan, missing), _noted(base, f"{none}: those of this change are run as new tasks")
+        return with_suites(plan, missing), _noted(base, f"{none}: the change's own run as new tasks")
     except (InputError, UsageError) as error:
         return plan, _noted(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
 

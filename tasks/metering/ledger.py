@@ -17,7 +17,7 @@ from passgate.tasks.providers.exchange import ModelRequest
 BUDGET = "budget_exceeded"
 FORBIDDEN = "forbidden_call"
 """The codes of refusals that are the agent's doing."""
-PRICE_REMEDY = "name its price in prices.yaml, beside gates.yaml"
+PRICE_REMEDY = "add its price to prices.yaml, beside gates.yaml"
 MOST_UNANSWERED: Final = 20
 """Calls in a row without an answer: an agent that sends the same wrong request again and again has to end."""
 
@@ -164,7 +164,7 @@ class Ledger:
         if self._unanswered < MOST_UNANSWERED:
             return
         if error is None:
-            count = f"{MOST_UNANSWERED} calls in a row got no answer"
+            count = f"{MOST_UNANSWERED} calls in a row got no reply"
             self.finish(EndReason.OVER_BUDGET, f"over budget: {count}, the last one: {what}")
         else:
             self._give_up("provider_unavailable", error)
@@ -173,7 +173,7 @@ class Ledger:
         """Count a tool call that the model asks for; false, and the trial is over, when none is left."""
         most = self._budgets.max_tool_calls
         if most is not None and self._tool_calls >= most:
-            self.finish(EndReason.OVER_BUDGET, f"over budget: max_tool_calls is {most} and one more was asked for")
+            self.finish(EndReason.OVER_BUDGET, f"over budget: max_tool_calls is {most} and the agent wanted one more")
             return False
         self._tool_calls += 1
         return True
@@ -182,14 +182,14 @@ class Ledger:
         """A reply was cut because it has reached what is left of a budget."""
         self.finish(
             EndReason.OVER_BUDGET,
-            f"over budget: {self._tightest()}, and a reply was cut at {admission.max_tokens_out} tokens",
+            f"over budget: {self._tightest()}, and passgate limited a reply to {admission.max_tokens_out} tokens",
         )
 
     def _granted(self, request: ModelRequest, model: str, is_step: bool) -> _Granted | None:
         """What is reserved of the trial's own budgets; `None` while the call has to wait for calls in flight."""
         self._refuse_what_is_over()
         if is_step and self._budgets.max_steps is not None and self._steps >= self._budgets.max_steps:
-            self._over_budget(f"max_steps is {self._budgets.max_steps} and one more model call was asked for")
+            self._over_budget(f"max_steps is {self._budgets.max_steps} and the agent wanted one more model call")
         price = self._price_of(model)
         estimate = Estimate.of(request.characters, request.max_tokens_out, self._sizes)
         self._refuse_what_cannot_fit(price, estimate)
@@ -213,13 +213,13 @@ class Ledger:
         """By what is used: what is reserved for calls in flight may be given back."""
         most, used, needed = self._budgets.max_tokens, int(self._tokens.used), estimate.least_in + 1
         if most is not None and used + needed > most:
-            self._over_budget(f"max_tokens is {most}, {used} were used and the next call needs {needed}")
+            self._over_budget(f"max_tokens is {most}, the trial used {used} and the next call needs {needed}")
         dollars = self._budgets.max_cost_usd
         if dollars is None or price is None:
             return
         least = _cost_in(price, max(1, estimate.least_in)) + _cost_of_one_token_out(price, estimate.least_in)
         if not self._dollars.can_pay(least):
-            self._over_budget(f"max_cost_usd is {dollars:g} and ${self._dollars.used:g} were used")
+            self._over_budget(f"max_cost_usd is {dollars:g} and the trial used ${self._dollars.used:g}")
 
     async def _of_the_run(self, granted: _Granted) -> Reservation:
         least, most = granted.estimate.least_cost(granted.price), granted.estimate.cost(granted.price)
@@ -256,7 +256,7 @@ class Ledger:
     def _price_of(self, model: str) -> Price | None:
         price = self._prices.price_of(model)
         if price is None and self._needs_price is not None:
-            message = f"the price of the model {model!r} is not known and {self._needs_price}: {PRICE_REMEDY}"
+            message = f"the price of the model {model!r} is unknown and {self._needs_price}: {PRICE_REMEDY}"
             self._give_up("price_unknown", MeasurementError(message))
             raise RefusalError("price_unknown", message)
         return price
@@ -264,7 +264,7 @@ class Ledger:
     def _usage_missing(self) -> None:
         if self._budgets.max_tokens is not None or self._needs_price is not None:
             needing = "max_tokens" if self._budgets.max_tokens is not None else "its cost"
-            message = f"the provider does not say what a call used, so {needing} cannot be held"
+            message = f"the provider does not report what a call used, so passgate cannot enforce {needing}"
             self._give_up("usage_unknown", MeasurementError(message))
 
     def _tokens_free(self, estimate: Estimate) -> int | None:

@@ -22,7 +22,7 @@ def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) ->
         "max_cost_usd": (metrics.cost, budgets.max_cost_usd),
     }
     lines = [
-        f"over budget: {name} is {limit:g} and {value:g} were used"
+        f"over budget: {name} is {limit:g} and the trial used {value:g}"
         for name, (value, limit) in used.items()
         if value is not None and limit is not None and value > limit * _ROUNDING
     ]
@@ -30,5 +30,5 @@ def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) ->
         limit = "" if budgets.max_seconds is None else f"max_seconds is {budgets.max_seconds:g} and "
         lines.append(f"over budget: {limit}the agent was still running")
     if not lines and budgets.max_cost_usd is not None and metrics.cost is None and transcript.messages:
-        raise MeasurementError("the task has a cost budget and the agent does not report its cost")
+        raise MeasurementError("the task has a cost budget, but the agent does not report its cost")
     return tuple(lines)

@@ -192,7 +192,7 @@ async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Ap
 
 async def _break_off(call: Call, error: Exception, api: Api, outlet: Outlet) -> None:
     if not isinstance(error, MeasurementError):
-        error = MeasurementError(f"the provider's stream broke off: {error}", transient=True)
+        error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
     call.failed(str(error), error)
     await outlet.put(api.error_event("provider_unavailable", str(error)))
 

@@ -36,7 +36,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
                 continue
             # Passed over, it could change without anyone noticing.
             if not file.resolve().is_relative_to(root):
-                raise UsageError(f"{file} is a link that leads out of {folder}, and {pattern!r} matches it: {_REMEDY}")
+                raise UsageError(f"{file} is a link that leaves {folder}, and {pattern!r} matches it: {_REMEDY}")
             is_empty = False
             yield file
     except (ValueError, IndexError, OSError) as error:  # an IndexError is what pathlib has for "."
@@ -51,4 +51,4 @@ def _content(file: Path) -> list[str | bool]:
         with file.open("rb") as stream:
             return [hashlib.file_digest(stream, "sha256").hexdigest(), file.stat().st_mode & 0o111 != 0]
     except OSError as error:
-        raise UsageError(f"{file} belongs to the agent and cannot be read: {error.strerror}; {_REMEDY}") from error
+        raise UsageError(f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}") from error

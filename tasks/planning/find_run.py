@@ -15,7 +15,7 @@ def refuse_tracked_runs() -> None:
 def find_run(name: str) -> str:
     """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`, also for runs that git tracks."""
     if not name:
-        raise UsageError(f"the name of the run is empty: give its id, the beginning of it, or `{LAST}`")
+        raise UsageError(f"the name of the run is empty: use its id, the start of its id, or `{LAST}`")
     refuse_tracked_runs()
     folder = STATE_FOLDER / "runs"
     known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
@@ -24,4 +24,4 @@ def find_run(name: str) -> str:
         return name if name in matching else matching[0]
     if not matching:
         raise UsageError(f"no run {name!r} in {folder}" + (f"; the newest is {known[-1]}" if known else ""))
-    raise UsageError(f"{name!r} is the beginning of {len(matching)} runs: {', '.join(matching[:5])}")
+    raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(matching[:5])}")

@@ -99,7 +99,7 @@ def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
     taken = {task.task_id for task in plan.tasks}
     more = [task for task in of_suites if task.task_id not in taken]
     if not more:
-        raise UsageError("every task_id of theirs is that of another task")
+        raise UsageError("each of their task_ids is already used by another task")
     refuse_what_cannot_run(more, loaded)
     refuse_graders_that_cannot_fail(more, plan.gate_policy)
     tasks = (*plan.tasks, *(_with_k(task, plan.request.k, plan.policy) for task in more))

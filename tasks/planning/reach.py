@@ -44,10 +44,10 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: Target) ->
     if target.key:
         return
     if endpoint.api_key_variable is not None:
-        raise UsageError(f"{target.key_variable} is not set, and the agent {agent} has its key there: set it")
+        raise UsageError(f"{target.key_variable} is not set, and the agent {agent} reads its key from it: set it")
     if target.base_url in _PUBLIC:
         raise UsageError(
-            f"{target.key_variable} is not set, and {target.base_url} takes no call without a key: set it, or name "
+            f"{target.key_variable} is not set, and {target.base_url} accepts no call without a key: set it, or name "
             "another endpoint with `upstreams` in agents.yaml"
         )
 
@@ -60,14 +60,14 @@ def _refuse_target(provider: Provider, target: Target) -> None:
         raise _no_trial(target.base_url, outcome, remedy)
     if outcome.status == _UNAUTHORIZED:
         state = "is not valid there" if target.key else "is not set"
-        raise UsageError(f"{asked} answers 401 and {target.key_variable} {state}: put a valid key into it")
+        raise UsageError(f"{asked} answers 401 and {target.key_variable} {state}: set it to a valid key")
 
 
 def _refuse_service(address: str) -> None:
     outcome = reach(address, {})
     if isinstance(outcome, Unreachable):
-        raise _no_trial(address, outcome, "start the service, or mend the URL of the agent")
+        raise _no_trial(address, outcome, "start the service, or correct the agent's URL")
 
 
 def _no_trial(address: str, outcome: Unreachable, remedy: str) -> MeasurementError:
-    return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial was run: {remedy}")
+    return MeasurementError(f"{address} cannot be reached ({outcome.reason}), so no trial ran: {remedy}")

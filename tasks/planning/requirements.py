@@ -27,8 +27,8 @@ def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
         if value != getattr(begun_with, name)
     ]
     if others:
-        remedy = "leave out what differs, or start a new run"
-        raise UsageError(f"--resume carries {run} on as it was begun; {'; '.join(others)}; {remedy}")
+        remedy = "leave out the options that differ, or start a new run"
+        raise UsageError(f"--resume carries {run} on with the options it started with; {'; '.join(others)}; {remedy}")
 
 
 def _option(name: str, value: Any) -> str:
@@ -47,8 +47,8 @@ def refuse_unrunnable(plan: Plan) -> None:
     recorded = plan.agent.model_dump_json()
     if masker_of(plan).json(recorded) != recorded:
         raise UsageError(
-            "the agent, its command or its settings, holds the value of a secret, and agents are recorded: "
-            "let the agent read it from its environment, which is that of passgate"
+            "the agent, its command or its settings, contains the value of a secret, and passgate records agents: "
+            "have the agent read it from an environment variable, which it inherits from passgate"
         )
 
 
@@ -61,4 +61,4 @@ def _refuse_unknown_price(plan: Plan) -> None:
         models.add(judge_model(plan.policy.judge))
     for model in models:
         if why is not None and model and plan.prices.price_of(model) is None:
-            raise UsageError(f"the price of the model {model!r} is not known and {why}: {PRICE_REMEDY}")
+            raise UsageError(f"the price of the model {model!r} is unknown and {why}: {PRICE_REMEDY}")

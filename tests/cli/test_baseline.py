@@ -121,7 +121,7 @@ def test_without_a_branch_of_that_name_the_note_says_so(two_runs: Stored) -> Non
     two_runs.project.git("branch", "-m", "trunk")
     lines = two_runs.says("show").splitlines()
     assert lines[0].startswith("baseline  the branch main by its name, for there is no merge base: 2 runs")
-    assert lines[2].startswith("note      the merge base is not known")
+    assert lines[2].startswith("note      the merge base is unknown")
 
 
 def test_a_history_without_runs_says_how_to_get_one(stored: Stored) -> None:

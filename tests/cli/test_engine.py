@@ -21,7 +21,7 @@ from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import PATIENT, Project, started_server
 from tests.processes import wait_until
 
-GOES_ON = "the run goes on without it"
+GOES_ON = "the run continues without Prefect"
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_a_prefect_that_cannot_be_imported_costs_no_verdict(gate: Project) -> No
     gate.write("site/prefect/__init__.py", "raise RuntimeError('not installed as it should be')")
     ended = gate.passgate(*run_of(gate), PYTHONPATH=str(gate.path / "site"))
     assert (ended.returncode, decision(gate)) == (1, "FAIL")
-    assert f"Prefect does not start: not installed as it should be; {GOES_ON}" in ended.stderr
+    assert f"Prefect cannot start: not installed as it should be; {GOES_ON}" in ended.stderr
 
 
 class _Breakable(BaseHTTPRequestHandler):
@@ -220,7 +220,7 @@ def test_an_engine_that_takes_too_long_is_done_without(gate: Project) -> None:
     ended = gate.passgate(*run_of(gate), PYTHONPATH=str(gate.path / "site"))
     assert (ended.returncode, decision(gate)) == (1, "FAIL")
     assert "starting Prefect\n" in ended.stderr
-    assert f"Prefect has not started within 20 s; {GOES_ON}" in ended.stderr
+    assert f"Prefect did not start within 20 s; {GOES_ON}" in ended.stderr
 
 
 def test_an_engine_of_another_name_is_bad_usage(gate: Project) -> None:

@@ -99,7 +99,7 @@ def test_a_rates_file_with_mistakes_names_each_with_its_place(strict: Project) -
         (("--assume", "1.1"), "should be less than or equal to 1"),
         (("--assume", "0.9", "--plot", "x.png"), "--plot x.png: the picture is an SVG: give FILE.svg"),
         (("--assume", "0.9", "--plot", "x", "--gates", "none.yaml"), "--plot x: the picture is an SVG: give FILE.svg"),
-        (("--assume", "0.9", "--base", "no-such"), "--base no-such: there is no such commit"),
+        (("--assume", "0.9", "--base", "no-such"), "--base no-such: the repository of"),
         (("--assume", "0.9", "--gates", "none.yaml"), "no gates file none.yaml"),
     ],
 )

@@ -39,7 +39,7 @@ def test_max_steps_4_means_4_calls_also_for_an_agent_that_goes_on(metered: Proje
     result = metered.passgate("run", "ci_merge", "--agent", "bot", "--k", "1")
     assert result.returncode == 1, result.stdout + result.stderr
     assert upstream.count == 4
-    assert "over budget: max_steps is 4 and one more model call was asked for" in " ".join(result.stdout.split())
+    assert "over budget: max_steps is 4 and the agent wanted one more model call" in " ".join(result.stdout.split())
     assert transcripts(metered)[0]["end"] == "over_budget"
 
 
@@ -80,7 +80,7 @@ def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Proje
     assert "prices.yaml" in text
     known_before = metered.passgate("run", "ci_merge", "--agent", "openai:m")
     assert known_before.returncode == 2
-    assert "the price of the model 'm' is not known and the gate has a cost limit" in known_before.stderr
+    assert "the price of the model 'm' is unknown and the gate has a cost limit" in known_before.stderr
 
 
 @pytest.mark.slow

@@ -157,7 +157,7 @@ def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project)
     assert (code, verdict["integrity"]) == (0, None)
     refused = gated.passgate("run", "ci_merge", "--base", "gone")
     assert refused.returncode == 2
-    assert "--base gone: there is no such commit" in refused.stderr
+    assert "--base gone: the repository of" in refused.stderr
     resumed = gated.passgate("run", "ci_merge", "--base", "HEAD~1", "--resume", "last")
     assert resumed.returncode == 2
     assert "--base HEAD~1: the run has --base HEAD" in resumed.stderr
@@ -238,7 +238,7 @@ def test_the_first_gate_says_that_it_judges_itself_and_lists_what_it_brings(gate
     assert code == 0, printed
     assert verdict["integrity"]["judged_by"] == "change"
     assert [edit["path"] for edit in verdict["integrity"]["edits"]] == ["gates.yaml", "suites/golden/a.yaml"]
-    assert any("no gates.yaml, no folder suites: this change judges itself" in note for note in verdict["notes"])
+    assert any("no gates.yaml, no folder suites, so this change judges itself" in note for note in verdict["notes"])
     assert "Judged by its own files: this change edits what it is judged by" in printed
 
 

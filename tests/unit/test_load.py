@@ -107,7 +107,7 @@ def test_a_history_that_cannot_be_opened_is_refused_and_leaves_nothing() -> None
 def test_a_secret_in_the_agents_command_is_refused_and_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command is recorded with every trial; masked, it could not be carried on."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
-    with pytest.raises(UsageError, match="holds the value of a secret") as caught:
+    with pytest.raises(UsageError, match="contains the value of a secret") as caught:
         prepared(agent="cli:sh --key sk-123456")
     assert "sk-123456" not in str(caught.value)
     assert run_folders() == []
@@ -118,7 +118,7 @@ def test_a_secret_in_an_agents_settings_is_refused_and_not_repeated(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
     (project / "agents.yaml").write_text("agents: {mine: {agent: 'cli:sh', variables: {KEY: sk-123456}}}\n")
-    with pytest.raises(UsageError, match="holds the value of a secret") as caught:
+    with pytest.raises(UsageError, match="contains the value of a secret") as caught:
         prepared(agent="mine")
     assert "sk-123456" not in str(caught.value)
     assert run_folders() == []

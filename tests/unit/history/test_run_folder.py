@@ -61,7 +61,7 @@ def test_what_a_task_did_not_say_is_not_said_after_reading(folder: Path) -> None
 
 def test_no_name_is_no_run() -> None:
     begin("run-1")
-    with pytest.raises(UsageError, match="the name of the run is empty: give its id, the beginning of it, or `last`"):
+    with pytest.raises(UsageError, match="the name of the run is empty: use its id, the start of its id, or `last`"):
         find_run("")
 
 
@@ -144,7 +144,7 @@ def test_a_run_by_its_name_its_beginning_or_as_the_last(folder: Path) -> None:
 
 def test_a_beginning_of_several_runs_is_refused(folder: Path) -> None:
     begin("20260101-ab", "20260101-cd")
-    with pytest.raises(UsageError, match="'20260101' is the beginning of 2 runs: 20260101-ab, 20260101-cd"):
+    with pytest.raises(UsageError, match="'20260101' matches 2 runs: 20260101-ab, 20260101-cd"):
         find_run("20260101")
 
 

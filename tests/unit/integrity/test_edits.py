@@ -146,5 +146,5 @@ def test_the_repositorys_own_settings_run_nothing_and_hide_nothing(repository: G
 
 def test_where_git_cannot_compare_the_run_is_refused(repository: GitRepository) -> None:
     """Else it would pass for a change without edits."""
-    with pytest.raises(UsageError, match="git cannot tell what this change edits of the files that judge it: fatal"):
+    with pytest.raises(UsageError, match="git cannot list what this change edits of the files that judge it: fatal"):
         find_edits(repository.path, "0" * 40, JUDGING)

@@ -84,13 +84,13 @@ def test_a_given_revision_is_the_base(repository: GitRepository, name: str) -> N
 
 @pytest.mark.parametrize("name", ["gone", "", "--all", "main:file", "main..change"])
 def test_a_given_revision_that_is_no_commit_is_refused(repository: GitRepository, name: str) -> None:
-    with pytest.raises(UsageError, match=r"there is no such commit .*fetch-depth: 0"):
+    with pytest.raises(UsageError, match=r"has no such commit; .*fetch-depth: 0"):
         base_of(repository, given=name)
 
 
 def test_a_revision_given_outside_of_a_repository_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(UsageError, match="--base main: there is no such commit"):
+    with pytest.raises(UsageError, match=r"--base main: the repository of .* has no such commit"):
         find_base(tmp_path, "main", "main", {})
 
 
@@ -106,12 +106,12 @@ def test_the_branch_that_ci_names_decides_alone(repository: GitRepository, varia
 def test_without_the_branch_that_ci_names_the_default_branch_decides(repository: GitRepository) -> None:
     base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
     assert base.commit == repository.git("rev-parse", "main")
-    assert base.note.startswith("the branch 'not-fetched', which this change goes into, is not here; fetch")
+    assert base.note.startswith("the branch 'not-fetched', the target of this change, is missing here; fetch")
     repository.git("branch", "--move", "main", "trunk")
     base = base_of(repository, branch="change", GITHUB_BASE_REF="not-fetched")
     assert (base.commit, base.note[:70]) == (
         "",
-        "the merge base is not known: there is no branch 'not-fetched' here; fe",
+        "the merge base is unknown: there is no branch 'not-fetched' here; fetc",
     )
 
 
@@ -146,7 +146,7 @@ def test_what_the_default_branch_names_decides_where_it_is_here(repository: GitR
     main = repository.git("rev-parse", "main")
     base = find_base(repository.path, "change", None, {}, develop)
     assert base.commit == main
-    assert base.note.startswith("the branch 'develop', which the gates file of 'main' names, is not here; fetch")
+    assert base.note.startswith("the branch 'develop', which the gates file of 'main' names, is missing here; fetch")
     repository.git("branch", "develop", "change")
     base = find_base(repository.path, "main", None, {}, develop)
     assert (base.commit, base.note) == (repository.git("rev-parse", "develop"), "")
@@ -171,7 +171,7 @@ def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path, monkeypatc
 
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
     base = base_of(GitRepository(tmp_path))
-    assert base == Base(note="the merge base is not known: the repository has no commit yet")
+    assert base == Base(note="the merge base is unknown: the repository has no commit yet")
 
 
 def test_a_repository_that_git_refuses_says_why(repository: GitRepository) -> None:
@@ -186,7 +186,7 @@ def test_without_the_branch_the_note_says_what_to_do(repository: GitRepository) 
     base = base_of(repository, branch="trunk")
     assert base.commit == ""
     assert base.note == (
-        "the merge base is not known: there is no branch 'trunk' here; fetch the history, as actions/checkout does "
+        "the merge base is unknown: there is no branch 'trunk' here; fetch the history, as actions/checkout does "
         "with `fetch-depth: 0`, or name the commit with --base"
     )
 
@@ -209,7 +209,7 @@ def test_a_shallow_clone_without_the_merge_base_says_what_to_do(repository: GitR
     base = base_of(shallow(repository, tmp_path / "clone", "change"))
     assert base.commit == ""
     assert base.note == (
-        "the merge base is not known: the clone is shallow; fetch the history, as actions/checkout does with "
+        "the merge base is unknown: the clone is shallow; fetch the history, as actions/checkout does with "
         "`fetch-depth: 0`"
     )
 
@@ -220,7 +220,7 @@ def test_a_shallow_clone_of_the_branch_has_a_base_and_says_what_is_missed(
     repository.checkout("main")
     base = base_of(shallow(repository, tmp_path / "clone", "main"))
     assert base.ancestors == (base.commit,) == (repository.git("rev-parse", "main"),)
-    assert "earlier runs of the baseline may be missed: fetch the history" in base.note
+    assert "the baseline may miss earlier runs: fetch the history" in base.note
 
 
 def test_without_git_there_is_no_base(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:

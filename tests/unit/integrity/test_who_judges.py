@@ -49,8 +49,14 @@ def test_a_change_of_a_grader_is_judged_by_the_merge_base(repository: GitReposit
 @pytest.mark.parametrize(
     ("there", "note"),
     [
-        ((), "the merge base {base} has no gates.yaml, no folder suites: this change judges itself"),
-        (("gates.yaml",), "the merge base {base} has no folder suites: this change judges itself"),
+        (
+            (),
+            "the merge base {base} has no gates.yaml, no folder suites, so this change judges itself",
+        ),
+        (
+            ("gates.yaml",),
+            "the merge base {base} has no folder suites, so this change judges itself",
+        ),
     ],
 )
 def test_a_change_that_brings_the_gate_judges_itself(
@@ -149,7 +155,7 @@ def test_without_a_gates_file_of_another_name_the_change_judges_itself(repositor
     loosen(repository)
     plan = planned(gates="mine.yaml")
     assert is_judged_by_itself(plan)
-    assert plan.base.note.endswith("has no mine.yaml: this change judges itself")
+    assert plan.base.note.endswith("has no mine.yaml, so this change judges itself")
     assert [edit.path for edit in plan.base.edits] == ["mine.yaml", "suites/golden/a.yaml"]
 
 
@@ -167,7 +173,7 @@ def test_another_base_can_be_given(repository: GitRepository) -> None:
     assert planned().base.judged_by == "base"
     plan = planned(base="HEAD")
     assert (plan.base.commit, plan.base.judged_by) == (loosened, "change")
-    with pytest.raises(UsageError, match="--base gone: there is no such commit"):
+    with pytest.raises(UsageError, match="--base gone: the repository of"):
         planned(base="gone")
 
 
@@ -175,7 +181,7 @@ def test_outside_of_the_repository_there_is_no_integrity(repository: GitReposito
     write_task(tmp_path / "elsewhere/suites/golden/a.yaml")
     plan = planned(suites=str(tmp_path / "elsewhere/suites"))
     assert is_judged_by_itself(plan)
-    assert plan.base.note.startswith("the suites or the gates file lie outside of the repository")
+    assert plan.base.note.startswith("the suites or the gates file are outside the repository")
 
 
 def test_a_change_whose_own_files_are_wrong_is_refused_and_leaves_nothing(repository: GitRepository) -> None:

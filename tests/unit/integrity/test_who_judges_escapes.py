@@ -150,7 +150,7 @@ def test_who_brings_a_suite_is_judged_by_the_merge_base_for_all_the_others(repos
     plan = planned()
     assert plan.base.judged_by == "base"
     assert plan.base.note == (
-        f"the merge base {base[:12]} has no task of adversarial for ci_merge: those of this change are run as new tasks"
+        f"the merge base {base[:12]} has no task of adversarial for ci_merge: the change's own run as new tasks"
     )
     assert [task.task_id for task in plan.tasks] == ["a", "b"]
     assert plan.tasks[0] == own.tasks[0]
@@ -203,7 +203,7 @@ def test_suites_that_become_a_link_are_judged_by_those_they_were(
     assert plan.base.judged_by == "base"
     assert plan.tasks == own.tasks
     assert {"suites", "suites/golden/a.yaml"} <= {*edits_of(plan)}
-    assert ("lie outside of the repository" in plan.base.note) == (leads == "out")
+    assert ("are outside the repository" in plan.base.note) == (leads == "out")
 
 
 def test_variables_behind_a_link_that_the_change_makes_do_not_reach_the_tasks_of_the_merge_base(
@@ -271,7 +271,7 @@ def test_a_submodule_that_is_not_there_any_more_is_told(repository: GitRepositor
     repository.commit()
     plan = planned(suites="evals/suites")
     assert is_judged_by_itself(plan)
-    assert "the submodule evals is not here as it was" in plan.base.note
+    assert "the submodule evals is not available at the commit of the merge base" in plan.base.note
     assert "evals" in edits_of(plan) or "evals/suites/golden/a.yaml" in edits_of(plan)
 
 

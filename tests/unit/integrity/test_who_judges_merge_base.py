@@ -104,7 +104,7 @@ def test_secrets_of_either_are_masked(repository: GitRepository, monkeypatch: py
     repository.write("gates.yaml", gates(rest="secrets: [NEW_KEY]\n"))
     monkeypatch.setenv("NEW_KEY", "hunter2-new")
     monkeypatch.setenv("OLD_KEY", "hunter2-old")
-    with pytest.raises(UsageError, match="holds the value of a secret"):
+    with pytest.raises(UsageError, match="contains the value of a secret"):
         planned(agent="cli:sh hunter2-old")
     assert set(planned().policy.secrets) == {"OLD_KEY", "NEW_KEY"}
 

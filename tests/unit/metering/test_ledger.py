@@ -42,7 +42,7 @@ async def test_exactly_max_steps_calls_pass() -> None:
         await spend(ledger)
     error = await refusal(ledger)
     assert error.code == "budget_exceeded"
-    assert str(error) == "over budget: max_steps is 4 and one more model call was asked for"
+    assert str(error) == "over budget: max_steps is 4 and the agent wanted one more model call"
     assert ledger.end == (EndReason.OVER_BUDGET, str(error))
 
 
@@ -94,7 +94,7 @@ async def test_tokens_used_up_end_the_trial() -> None:
     await spend(ledger)
     assert await most_out(ledger, 50) == 15, "50 characters have at least 5 tokens where 100 had 10"
     await spend(ledger, characters=50)
-    assert "max_tokens is 40, 40 were used" in str(await refusal(ledger, characters=10))
+    assert "max_tokens is 40, the trial used 40" in str(await refusal(ledger, characters=10))
 
 
 async def test_a_conversation_that_grows_needs_at_least_its_last_input_again() -> None:
@@ -111,7 +111,7 @@ async def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
     ledger = a_ledger(max_cost_usd=0.12)
     for _ in range(4):
         assert (await spend(ledger, characters=10)).cost_usd == pytest.approx(0.03)
-    assert "max_cost_usd is 0.12 and $0.12 were used" in str(await refusal(ledger, characters=1))
+    assert "max_cost_usd is 0.12 and the trial used $0.12" in str(await refusal(ledger, characters=1))
 
 
 @pytest.mark.parametrize("calls", range(1, 30))
@@ -143,7 +143,7 @@ async def test_an_unknown_price_matters_only_where_money_does() -> None:
     ledger = a_ledger(max_cost_usd=1.0)
     error = await refusal(ledger, "unknown")
     assert error.code == "price_unknown"
-    assert "'unknown' is not known and the task has a cost budget: name its price in prices.yaml" in str(error)
+    assert "'unknown' is unknown and the task has a cost budget: add its price to prices.yaml" in str(error)
     assert isinstance(ledger.problem, MeasurementError)
     assert ledger.end is None
     gated = a_ledger(needs_price="the gate has a cost limit")
@@ -163,7 +163,7 @@ async def test_the_cost_cap_of_the_run_is_no_fault_of_the_agent() -> None:
 async def test_a_provider_that_does_not_say_what_was_used_cannot_be_held_to_a_budget(budgets: dict[str, Any]) -> None:
     ledger = a_ledger(**budgets)
     ledger.settle((await ledger.admit(request(), "known")), Usage(tokens_in=1))
-    assert "does not say what a call used" in str(ledger.problem)
+    assert "does not report what a call used" in str(ledger.problem)
     free = a_ledger()
     free.settle((await free.admit(request(), "known")), Usage())
     assert free.problem is None
@@ -191,11 +191,11 @@ async def test_trouble_of_the_provider_is_forgotten_when_a_call_succeeds() -> No
 async def test_tool_calls_beyond_the_budget_are_not_let_through() -> None:
     ledger = a_ledger(max_tool_calls=2)
     assert [ledger.take_tool_call() for _ in range(3)] == [True, True, False]
-    assert ledger.end == (EndReason.OVER_BUDGET, "over budget: max_tool_calls is 2 and one more was asked for")
+    assert ledger.end == (EndReason.OVER_BUDGET, "over budget: max_tool_calls is 2 and the agent wanted one more")
 
 
 async def test_a_reply_that_was_cut_says_which_budget_was_in_force() -> None:
     ledger = a_ledger(max_tokens=40)
     ledger.cut_off(await ledger.admit(request(), "known"))
     assert ledger.end is not None
-    assert ledger.end[1] == "over budget: max_tokens is 40, and a reply was cut at 28 tokens"
+    assert ledger.end[1] == "over budget: max_tokens is 40, and passgate limited a reply to 28 tokens"

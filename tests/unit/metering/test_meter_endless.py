@@ -35,7 +35,7 @@ async def test_a_provider_that_does_not_say_what_was_used_ends_a_trial_with_such
     async with metered(**budget) as agent:
         assert await calls_until_over(agent, api, stream=stream) == 1
         assert (await getattr(agent, api)(stream)).status_code == 400
-        with pytest.raises(MeasurementError, match="does not say what a call used"):
+        with pytest.raises(MeasurementError, match="does not report what a call used"):
             await agent.transcript()
     assert upstream.count == 1
 
@@ -56,7 +56,7 @@ async def test_an_agent_that_repeats_a_wrong_request_has_failed(
         assert await calls_until_over(agent, stream=stream) == MOST_UNANSWERED
         transcript = await agent.transcript()
     assert transcript.end is EndReason.OVER_BUDGET
-    assert transcript.detail.startswith("over budget: 20 calls in a row got no answer, the last one: 127.0.0.1:")
+    assert transcript.detail.startswith("over budget: 20 calls in a row got no reply, the last one: 127.0.0.1:")
     assert "answered 400" in transcript.detail
     assert upstream.count == MOST_UNANSWERED
 

@@ -21,9 +21,9 @@ class TestBudgets:
     @pytest.mark.parametrize(
         ("budget", "message"),
         [
-            ({"max_steps": 4}, "over budget: max_steps is 4 and one more model call was asked for"),
-            ({"max_cost_usd": 0.04}, "over budget: max_cost_usd is 0.04 and $0.04 were used"),
-            ({"max_tokens": 480}, "over budget: max_tokens is 480, 480 were used and the next call needs 101"),
+            ({"max_steps": 4}, "over budget: max_steps is 4 and the agent wanted one more model call"),
+            ({"max_cost_usd": 0.04}, "over budget: max_cost_usd is 0.04 and the trial used $0.04"),
+            ({"max_tokens": 480}, "over budget: max_tokens is 480, the trial used 480 and the next call needs 101"),
         ],
     )
     async def test_the_call_beyond_a_budget_never_reaches_the_provider(
@@ -57,7 +57,7 @@ class TestBudgets:
         assert [b"look" in answer.content for answer in answers] == [True] * 4 + [False] * 2
         assert [answer.status_code for answer in answers] == [200] * 5 + [400]
         assert upstream.count == 5
-        assert transcript.detail == "over budget: max_tool_calls is 4 and one more was asked for"
+        assert transcript.detail == "over budget: max_tool_calls is 4 and the agent wanted one more"
         assert [call.refused for call in transcript.tool_calls] == [False] * 4 + [True]
 
     async def test_no_more_tokens_are_asked_for_than_are_left(
@@ -84,7 +84,7 @@ class TestBudgets:
             transcript = await agent.transcript()
         assert 72 <= answer.text.count("word") < 1900
         assert re.fullmatch(
-            "over budget: max_tokens is 60, and a reply was cut at (5[789]|60) tokens", transcript.detail
+            "over budget: max_tokens is 60, and passgate limited a reply to (5[789]|60) tokens", transcript.detail
         )
         assert transcript.steps[0].usage.cost_usd is None, "what the rest would have used is not known"
 
@@ -110,7 +110,7 @@ class TestCost:
         async with metered(prices=PriceTable(), max_cost_usd=1.0) as agent:
             answer = await agent.chat(model="new-model")
             assert answer.status_code == 400
-            with pytest.raises(MeasurementError, match=r"'new-model' is not known and the task has .* prices\.yaml"):
+            with pytest.raises(MeasurementError, match=r"'new-model' is unknown and the task has .* prices\.yaml"):
                 await agent.transcript()
         assert upstream.count == 0
 

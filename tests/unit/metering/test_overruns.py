@@ -20,10 +20,10 @@ def test_a_budget_may_be_used_up() -> None:
 @pytest.mark.parametrize(
     ("metric", "value", "line"),
     [
-        ("steps", 4, "over budget: max_steps is 3 and 4 were used"),
-        ("tool_call_count", 5, "over budget: max_tool_calls is 4 and 5 were used"),
-        ("total_tokens", 101, "over budget: max_tokens is 100 and 101 were used"),
-        ("cost", 0.51, "over budget: max_cost_usd is 0.5 and 0.51 were used"),
+        ("steps", 4, "over budget: max_steps is 3 and the trial used 4"),
+        ("tool_call_count", 5, "over budget: max_tool_calls is 4 and the trial used 5"),
+        ("total_tokens", 101, "over budget: max_tokens is 100 and the trial used 101"),
+        ("cost", 0.51, "over budget: max_cost_usd is 0.5 and the trial used 0.51"),
     ],
 )
 def test_more_than_the_budget_is_an_overrun(metric: str, value: float, line: str) -> None:
@@ -67,7 +67,7 @@ def test_an_unknown_cost_is_not_free() -> None:
 
 def test_an_unknown_cost_hides_no_other_overrun() -> None:
     assert overruns(Budgets(max_cost_usd=1.0, max_steps=1), TrialMetrics(steps=2), SPOKE) == (
-        "over budget: max_steps is 1 and 2 were used",
+        "over budget: max_steps is 1 and the trial used 2",
     )
 
 

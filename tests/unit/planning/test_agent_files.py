@@ -120,7 +120,7 @@ def test_a_link_that_leads_out_is_refused(folder: Path, way: str) -> None:
     (outside / "secret.py").write_text("secret")
     target, link = (outside / "secret.py", "src/link.py") if way == "file" else (outside, "src/link")
     (folder / link).symlink_to(target)
-    with pytest.raises(UsageError, match=r"is a link that leads out of"):
+    with pytest.raises(UsageError, match=r"is a link that leaves"):
         agent_digest(SPEC, folder, ["src/*.py", "src/link/*.py"] if way == "folder" else ["src/*.py"])
 
 
@@ -140,5 +140,5 @@ def test_what_never_ends_is_no_file(folder: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_cannot_be_read_is_refused(folder: Path) -> None:
     (folder / "prompt.md").chmod(0)
-    with pytest.raises(UsageError, match=r"prompt\.md belongs to the agent and cannot be read"):
+    with pytest.raises(UsageError, match=r"prompt\.md is an agent's file and cannot be read"):
         agent_digest(SPEC, folder, PATTERNS)

@@ -195,7 +195,7 @@ async def test_the_price_of_a_model_that_is_known() -> None:
 @pytest.mark.parametrize(("needs", "state"), [(None, State.WARNING), ("there is a limit", State.FAILED)])
 async def test_a_price_that_is_not_known_matters_where_something_needs_it(needs: str | None, state: State) -> None:
     symptom = await the("price", AgentKind.CLI, "sh", needs, model="other")
-    assert (symptom.state, symptom.remedy) == (state, "name its price in prices.yaml, beside gates.yaml")
+    assert (symptom.state, symptom.remedy) == (state, "add its price to prices.yaml, beside gates.yaml")
     assert symptom.found == "the price of other is not known" + (f", and {needs}" if needs else "")
 
 

@@ -34,12 +34,14 @@ def of_openai(base_url: str | None = None, key: str | None = None) -> AgentSpec:
 
 
 def test_a_missing_key_is_named_and_nobody_is_asked() -> None:
-    with pytest.raises(UsageError, match=r"^OPENAI_API_KEY is not set, and https://api\.openai\.com/v1 takes no call"):
+    with pytest.raises(
+        UsageError, match=r"^OPENAI_API_KEY is not set, and https://api\.openai\.com/v1 accepts no call"
+    ):
         refuse_unreachable(of_openai())
 
 
 def test_a_key_that_the_agents_entry_names_must_be_set(closed: str) -> None:
-    with pytest.raises(UsageError, match=r"^MY_KEY is not set, and the agent openai:my-model has its key there"):
+    with pytest.raises(UsageError, match=r"^MY_KEY is not set, and the agent openai:my-model reads its key from it"):
         refuse_unreachable(of_openai(closed, "MY_KEY"))
     upstreams = Upstreams(anthropic=Endpoint(base_url=closed, api_key_variable="MY_KEY"))
     with pytest.raises(UsageError, match=r"^MY_KEY is not set"):
@@ -68,9 +70,9 @@ def test_whoever_answers_can_be_reached(status: int) -> None:
 
 
 def test_a_provider_that_is_down_is_not_the_users_fault(closed: str) -> None:
-    with pytest.raises(MeasurementError, match=r"cannot be reached \(.+\), so no trial was run: check the base URL"):
+    with pytest.raises(MeasurementError, match=r"cannot be reached \(.+\), so no trial ran: check the base URL"):
         refuse_unreachable(of_openai(f"{closed}/v1"))
-    with pytest.raises(MeasurementError, match=r"cannot be reached .* start the service, or mend the URL of the agent"):
+    with pytest.raises(MeasurementError, match=r"cannot be reached .* start the service, or correct the agent's URL"):
         refuse_unreachable(AgentSpec(kind=AgentKind.HTTP, target=f"{closed}/ask"))
 
 
