@@ -32,7 +32,7 @@ async def test_a_metric_that_was_not_measured_is_an_error(limit: str, make_evide
     result = await grade(options(**{limit: 1}), make_evidence(metrics=TrialMetrics(**everything)))
     assert (result.passed, result.score) == (False, None)
     assert result.error
-    assert result.error.startswith(f"not measured: {METRIC_OF_OPTION[limit]}: ")
+    assert result.error.startswith(f"not measured: {METRIC_OF_OPTION[limit]}. ")
 
 
 async def test_a_metric_that_is_no_number_was_not_measured(make_evidence: MakeEvidence) -> None:
