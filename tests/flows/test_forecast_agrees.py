@@ -2,12 +2,14 @@
 
 import asyncio
 import random
-import textwrap
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
+from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.commands.burn_in import Finished, burn_in
 from passgate.tasks.commands.burn_in_report import tally
 from passgate.tasks.commands.forecast import forecast, plan_of_forecast
@@ -18,25 +20,29 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.stats.intervals import wilson_interval
 from tests.builders import write_task
+from tests.function_agent import FunctionAgent
 
 RATES = {"a": 0.99, "b": 0.97, "c": 0.95, "d": 0.93, "e": 0.9, "f": 0.85}
 """How often the simulated agent does each task."""
 STRICT = {"mode": "strict"}
 EVIDENCE = {"mode": "evidence", "alpha": 0.3, "max_trials": 9}
 """With so few trials many tasks stay undecided, so that there are reds to compare."""
-AGENT = """
-import random
-
-async def agent(attempt):
-    with open("trials." + attempt.task_id, "ab", buffering=0) as file:
-        file.write(b"x")
-        chance = random.Random(f"{seed}/{{attempt.task_id}}/{{file.tell()}}").random()
-    return "yes" if chance < {rates}[attempt.task_id] else "no"
-"""
 
 
-def project(folder: Path, regression: dict[str, object], seed: int) -> str:
-    """A folder with six golden tasks and a gate, and the agent's spec."""
+def simulated(seed: int) -> Callable[[Attempt], Awaitable[str]]:
+    """An agent that does each task as often as its rate, by a random number for each of its trials."""
+    trials: Counter[str] = Counter()
+
+    async def agent(attempt: Attempt) -> str:
+        trials[attempt.task_id] += 1
+        chance = random.Random(f"{seed}/{attempt.task_id}/{trials[attempt.task_id]}").random()
+        return "yes" if chance < RATES[attempt.task_id] else "no"
+
+    return agent
+
+
+def project(folder: Path, regression: dict[str, object]) -> None:
+    """A folder with six golden tasks and a gate."""
     gate = {
         "suites": ["golden"],
         "blocks_on": ["golden_regression", "task_failed"],
@@ -52,14 +58,12 @@ def project(folder: Path, regression: dict[str, object], seed: int) -> str:
     (folder / "gates.yaml").write_text(yaml.safe_dump(gates))
     for task in RATES:
         write_task(folder / "suites" / "golden" / f"{task}.yaml", task_id=task)
-    module = f"simulated_{seed}_{random.Random(seed).getrandbits(32)}"
-    (folder / f"{module}.py").write_text(textwrap.dedent(AGENT.format(seed=seed, rates=RATES)))
-    return f"python:{module}:agent"
 
 
-def burnt_in(folder: Path, regression: dict[str, object], *, runs: int, seed: int) -> tuple[BurnIn, Forecast]:
+def burnt_in(folder: Path, regression: dict[str, object], *, runs: int) -> tuple[BurnIn, Forecast]:
     """What was measured, and the forecast of the agent's true rates against the same baseline."""
-    plan = plan_of_forecast(GateName.CI_MERGE, RunRequest(agent=project(folder, regression, seed)))
+    project(folder, regression)
+    plan = plan_of_forecast(GateName.CI_MERGE, RunRequest(agent="nop"))
     finished = Finished()
     asyncio.run(burn_in(plan, runs, finished, None))
     result = tally(plan, finished, runs)
@@ -81,7 +85,10 @@ def test_the_forecast_agrees_with_burn_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, regression: dict[str, object], runs: int, seed: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    measured, at_true_rates = burnt_in(tmp_path, regression, runs=runs, seed=seed)
+    # Thousands of trials, of which only the outcomes matter: the agent is a function of this process.
+    agent = FunctionAgent(simulated(seed))
+    monkeypatch.setattr("passgate.tasks.execution.resources.make_agent", lambda spec, suites_folder: agent)
+    measured, at_true_rates = burnt_in(tmp_path, regression, runs=runs)
     assert (measured.first, measured.judged) == (20, runs - 20)
     low, high = wilson_interval(measured.judged, measured.red, 0.99)
     for said in (measured.forecast, at_true_rates):
