@@ -76,7 +76,7 @@ def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Proje
     result = metered.passgate("run", "ci_merge", "--agent", "bot", "--k", "1")
     assert result.returncode == 3
     text = " ".join(verdict(metered)["reasons"][0]["message"].split())
-    assert "the price of the model 'm' is not known" in text
+    assert "the price of the model 'm' is unknown" in text
     assert "prices.yaml" in text
     known_before = metered.passgate("run", "ci_merge", "--agent", "openai:m")
     assert known_before.returncode == 2

@@ -87,7 +87,7 @@ async def test_4_required_graders_of_agentevals_bind(tmp_path: Path) -> None:
     required = "{name: q, type: code_judge, script: [python3, judge.py], required: true}"
     graders = f"[{required}, {{type: contains, value: Paris, weight: 99}}]"
     files = one_test(graders, **{"judge.py": 'print(\'{"score": 0, "hits": [], "misses": ["no source"]}\')'})
-    assert "q: it is required" in failed(await ruling_on(tmp_path, files))
+    assert "q: required, but its score is 0" in failed(await ruling_on(tmp_path, files))
 
 
 async def test_4_a_required_rubric_item_binds_under_its_old_name(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ async def test_11_the_graders_of_a_sidecar_run(tmp_path: Path, name: str) -> Non
         "dataset.jsonl": '{"id": "s1", "criteria": "says yes", "input": "hello", "expected_output": "yes"}\n',
         name: "name: side\nassert:\n  - {name: must, type: contains, value: IMPOSSIBLE, required: true}\n",
     }
-    assert "must: it is required" in failed(await ruling_on(tmp_path, files, says("yes")))
+    assert "must: required, but its score is 0" in failed(await ruling_on(tmp_path, files, says("yes")))
 
 
 @pytest.mark.parametrize("tool", ["shell", "Bash", "exec_command"])

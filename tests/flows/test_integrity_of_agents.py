@@ -96,4 +96,4 @@ def test_settings_of_prefect_that_name_code_are_not_loaded(desk: Project) -> Non
     code, verdict, printed = run(desk)
     assert code == 1, printed
     assert not (desk.path / "loaded").exists()
-    assert any("this change edits settings of Prefect (.env)" in note for note in verdict["notes"])
+    assert any("this change edits Prefect settings (.env)" in note for note in verdict["notes"])

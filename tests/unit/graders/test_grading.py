@@ -84,7 +84,7 @@ def test_time_that_is_up_is_a_fail() -> None:
 
 def test_an_overrun_is_a_fail_though_the_graders_are_satisfied() -> None:
     found, reason = status(a_grade(), metrics=TrialMetrics(steps=9), budgets=Budgets(max_steps=8))
-    assert (found, reason) == (TrialStatus.FAILED, "over budget: max_steps is 8 and 9 were used")
+    assert (found, reason) == (TrialStatus.FAILED, "over budget: max_steps is 8 and the trial used 9")
 
 
 def test_an_unknown_cost_cannot_be_measured() -> None:
@@ -113,7 +113,7 @@ def test_every_reason_is_named() -> None:
     )
     assert reason.split("; ") == [
         "the agent crashed: oh",
-        "over budget: max_steps is 8 and 9 were used",
+        "over budget: max_steps is 8 and the trial used 9",
         "answer: not passed",
     ]
 
