@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution import trial as run_module
-from passgate.tasks.execution.batch import batches, run_batch
+from passgate.tasks.execution.batch import MOST_BATCHES, batches, run_batch
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
@@ -167,6 +166,6 @@ def test_there_are_never_very_many_batches(count: int) -> None:
     tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
     made = batches(tasks)
     assert sorted(task.task_id for one in made for task in one.tasks) == sorted(task.task_id for task in tasks)
-    assert len(made) <= run_module.MOST_BATCHES + len(suites)
+    assert len(made) <= MOST_BATCHES + len(suites)
     if count > 100:
         assert made[0].name.endswith(f"and {len(made[0].tasks) - 1} more")
