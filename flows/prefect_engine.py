@@ -14,7 +14,7 @@ from prefect.states import Completed, Crashed, Failed
 
 from passgate.flows.evaluate import evaluate
 from passgate.flows.process.interrupts import cancelled_by_sigterm
-from passgate.tasks.errors import first_known
+from passgate.tasks.errors import PassgateError, first_known
 from passgate.tasks.execution.engine import Work, no_fault
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -39,7 +39,11 @@ class PrefectEngine:
 
         async def shown() -> State[Any]:
             results.append(asyncio.ensure_future(work()))
-            why = fault(await results[0])
+            try:
+                why = fault(await results[0])
+            except PassgateError as error:
+                # Prefect prints the traceback of what is raised, and this is a message for a user.
+                why = str(error)
             return Failed(message=why[:_LONGEST_MESSAGE]) if why else Completed()
 
         as_task = task(name=name, task_run_name=_as_run_name(run_name or name), cache_policy=NO_CACHE)(shown)

@@ -128,14 +128,3 @@ def test_without_early_stop_every_trial_is_run(repository: Project) -> None:
     verdict, calls = run(repository, jobs="4")
     assert len(calls) == 16
     assert not of(verdict, "a")["stopped_early"]
-
-
-@pytest.mark.slow
-def test_a_history_that_cannot_be_read_is_found_before_a_trial_costs_anything(repository: Project) -> None:
-    broken = repository.path / ".passgate" / "history" / "trials" / "suite=golden" / "day=2026-01-01" / "r.parquet"
-    broken.parent.mkdir(parents=True)
-    broken.write_text("this is no Parquet")
-    result = repository.passgate("run", "ci_merge", "--agent", "python:agent:agent")
-    assert result.returncode not in {0, 1}
-    assert "cannot read the history" in result.stderr
-    assert not (repository.path / "calls.log").exists()

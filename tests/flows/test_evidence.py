@@ -134,4 +134,4 @@ def test_what_was_red_on_main_too_is_nobodys_fault(repository: Project) -> None:
     verdict = run(repository)
     (reason,) = [reason for reason in verdict["reasons"] if reason["task_id"] == "a"]
     assert reason["blocking"] is False
-    assert "red before too" in reason["message"]
+    assert "failed at the baseline too" in reason["message"]

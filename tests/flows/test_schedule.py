@@ -23,7 +23,7 @@ deployments:
     entrypoint: passgate.flows.nightly.nightly
     tags: [passgate]
     parameters:
-      request: {agent: "cli:sh agent.sh"}
+      request: {agent: "cli:sh {project}/agent.sh"}
     schedules:
       - cron: "* * * * *"
         timezone: UTC
@@ -38,6 +38,12 @@ def flow_runs(environment: dict[str, str]) -> list[dict[str, Any]]:
     with urllib.request.urlopen(request) as response:
         runs: list[dict[str, Any]] = json.load(response)
     return runs
+
+
+def ended(environment: dict[str, str]) -> list[str]:
+    """The names of the states that flow runs ended in."""
+    states = [run["state"] for run in flow_runs(environment)]
+    return [state["name"] for state in states if state["type"] in {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}]
 
 
 @pytest.mark.slow
@@ -63,9 +69,10 @@ def test_a_nightly_fires_by_itself_and_ends_with_its_verdict(bare_project: Proje
             start_new_session=True,
         )
         try:
-            wait_until(lambda: any(run["state"]["name"] == "GatePassed" for run in flow_runs(server.environment)), 480)
+            wait_until(lambda: bool(ended(server.environment)), 480)
         finally:
             os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
+        assert set(ended(server.environment)) == {"GatePassed"}
         assert all(run["auto_scheduled"] for run in flow_runs(server.environment))
     assert list(project.path.glob(".passgate/runs/*/verdict.json"))
