@@ -9,7 +9,7 @@ from typing import Final
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
-from passgate.tasks.formats.evals.grading.assertion_templates import FOLDER as TEMPLATES_FOLDER
+from passgate.tasks.formats.evals.map.assertion_templates import FOLDER as TEMPLATES_FOLDER
 from passgate.tasks.formats.evals.read.environment import ENV_FILE
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.outside_folders import given_to_agents, judging_outside

@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from passgate.tasks.formats.evals.grading.graders import FORMS
+from passgate.tasks.formats.evals.map.graders import FORMS
 from passgate.tasks.formats.evals.parts import snake_case
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.graders.judges.judge_variables import _AUTHORS, _QUESTION, _WORK

@@ -5,9 +5,9 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from passgate.tasks.formats.evals.cases import repeats
-from passgate.tasks.formats.evals.cases.runtime import BLOCKS
-from passgate.tasks.formats.evals.cases.suite_wide import _NOT_HAD
+from passgate.tasks.formats.evals.map import repeats
+from passgate.tasks.formats.evals.map.runtime import BLOCKS
+from passgate.tasks.formats.evals.map.suite_wide import _NOT_HAD
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.conftest import REPOSITORY

@@ -10,7 +10,7 @@ from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
 from passgate.tasks.formats import text_files
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.formats.evals.grading import assertion_templates
+from passgate.tasks.formats.evals.map import assertion_templates
 from passgate.tasks.formats.evals.read import compose, documents, variables
 from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION

@@ -8,15 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
-from passgate.tasks.formats.evals.cases.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
-from passgate.tasks.formats.evals.cases.hooks import HOOK_KEYS, HOOKS_KEYS
-from passgate.tasks.formats.evals.cases.messages import MESSAGE_KEYS
-from passgate.tasks.formats.evals.cases.metadata import merged
-from passgate.tasks.formats.evals.cases.repeats import REPEAT_KEYS
-from passgate.tasks.formats.evals.cases.repositories import REPOSITORY_KEYS
-from passgate.tasks.formats.evals.cases.runtime import OPTIONS_KEYS, POLICY_KEYS
-from passgate.tasks.formats.evals.cases.test_keys import TEST_KEYS, TURN_KEYS
-from passgate.tasks.formats.evals.cases.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
+from passgate.tasks.formats.evals.map.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
+from passgate.tasks.formats.evals.map.hooks import HOOK_KEYS, HOOKS_KEYS
+from passgate.tasks.formats.evals.map.messages import MESSAGE_KEYS
+from passgate.tasks.formats.evals.map.metadata import merged
+from passgate.tasks.formats.evals.map.repeats import REPEAT_KEYS
+from passgate.tasks.formats.evals.map.repositories import REPOSITORY_KEYS
+from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS
+from passgate.tasks.formats.evals.map.test_keys import TEST_KEYS, TURN_KEYS
+from passgate.tasks.formats.evals.map.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.reader import EvalReader
 from passgate.tasks.model.json_values import strictly_equal

@@ -7,10 +7,10 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.cases.filling import NONE, Variables
-from passgate.tasks.formats.evals.cases.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.cases.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
-from passgate.tasks.formats.evals.cases.tests import ReadTest, read_test
+from passgate.tasks.formats.evals.map.filling import NONE, Variables
+from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
+from passgate.tasks.formats.evals.map.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
+from passgate.tasks.formats.evals.map.tests import ReadTest, read_test
 from passgate.tasks.formats.evals.names import full_id
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground, ground_of

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from passgate.tasks.formats.evals.grading.forms import Form
+from passgate.tasks.formats.evals.map.forms import Form
 from passgate.tasks.formats.evals.root_rules import ROOT_RULES, TIMEOUT_RULE
 from passgate.tasks.formats.evals.schemas.grader_schema import Schema, grader_definitions, reference
 from passgate.tasks.formats.evals.schemas.schema_words import (

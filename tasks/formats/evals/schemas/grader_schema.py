@@ -5,13 +5,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from passgate.tasks.formats.evals.grading.answer_forms import FIELD_KEYS
-from passgate.tasks.formats.evals.grading.composite_form import AGGREGATOR_KEYS
-from passgate.tasks.formats.evals.grading.forms import Form
-from passgate.tasks.formats.evals.grading.graders import BASE_KEYS, DESCRIPTION, FORMS
-from passgate.tasks.formats.evals.grading.rubric_items import ITEM_KEYS, RANGE_KEYS
-from passgate.tasks.formats.evals.grading.trajectory_forms import EXPECTED_KEYS
 from passgate.tasks.formats.evals.json_kinds import JSON_TYPES, Kind
+from passgate.tasks.formats.evals.map.answer_forms import FIELD_KEYS
+from passgate.tasks.formats.evals.map.composite_form import AGGREGATOR_KEYS
+from passgate.tasks.formats.evals.map.forms import Form
+from passgate.tasks.formats.evals.map.graders import BASE_KEYS, DESCRIPTION, FORMS
+from passgate.tasks.formats.evals.map.rubric_items import ITEM_KEYS, RANGE_KEYS
+from passgate.tasks.formats.evals.map.trajectory_forms import EXPECTED_KEYS
 from passgate.tasks.formats.evals.parts import Key, Keys
 from passgate.tasks.model.assertions import Criterion, ExpectedCall, FieldCheck, ScoreRange
 from passgate.tasks.model.graders import Aggregator

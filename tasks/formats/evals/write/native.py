@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from passgate.tasks.formats.evals.cases.native_keys import KEY
-from passgate.tasks.formats.evals.cases.tests import TRACKED
+from passgate.tasks.formats.evals.map.native_keys import KEY
+from passgate.tasks.formats.evals.map.tests import TRACKED
 
 Said = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ import yaml
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.grading.graders import read_graders
+from passgate.tasks.formats.evals.map.graders import read_graders
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from passgate.tasks.formats.evals.read.documents import Documents

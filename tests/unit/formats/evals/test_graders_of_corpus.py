@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.grading.graders import read_graders, rubric_grader
+from passgate.tasks.formats.evals.map.graders import read_graders, rubric_grader
 from passgate.tasks.formats.evals.node import Complaints, Node
 from passgate.tasks.formats.evals.paths import Ground
 from tests.unit.formats.evals.schema_answers import CORPUS

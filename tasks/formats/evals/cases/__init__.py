@@ -1,1 +1,0 @@
-"""From a test as its file writes it to a task."""

@@ -1,1 +1,0 @@
-"""Graders as eval files write them, read into passgate's own."""

@@ -1,0 +1,81 @@
+"""Tests that are conversations: what the user says one after the other, and graders for each answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passgate.tasks.formats.evals.map.expected import read_expected
+from passgate.tasks.formats.evals.map.filling import Variables
+from passgate.tasks.formats.evals.map.messages import read_messages
+from passgate.tasks.formats.evals.map.own_graders import read_list
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.test_keys import TURN_KEYS
+from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.parts import Parts, take_apart
+from passgate.tasks.formats.evals.values import as_items, as_one_of
+from passgate.tasks.model.graders import Grader, TurnGraders, Turns
+from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.task import SimulatedUser
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """What the user says in a test with turns; nothing in one without."""
+
+    opening: tuple[TaskMessage, ...] = ()
+    """The first of it."""
+    user: SimulatedUser | None = None
+    """The rest of it."""
+    grader: Turns | None = None
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether a turn has graders of its own."""
+        return self.grader is not None and any(turn.assertions for turn in self.grader.turns)
+
+
+def read_conversation(test: Parts, variables: Variables, sources: Sources) -> Conversation:
+    """The turns of a test, with a grader that has all of theirs."""
+    mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
+    if mode is not None and test.get("turns") is None:
+        sources.refuse(test.values["mode"], "a conversation needs `turns`")
+    window = test.get("window_size")
+    if window is not None:
+        sources.warn(window, "judges are shown the whole conversation", at_key=True)
+    turns = [_turn(item, variables, sources) for item in as_items(test.get("turns")) if isinstance(item.value, dict)]
+    if not turns:
+        return Conversation()
+    says = [as_prompt(messages) for messages, _ in turns[1:]]
+    return Conversation(
+        opening=turns[0][0],
+        user=SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None,
+        grader=_grader(test, [graders for _, graders in turns], sources),
+    )
+
+
+def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[tuple[TaskMessage, ...], TurnGraders]:
+    turn = take_apart(node, TURN_KEYS, sources.complaints)
+    said = turn.get("input")
+    messages = read_messages(variables.filled(said, sources), sources) if said else ()
+    if said is not None and not messages:
+        sources.refuse(said, "must not be empty")
+    expected = turn.get("expected_output")
+    value, as_messages = read_expected(variables.filled(expected, sources) if expected else None, None, sources)
+    listed = turn.get("assert")
+    graders = read_list(listed, variables, sources) if listed else ()
+    return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
+
+
+def _grader(test: Parts, turns: Sequence[TurnGraders], sources: Sources) -> Turns:
+    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
+    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
+    return Turns(
+        type="turns", turns=tuple(turns), aggregation=aggregation or "mean", on_turn_failure=on_failure or "continue"
+    )
+
+
+def with_turns(conversation: Conversation, graders: tuple[Grader, ...]) -> tuple[Grader, ...]:
+    """The graders of a test. In a conversation its own are asked of the whole of it and count as one turn more."""
+    if conversation.grader is None:
+        return graders
+    return (conversation.grader.model_copy(update={"conversation": graders}),)

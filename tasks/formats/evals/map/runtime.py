@@ -1,0 +1,174 @@
+"""How the tests of an eval file are run: time, target, threshold, repeats, wherever a file says so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from passgate.tasks.formats.evals.json_kinds import Kind, shown, wrong_kind
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.parts import Key, Keys, take_apart
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.root_rules import check_execution, is_timeout
+from passgate.tasks.formats.evals.values import agreed, as_number
+
+_NUMBER, _TEXT, _TRUTH = (Kind.NUMBER,), (Kind.TEXT,), (Kind.TRUTH,)
+_ANY = Key()
+
+RUN_KEYS: Keys = {
+    "threshold": Key(_NUMBER, says="The least score that passes."),
+    "repeat": Key((Kind.WHOLE, Kind.MAPPING), says="How often a test is tried: count and strategy."),
+    "runs": Key((Kind.WHOLE,), says="How often a test is tried."),
+    "early_exit": Key(_TRUTH),
+    "timeout_seconds": Key(_NUMBER, says="Seconds for one trial."),
+    "budget_usd": Key(_NUMBER, says="Not a trial's budget: see --max-cost."),
+}
+POLICY_KEYS: Keys = {
+    **RUN_KEYS,
+    "trials": Key((Kind.WHOLE, Kind.MAPPING), says="The same as `repeat`."),
+    "target": Key((Kind.TEXT, Kind.MAPPING), says="The agent's name in the tool that the file was written for."),
+    "targets": Key((Kind.LIST, Kind.TEXT), says="Such names; a run has one agent."),
+    "skip_defaults": Key(_TRUTH, says="What the file says of all tests is not for this one."),
+    "evaluators": Key((Kind.LIST,), says="Graders."),
+    "assert": Key((Kind.LIST,), says="Graders."),
+    "assertions": Key((Kind.LIST,), says="Graders."),
+    "workspace": Key((Kind.MAPPING, Kind.TEXT)),
+    "sandbox": _ANY,
+    **dict.fromkeys(("model", "agent", "agent_options", "name", "workers", "cache", "cache_path"), _ANY),
+    **dict.fromkeys(("fail_on_error", "verbose", "keep_workspaces", "trace_file", "max_retries", "retry_errors"), _ANY),
+    **dict.fromkeys(("otel_file", "export_otel", "otel_backend", "otel_capture_content", "otel_group_turns"), _ANY),
+    **dict.fromkeys(("pool_workspaces", "pool_slots", "agent_rules", "dependency_policy"), _ANY),
+}
+OPTIONS_KEYS: Keys = {
+    **RUN_KEYS,
+    "timeout_ms": Key(_NUMBER),
+    **dict.fromkeys(("max_concurrency", "cache", "delay", "filter_range", "filter_pattern", "filter_sample"), _ANY),
+    **dict.fromkeys(("show_progress_bar", "generate_suggestions", "max_eval_time_ms", "cost_limit_usd"), _ANY),
+}
+BLOCKS = {
+    "run": RUN_KEYS,
+    "execution": {**POLICY_KEYS, "timeout_seconds": Key(says="Seconds for one trial, from 1 to 3600.")},
+    "experiment": POLICY_KEYS,
+    "policy": POLICY_KEYS,
+    "evaluate_options": OPTIONS_KEYS,
+}
+_NOT_HAD = ("sandbox", "agent_options")
+_NAME_OF_RUN = "the name of a run stands under `tags`, as in {experiment: NAME}; here stand target, repeat and the like"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """The mappings that have a say in how a test is run, those that go before first."""
+
+    levels: tuple[tuple[Node, ...], ...]
+    """Mappings of one level have to agree."""
+    keys: frozenset[str]
+    """Those that any of the mappings has."""
+
+    def said(self, names: Sequence[str], complaints: Complaints) -> Node | None:
+        """The value of the first level that says something under one of the names."""
+        if self.keys.isdisjoint(names):
+            return None
+        for level in self.levels:
+            said = [value for block in level for name in names if (value := block.get(name)) is not None]
+            if said:
+                return agreed(said, complaints)
+        return None
+
+
+def runtime_of(raw: RawTest) -> Runtime:
+    """What has a say: the test's `run`, those of its includes, the rest of the test, then the file that is run."""
+    test, root = raw.node, raw.runtime.root
+    levels = [tuple(_mappings(test.get("run"))), *(tuple(_mappings(run)) for run in raw.runs)]
+    levels.append((test, *_mappings(test.get("execution"))))
+    of_file = (block for name in BLOCKS if name in root.value for block in _mappings(root.get(name)))
+    levels.append((*of_file, root))
+    said = tuple(level for level in levels if level)
+    return Runtime(said, frozenset(key for level in said for block in level for key in block.value))
+
+
+def check_runtime(node: Node, sources: Sources) -> None:
+    """What is wrong with the runtime mappings of a test or a file, and what they ask for that is not to be had."""
+    for name, keys in BLOCKS.items():
+        block = node.get(name) if name in node.value else None
+        if block is None:
+            continue
+        message = wrong_kind(block.value, (Kind.MAPPING,))
+        if message is not None:
+            is_name = name == "experiment" and isinstance(block.value, str)
+            sources.refuse(block, f"{message}: {_NAME_OF_RUN}" if is_name else message)
+            continue
+        take_apart(block, keys, sources.complaints)
+        if name == "execution":
+            check_execution(block, sources.complaints)
+        for key in _NOT_HAD:
+            asked = block.get(key)
+            if asked is not None:
+                sources.cannot_run(asked, f"passgate has no `{key}` of another tool", at_key=True)
+
+
+def _mappings(node: Node | None) -> Iterator[Node]:
+    if node is not None and isinstance(node.value, dict):
+        yield node
+
+
+def max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
+    """How long a trial may take."""
+    said = runtime.said(("timeout_seconds", "timeout_ms"), complaints)
+    if said is not None and said.path[-2:] == ("execution", "timeout_seconds"):
+        return float(said.value) if is_timeout(said.value) else None
+    number = as_number(said, complaints)
+    if said is None or number is None:
+        return None
+    if number == 0:
+        complaints.problems.append(said.problem("must be more than 0"))
+        return None
+    return number / 1000 if said.path[-1] == "timeout_ms" else number
+
+
+def threshold_of(runtime: Runtime, complaints: Complaints) -> float | None:
+    """The least score that passes a test; one of 0 is a problem."""
+    said = runtime.said(("threshold",), complaints)
+    threshold = as_number(said, complaints, most=1)
+    if said is not None and threshold == 0:
+        complaints.problems.append(said.problem("with a threshold of 0 nothing can fail"))
+        return None
+    return threshold
+
+
+def target_of(runtime: Runtime, sources: Sources) -> str | None:
+    """The first target of a test. passgate runs one agent, the one of `--agent`: of others there is a warning."""
+    one = runtime.said(("target", "provider", "model", "agent"), sources.complaints)
+    several = runtime.said(("targets", "providers"), sources.complaints)
+    names = [_target_name(node, sources) for node in (*_listed(one), *_listed(several))]
+    known = list(dict.fromkeys(name for name in names if name))
+    if several is not None and len(known) > 1:
+        others = ", ".join(known[1:])
+        sources.warn(several, f"a run has one agent, that of --agent: it is not run with {others} too", at_key=True)
+    return known[0] if known else None
+
+
+def _listed(node: Node | None) -> tuple[Node, ...]:
+    if node is None:
+        return ()
+    return tuple(node.items()) if isinstance(node.value, list) else (node,)
+
+
+def _target_name(node: Node, sources: Sources) -> str | None:
+    """The name of a target, which is a text or a mapping with one."""
+    if isinstance(node.value, str):
+        return node.value
+    if not isinstance(node.value, dict):
+        sources.refuse(node, f"expected the name of a target, not {shown(node.value)}")
+        return None
+    hooks = node.get("hooks")
+    if hooks is not None:
+        sources.cannot_run(hooks, "passgate has no hooks of targets", at_key=True)
+    named = next((said for key in ("name", "label", "id", "use_target") if (said := node.get(key))), None)
+    return str(named.value) if named else None
+
+
+def warn_of_budgets(runtime: Runtime, sources: Sources) -> None:
+    """What a whole run may cost is none of a trial's budgets."""
+    said = runtime.said(("budget_usd",), sources.complaints)
+    if said is not None and as_number(said, sources.complaints) is not None:
+        sources.warn(said, "what a run may cost is said on the command line, with --max-cost", at_key=True)

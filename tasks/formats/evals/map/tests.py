@@ -1,0 +1,236 @@
+"""From a raw test to a task as four-suite files have it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from passgate.tasks.formats.evals.map.conversations import Conversation, read_conversation, with_turns
+from passgate.tasks.formats.evals.map.expected import Expected, read_expected
+from passgate.tasks.formats.evals.map.filling import Variables, variables_of
+from passgate.tasks.formats.evals.map.inputs import read_input
+from passgate.tasks.formats.evals.map.metadata import metadata_of, tags_of
+from passgate.tasks.formats.evals.map.native_keys import with_native
+from passgate.tasks.formats.evals.map.own_graders import DEFAULT, read_own_graders
+from passgate.tasks.formats.evals.map.placing import workspace_of
+from passgate.tasks.formats.evals.map.repeats import trials_of
+from passgate.tasks.formats.evals.map.runtime import (
+    RUN_KEYS,
+    check_runtime,
+    max_seconds_of,
+    runtime_of,
+    target_of,
+    threshold_of,
+    warn_of_budgets,
+)
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.suite_wide import SuiteWide
+from passgate.tasks.formats.evals.map.suites import belonging_of, other_suite
+from passgate.tasks.formats.evals.map.test_keys import OPTIONS_KEYS, OPTIONS_NOT_HAD, TEST_KEYS
+from passgate.tasks.formats.evals.parts import Parts, take_apart
+from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.values import as_mapping, as_text
+from passgate.tasks.formats.task_messages import Messages
+from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.messages import TaskMessage
+from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile
+from passgate.tasks.model.workspace import Workspace
+
+WideFor = Callable[[Variables], SuiteWide]
+"""What the file says of all its tests, with the variables of one."""
+
+TRACKED = ("tokens", "latency", "cost", "tool_use")
+
+
+@dataclass(frozen=True)
+class ReadTest:
+    """A test that has been read."""
+
+    task: TaskFile
+    messages: Messages
+    """What the agent is asked, where that is more than one text."""
+    suite_assumed: bool
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a test asks and what it expects."""
+
+    messages: Messages
+    conversation: Conversation
+    criteria: str
+    expected: Expected
+    graders: tuple[Grader, ...]
+
+    @property
+    def prompt(self) -> str | None:
+        """What is asked, where it is one text of the user."""
+        if len(self.messages) == 1 and self.messages[0].role == "user" and isinstance(self.messages[0].content, str):
+            return self.messages[0].content
+        return None
+
+
+def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) -> ReadTest | None:
+    """A test as a task; `None` where something is wrong with it or its file, and then the complaints say what."""
+    before = len(sources.complaints.problems)
+    test = take_apart(raw.node, TEST_KEYS, sources.complaints)
+    _check(test, raw, sources)
+    content = _content(test, raw, wide_for, sources)
+    fields = {**_told(test, raw, content), **_run(test, raw, content, compat, sources)}
+    metadata = metadata_of(test, raw.context.root)
+    tags = tags_of(test, raw.context.root, metadata)
+    belonging = belonging_of(test, raw, metadata, tags, sources)
+    other = other_suite(test, raw)
+    if len(sources.complaints.problems) > before:
+        return None
+    own = {"suite": belonging.suite, "tags": tags, "metadata": {**({"suite": other} if other else {}), **metadata}}
+    messages = () if content.prompt is not None else content.messages
+    task = with_native(TaskFile(**fields, **own), test, sources)
+    return None if len(sources.complaints.problems) > before else ReadTest(task, messages, belonging.assumed)
+
+
+def _check(test: Parts, raw: RawTest, sources: Sources) -> None:
+    """What is wrong with a test as a whole, and what it asks for that is not to be had."""
+    if _id(test, raw) is None:
+        sources.refuse(test.node, "the key 'id' is missing")
+    check_runtime(test.node, sources)
+    for run in raw.runs:
+        take_apart(run, RUN_KEYS, sources.complaints)
+    preprocessors = test.get("preprocessors")
+    if preprocessors is not None:
+        sources.cannot_run(preprocessors, "passgate runs no preprocessors of files", at_key=True)
+    options = as_mapping(test.get("options"))
+    if options is not None:
+        asked = take_apart(options, OPTIONS_KEYS, sources.complaints)
+        for key, message in OPTIONS_NOT_HAD.items():
+            said = asked.get(key)
+            if said is not None:
+                sources.cannot_run(said, message, at_key=True)
+
+
+def _id(test: Parts, raw: RawTest) -> str | None:
+    said = test.value("id", raw.default_id)
+    return str(said) if said is not None and str(said).strip() else None
+
+
+def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> _Content:
+    variables = variables_of(test, raw, sources)
+    wide = wide_for(variables)
+    sources.add(wide.complaints)
+    alone = _stands_alone(test)
+    conversation = read_conversation(test, variables, sources)
+    own = read_input(test, raw, variables, alone=alone, sources=sources)
+    graders = read_own_graders(test.node, variables, sources)
+    said = graders.said or conversation.is_graded or (wide.graders.said and not alone)
+    listed = (*graders.all, *(() if alone else wide.graders.all))
+    content = _Content(
+        messages=(*(() if alone else wide.messages), *own, *conversation.opening),
+        conversation=conversation,
+        criteria=_criteria(test, variables, sources),
+        expected=_expected(test, variables, sources),
+        graders=with_turns(conversation, listed if said else (DEFAULT,)),
+    )
+    _refuse_incomplete(test, content, asks=bool(own or conversation.opening), is_graded=said, sources=sources)
+    return content
+
+
+def _stands_alone(test: Parts) -> bool:
+    execution = as_mapping(test.get("execution"))
+    return execution is not None and execution.value.get("skip_defaults") is True
+
+
+def _criteria(test: Parts, variables: Variables, sources: Sources) -> str:
+    said = test.get("criteria")
+    value = "" if said is None else variables.filled(said, sources).value
+    return value if isinstance(value, str) else str(value)
+
+
+def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
+    short, long = test.get("expected_output"), test.get("expected_messages")
+    given = as_mapping(test.get("vars"))
+    if short is None and variables.is_template and given is not None and "expected_output" in given.value:
+        return read_expected(
+            given.child("expected_output").with_value(variables.values["expected_output"]), long, sources
+        )
+    return read_expected(
+        None if short is None else variables.filled(short, sources),
+        None if long is None else variables.filled(long, sources),
+        sources,
+    )
+
+
+def _refuse_incomplete(test: Parts, content: _Content, *, asks: bool, is_graded: bool, sources: Sources) -> None:
+    """A test must ask something, and something must tell a good answer."""
+    value, messages = content.expected
+    missing = [] if asks else ["`input`"]
+    if not (is_graded or content.criteria.strip() or value is not None or messages):
+        criteria = test.get("criteria")
+        if criteria is not None:
+            sources.cannot_run(criteria, "nothing tells a good answer: the criteria are empty")
+        else:
+            missing.append("something that tells a good answer (`criteria`, `expected_output` or `assert`)")
+    if missing:
+        sources.refuse(test.node, f"incomplete test: it needs {' and '.join(missing)}")
+
+
+def _told(test: Parts, raw: RawTest, content: _Content) -> dict[str, Any]:
+    """What the agent and the judges are told."""
+    value, messages = content.expected
+    asked: dict[str, Any] = {"prompt": content.prompt}
+    if content.prompt is None:
+        asked = {"messages": [_as_written(message) for message in content.messages]}
+    conversation_id = test.value("conversation_id")
+    return {
+        "task_id": _id(test, raw) or "",
+        "description": as_text(test.get("description")) or "",
+        "inputs": asked,
+        "graders": content.graders,
+        "tracked_metrics": TRACKED,
+        "criteria": content.criteria,
+        "expected_output": value,
+        "expected_messages": messages,
+        "note": as_text(test.get("note")) or "",
+        "conversation_id": str(conversation_id) if conversation_id is not None else None,
+    }
+
+
+def _as_written(message: TaskMessage) -> dict[str, Any]:
+    """A message as task files have it: without what its files held."""
+    if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
+        return {"role": message.role, "content": message.content}
+    written = message.model_dump(mode="json", exclude_defaults=True)
+    for block in written["content"] if isinstance(written.get("content"), list) else ():
+        block.pop("text", None)
+    return dict(written)
+
+
+def _run(test: Parts, raw: RawTest, content: _Content, compat: Any, sources: Sources) -> dict[str, Any]:
+    """How the test is run and scored."""
+    runtime, complaints = runtime_of(raw), sources.complaints
+    warn_of_budgets(runtime, sources)
+    return {
+        "environment": _environment(
+            max_seconds_of(runtime, complaints), workspace_of(test, raw, sources), content.conversation.user
+        ),
+        "trials": trials_of(runtime, complaints),
+        "scoring": _scoring(threshold_of(runtime, complaints), compat),
+        "target": target_of(runtime, sources),
+    }
+
+
+def _environment(max_seconds: float | None, workspace: Workspace | None, user: SimulatedUser | None) -> Environment:
+    plain = _limited(max_seconds)
+    if workspace is None and user is None:
+        return plain
+    return plain.model_copy(update={"workspace": workspace, "user": user})
+
+
+@cache
+def _limited(max_seconds: float | None) -> Environment:
+    return Environment(budgets=Budgets(max_seconds=max_seconds))
+
+
+@cache
+def _scoring(threshold: float | None, compat: Any) -> Scoring:
+    said = {} if threshold is None else {"threshold": threshold}
+    return Scoring(rule="weighted_average", compat=compat, **said)
