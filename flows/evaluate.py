@@ -20,7 +20,7 @@ from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
 from passgate.tasks.planning.reuse import reusable
 from passgate.tasks.record import record
-from passgate.tasks.report import report
+from passgate.tasks.report import report, view_of
 from passgate.tasks.run import run as run_trials
 
 
@@ -36,8 +36,10 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
         finished = await run(plan, pool)
         trials = [one.trial for one in finished]
         await engine.step("record", work_of(record, plan, finished))
-        judging = work_of(judge, plan, plan.policy, trials, pool(trials), judge_name(plan.policy.judge))
+        baseline = pool(trials)
+        judging = work_of(judge, plan, plan.policy, trials, baseline, judge_name(plan.policy.judge))
         verdict = await with_change(plan, finished, await engine.step("judge", judging), run)
-        await engine.step("report", work_of(report, verdict, folder, masker_of(plan)))
+        view = view_of(verdict, trials, folder, baseline.tasks)
+        await engine.step("report", work_of(report, view, folder, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

@@ -17,6 +17,7 @@ from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError, first_known
 from passgate.tasks.execution.engine import Work, no_fault
 from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.reports.markdown import markdown
@@ -123,7 +124,7 @@ async def _published(verdict: Verdict) -> None:
         payload={"run_id": verdict.run_id, "agent": verdict.agent, "verdict": _in_words(verdict)},
     )
     async with asyncio.timeout(SECONDS_TO_PUBLISH):
-        await acreate_table_artifact(table=_table(verdict), key=key, description=markdown(verdict))
+        await acreate_table_artifact(table=_table(verdict), key=key, description=markdown(RunView(verdict)))
 
 
 def _table(verdict: Verdict) -> list[dict[str, Any]]:

@@ -1,24 +1,36 @@
-"""Report: a verdict in, its files out: verdict.json and the views of it."""
+"""Report: a run that has ended in, its files out: verdict.json and the views of it."""
 
 import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.transcripts import JournalTranscripts
+from passgate.tasks.model.baseline import BaselineTask
+from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports import REPORTS
 
 _SUMMARY = "summary.md"
 
 
-def report(verdict: Verdict, folder: RunFolder, masker: Masker) -> None:
+def view_of(
+    verdict: Verdict, trials: Iterable[Trial], folder: RunFolder, history: Mapping[str, BaselineTask] | None = None
+) -> RunView:
+    """What reports get of a run whose trials are in its folder. `history` is what the baseline says of each task."""
+    return RunView(verdict, tuple(trials), JournalTranscripts(folder.journal), history or {})
+
+
+def report(view: RunView, folder: RunFolder, masker: Masker) -> None:
     """Write the verdict and every report into the run's folder, and the summary where CI shows it.
 
     Raises `StorageError`.
     """
-    texts = {name: masker.text(make(verdict)) for name, make in REPORTS.items()}
-    folder.write_reports(verdict, texts)
+    texts = {name: masker.text(make(view)) for name, make in REPORTS.items()}
+    folder.write_reports(view.verdict, texts)
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         try:

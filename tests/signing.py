@@ -19,7 +19,7 @@ from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict
-from passgate.tasks.report import report
+from passgate.tasks.report import report, view_of
 from tests.builders import STARTED, a_finished, a_task, measured, trials_of, write_task
 
 AT = datetime(2026, 2, 1, 9, 30, tzinfo=UTC)
@@ -95,7 +95,8 @@ def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunFolder:
     finished = [_finished(plan.tasks[0], trial) for trial in range(3)]
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
     trials = [one.trial for one in finished]
-    report(judge(plan, plan.policy, trials, Baseline(branch="main"), ""), run, masker_of(plan))
+    verdict = judge(plan, plan.policy, trials, Baseline(branch="main"), "")
+    report(view_of(verdict, trials, run), run, masker_of(plan))
     return run
 
 

@@ -13,6 +13,7 @@ from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_
 from passgate.tasks.attestations.recorded_files import recorded_trials
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
+from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.of_plan import masker_of
 from passgate.tasks.history.run_folder import RunFolder, verdict_text
@@ -24,7 +25,7 @@ from passgate.tasks.model.run import Plan, Revision
 from passgate.tasks.model.sign_off import signed_off, verdict_digest
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict
 from passgate.tasks.planning.new_plan import plan_of
-from passgate.tasks.report import report
+from passgate.tasks.report import report, view_of
 
 PASSPHRASE_VARIABLE = "PASSGATE_SIGNING_PASSPHRASE"
 _LONGEST_NAME = 200
@@ -60,9 +61,10 @@ def sign_off(
 
 def _write(signed: Verdict, key: SigningKey | None, folder: RunFolder, masker: Masker) -> None:
     """The verdict comes after its signature: until it is there nothing has been decided, and nothing stays signed."""
+    trials = [one.trial for one in read_journal(folder.journal)[0]]
     folder.write_attestation(None if key is None else _attested(signed, key))
     try:
-        report(signed, folder, masker)
+        report(view_of(signed, trials, folder), folder, masker)
     except StorageError:
         if folder.read_verdict() != signed:
             folder.write_attestation(None)

@@ -1,12 +1,12 @@
-"""Views of a verdict and of the trend: values in, text out."""
+"""Views of a run and of the history: values in, text out."""
 
 from collections.abc import Callable
 
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.reports import junit, markdown
 
-REPORTS: dict[str, Callable[[Verdict], str]] = {
+REPORTS: dict[str, Callable[[RunView], str]] = {
     "junit.xml": junit.junit,
     "summary.md": markdown.markdown,
 }
-"""The files of a run's folder that are made from its verdict."""
+"""The files that passgate writes into the folder of every run, beside verdict.json."""

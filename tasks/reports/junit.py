@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
@@ -14,13 +15,14 @@ _TEXT = 20_000
 _BODY = 60_000
 
 
-def junit(verdict: Verdict) -> str:
+def junit(view: RunView) -> str:
     """An XML document in which whatever blocks the gate is a failure, or an error where it can still be settled.
 
     A task that did not pass but does not block is skipped, with the reason why: the report is as red as the gate. One
     that has failed with a violation is never skipped. Blocking reasons that no measured task carries, such as a limit,
     are test cases of a suite with the gate's name: a verdict that is not PASS never looks all green.
     """
+    verdict = view.verdict
     suites = [_suite(verdict, suite) for suite in _suites(verdict)]
     without_task = [_reason_case(verdict, reason) for reason in findings.reasons_without_task(verdict)]
     if without_task:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Decision, Reason, Verdict
 from passgate.tasks.reports import escape, evidence, figures, findings, markdown_evidence
 from passgate.tasks.reports.findings import Finding
@@ -20,8 +21,9 @@ _VIOLATIONS = 10
 _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠️"}
 
 
-def markdown(verdict: Verdict) -> str:
+def markdown(view: RunView) -> str:
     """At most `LIMIT` characters: where there is more to say, details of tasks go first, the verdict never."""
+    verdict = view.verdict
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         markdown_evidence.sign_off(verdict),

@@ -8,11 +8,12 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.report import report
+from passgate.tasks.report import report, view_of
 from passgate.tasks.reports import REPORTS
-from tests.builders import a_plan, a_policy, a_task, trials_of
+from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of
 
 TASK = a_task()
 NO_SECRETS = Masker([])
@@ -32,15 +33,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 def test_the_verdict_and_every_report_are_written(folder: RunFolder) -> None:
     verdict = a_verdict()
-    report(verdict, folder, NO_SECRETS)
+    report(RunView(verdict), folder, NO_SECRETS)
     assert folder.read_verdict() == verdict
     assert {file.name for file in folder.path.iterdir()} == {"verdict.json", *REPORTS}
     for name, make in REPORTS.items():
-        assert (folder.path / name).read_text(encoding="utf-8") == make(verdict)
+        assert (folder.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
+
+
+def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their_tasks(folder: RunFolder) -> None:
+    finished = a_finished(TASK, transcript_digest="d1")
+    folder.path.mkdir(parents=True)
+    folder.journal.write_text(finished.model_dump_json() + "\n", encoding="utf-8")
+    green = BaselineTask(state=BaselineState.GREEN)
+    view = view_of(a_verdict(), [finished.trial], folder, {TASK.name: green})
+    assert [view.transcript(trial.transcript_digest) for trial in view.trials] == [finished.transcript]
+    assert view.history[TASK.name] is green
 
 
 def test_no_report_holds_a_secret(folder: RunFolder) -> None:
-    report(a_verdict("it said hunter22"), folder, Masker(["hunter22"]))
+    report(RunView(a_verdict("it said hunter22")), folder, Masker(["hunter22"]))
     for name in REPORTS:
         text = (folder.path / name).read_text(encoding="utf-8")
         assert "hunter22" not in text
@@ -53,7 +64,7 @@ def test_the_summary_is_shown_where_ci_shows_it(
     summary = tmp_path / "step-summary.md"
     summary.write_text("before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    report(a_verdict(), folder, NO_SECRETS)
+    report(RunView(a_verdict()), folder, NO_SECRETS)
     written = (folder.path / "summary.md").read_text(encoding="utf-8")
     assert summary.read_text(encoding="utf-8") == f"before\n{written}\n"
 
@@ -63,5 +74,5 @@ def test_a_summary_that_cannot_be_written_is_a_storage_error(
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "gone" / "summary.md"))
     with pytest.raises(StorageError, match="cannot write the step summary"):
-        report(a_verdict(), folder, NO_SECRETS)
+        report(RunView(a_verdict()), folder, NO_SECRETS)
     assert folder.read_verdict() is not None, "the verdict is on disk all the same"

@@ -10,6 +10,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision
@@ -46,7 +47,7 @@ def test_every_report_is_written_again(run: RunFolder) -> None:
     before = files_of(run)
     verdict = decide(run, "reject", reason="the tone")
     for name, make in REPORTS.items():
-        assert (run.path / name).read_text(encoding="utf-8") == make(verdict)
+        assert (run.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
     assert (run.path / "summary.md").read_bytes() != before["summary.md"]
 
 

@@ -10,13 +10,18 @@ from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState, TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, Reason, Verdict
-from passgate.tasks.reports.junit import junit
+from passgate.tasks.reports import REPORTS
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
 MakeVerdict = Callable[..., Verdict]
+
+
+def junit(verdict: Verdict) -> str:
+    return REPORTS["junit.xml"](RunView(verdict))
 
 
 def case(document: str, name: str) -> ElementTree.Element:

@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 
 from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Decision, Reason, Verdict
-from passgate.tasks.reports.markdown import LIMIT, markdown
+from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.markdown import LIMIT
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
 MakeVerdict = Callable[..., Verdict]
+
+
+def markdown(verdict: Verdict) -> str:
+    return REPORTS["summary.md"](RunView(verdict))
 
 
 def without_fences(text: str) -> str:

@@ -11,12 +11,18 @@ from tests.unit.reports.provenance import a_confirmation, a_sign_off, an_integri
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
-from passgate.tasks.reports.markdown import LIMIT, markdown
+from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.markdown import LIMIT
 from passgate.tasks.reports.markdown_evidence import evidence_sections
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeVerdict = Callable[..., Verdict]
+
+
+def markdown(verdict: Verdict) -> str:
+    return REPORTS["summary.md"](RunView(verdict))
 
 
 def with_everything(make_verdict: MakeVerdict, text: str, times: int, *tasks: TaskMeasurement) -> Verdict:

@@ -1,5 +1,6 @@
 """The reports that a run's folder holds."""
 
+from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports import REPORTS
 
@@ -7,4 +8,4 @@ from passgate.tasks.reports import REPORTS
 def test_every_report_of_a_run_is_text_that_can_be_written(failing_verdict: Verdict) -> None:
     assert set(REPORTS) == {"junit.xml", "summary.md"}
     for name, make in REPORTS.items():
-        assert failing_verdict.run_id.encode() in make(failing_verdict).encode(), name
+        assert failing_verdict.run_id.encode() in make(RunView(failing_verdict)).encode(), name

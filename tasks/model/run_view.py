@@ -1,0 +1,27 @@
+"""What a report gets to show."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from passgate.tasks.model.baseline import BaselineTask
+from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.verdict import Verdict
+
+
+def _none_kept(digest: str) -> Transcript | None:
+    return None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run that has ended."""
+
+    verdict: Verdict
+    trials: tuple[Trial, ...] = ()
+    """The trials that were judged."""
+    transcript: Callable[[str], Transcript | None] = _none_kept
+    """Reads a transcript by its digest when it is called: a run of thousands of trials has more of them than memory
+    holds. `None` where the run does not keep it. Raises `StorageError`."""
+    history: Mapping[str, BaselineTask] = field(default_factory=dict)
+    """What the baseline says of each task, by its `suite/task_id`; empty where nobody asked the baseline."""

@@ -1,0 +1,50 @@
+"""The transcripts of a journal by their digests."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import StorageError
+from passgate.tasks.history.transcripts import JournalTranscripts
+from tests.builders import a_finished, a_task
+
+FIRST, SECOND, REUSED = (
+    a_finished(a_task(), number, said=said, transcript_digest=said, **changes)
+    for number, (said, changes) in enumerate((("grün\n", {}), ("two", {}), ("three", {"reused_from": "run-0"})))
+)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    file = tmp_path / "journal.jsonl"
+    file.write_text("".join(f"{one.model_dump_json()}\n" for one in (FIRST, SECOND, REUSED)), encoding="utf-8")
+    return file
+
+
+def test_a_transcript_is_found_by_its_digest(journal: Path) -> None:
+    read = JournalTranscripts(journal)
+    assert read("two") == SECOND.transcript
+    assert read("grün\n") == FIRST.transcript
+    assert read("another") is None
+
+
+def test_a_reused_trial_has_its_transcript_with_its_own_run(journal: Path) -> None:
+    assert JournalTranscripts(journal)("three") is None
+
+
+def test_a_torn_last_line_is_passed_over(journal: Path) -> None:
+    with journal.open("a", encoding="utf-8") as file:
+        file.write('{"trial": {')
+    assert JournalTranscripts(journal)("two") == SECOND.transcript
+
+
+def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
+    read = JournalTranscripts(tmp_path / "no-journal.jsonl")
+    with pytest.raises(StorageError, match="cannot read the transcripts of"):
+        read("two")
+
+
+def test_a_damaged_journal_is_a_storage_error(journal: Path) -> None:
+    journal.write_text("damaged\n", encoding="utf-8")
+    with pytest.raises(StorageError, match="cannot read the transcripts"):
+        JournalTranscripts(journal)("two")
