@@ -13,9 +13,9 @@ from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
-from passgate.tasks.providers.client import Answer, Upstream
-from passgate.tasks.providers.endpoints import Target
-from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.client import ProviderReply, Upstream
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
+from passgate.tasks.providers.exchange import ApiFormatError
 
 SETTINGS = "judge.base_url and judge.model in gates.yaml, or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
 _CHAT: Final = ChatCompletions()
@@ -52,8 +52,8 @@ def make_llm_judge(policy: JudgePolicy, suites_folder: Path) -> LlmJudge | None:
     if bool(base_url) != bool(model):
         raise UsageError(f"the judge needs both a base URL and a model: set {SETTINGS}")
     if base_url and model:
-        target = Target(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
-        return HttpJudge(Upstream(target, timeout_seconds=policy.timeout_seconds), model, policy)
+        endpoint = ResolvedEndpoint(base_url, os.environ.get(policy.api_key_variable, ""), policy.api_key_variable)
+        return HttpJudge(Upstream(endpoint, timeout_seconds=policy.timeout_seconds), model, policy)
     if policy.recorded:
         return RecordedJudge.from_folder(suites_folder / policy.recorded)
     return None
@@ -97,7 +97,7 @@ class HttpJudge:
         """See `Judge.close`."""
         await self._upstream.close()
 
-    async def _ask(self, request: JudgeRequest, schema: dict[str, Any] | None) -> Answer:
+    async def _ask(self, request: JudgeRequest, schema: dict[str, Any] | None) -> ProviderReply:
         body: dict[str, Any] = {
             "model": self._model,
             "temperature": self._temperature,
@@ -114,19 +114,19 @@ def disarmed(text: str) -> str:
     return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
 
 
-def _reply(answer: Answer, host: str) -> JudgeReply:
+def _reply(answer: ProviderReply, host: str) -> JudgeReply:
     if answer.status >= _CLIENT_ERROR:
         raise MeasurementError(f"the judge at {host} answered {answer.status}: {_excerpt(answer)}")
     try:
         reply = _CHAT.read_reply(answer.document)
-    except UnreadableError as error:
+    except ApiFormatError as error:
         raise MeasurementError(
             f"the judge at {host} did not answer with a chat completion: {error}. It answered {_excerpt(answer)}"
         ) from error
     return JudgeReply(text=reply.text, usage=reply.usage)
 
 
-def _excerpt(answer: Answer) -> str:
+def _excerpt(answer: ProviderReply) -> str:
     return " ".join(answer.body[:_EXCERPT].decode("utf-8", "replace").split())
 
 

@@ -39,7 +39,7 @@ class ChargedLlmJudge:
     def __init__(self, judge: LlmJudge, price: Price | None, cost_cap: CostCap) -> None:
         self._judge = judge
         self._price = price
-        self._purse = cost_cap
+        self._cost_cap = cost_cap
         self._sizes = Sizes()
 
     @property
@@ -54,16 +54,16 @@ class ChargedLlmJudge:
         """See `Judge.reply`. Raises `CostCapError` when there is no money left to ask."""
         characters = sum(len(message.content) for message in request.messages)
         estimate = Estimate.of(characters, None, self._sizes)
-        reservation = await self._purse.reserve(estimate.least_cost(self._price), estimate.cost(self._price))
+        reservation = await self._cost_cap.reserve(estimate.least_cost(self._price), estimate.cost(self._price))
         if reservation is None:
-            raise CostCapError(f"the run's cost cap of ${self._purse.cap:g} is spent")
+            raise CostCapError(f"the run's cost cap of ${self._cost_cap.cap:g} is spent")
         try:
             reply = await self._judge.reply(request)
         except BaseException:
-            self._purse.release(reservation)
+            self._cost_cap.release(reservation)
             raise
         cost = self._price.cost(reply.usage) if self._price else None
-        self._purse.settle(reservation, cost)
+        self._cost_cap.settle(reservation, cost)
         self._sizes = self._sizes.after(characters, reply.usage)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost_usd": cost})})
 

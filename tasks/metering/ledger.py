@@ -31,7 +31,7 @@ class RefusalError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class AdmittedCall:
     """A call that may be sent, with what is reserved for it."""
 
     request: ModelRequest
@@ -65,7 +65,7 @@ class Ledger:
         """`needs_price` says what makes an unknown price an error, as in `the gate has a cost limit`."""
         self._budgets = budgets
         self._prices = prices
-        self._purse = cost_cap
+        self._cost_cap = cost_cap
         self._needs_price = "the task has a cost budget" if budgets.max_cost_usd is not None else needs_price
         self._steps = 0
         self._tool_calls = 0
@@ -107,7 +107,7 @@ class Ledger:
         """The provider kept a call from being answered."""
         self._trouble = error
 
-    async def admit(self, request: ModelRequest, model: str, *, is_step: bool = True) -> Admission:
+    async def admit(self, request: ModelRequest, model: str, *, is_step: bool = True) -> AdmittedCall:
         """Let a call pass, once there is room for it beside the calls in flight.
 
         Raises the `RefusalError` that the agent is answered with.
@@ -118,7 +118,7 @@ class Ledger:
         except BaseException:
             self._give_back(granted.tokens, granted.dollars, is_step)
             raise
-        return Admission(
+        return AdmittedCall(
             request=request,
             price=granted.price,
             max_tokens_out=granted.max_tokens_out,
@@ -129,10 +129,10 @@ class Ledger:
             is_step=is_step,
         )
 
-    def settle(self, admission: Admission, usage: Usage) -> Usage:
+    def settle(self, admission: AdmittedCall, usage: Usage) -> Usage:
         """Count a call that was answered; gives its usage with the cost."""
         cost = admission.price.cost(usage) if admission.price else None
-        self.paid += self._purse.settle(admission.reservation, cost)
+        self.paid += self._cost_cap.settle(admission.reservation, cost)
         self._tokens.settle(admission.tokens, (usage.tokens_in or 0) + (usage.tokens_out or 0))
         self._dollars.settle(admission.dollars, cost or 0.0)
         self._trouble = None
@@ -144,14 +144,14 @@ class Ledger:
         self._queue.changed()
         return usage.model_copy(update={"cost_usd": cost})
 
-    def release(self, admission: Admission) -> None:
+    def release(self, admission: AdmittedCall) -> None:
         """Forget a call that was not answered: it is no step and costs nothing."""
-        self._purse.release(admission.reservation)
+        self._cost_cap.release(admission.reservation)
         self._give_back(admission.tokens, admission.dollars, admission.is_step)
 
-    def abandon(self, admission: Admission) -> None:
+    def abandon(self, admission: AdmittedCall) -> None:
         """A call was sent and its answer not waited for: what was reserved for it counts as used."""
-        self.paid += self._purse.settle(admission.reservation, None)
+        self.paid += self._cost_cap.settle(admission.reservation, None)
         self._tokens.settle(admission.tokens, admission.tokens)
         self._dollars.settle(admission.dollars, admission.dollars)
         self._queue.changed()
@@ -178,7 +178,7 @@ class Ledger:
         self._tool_calls += 1
         return True
 
-    def cut_off(self, admission: Admission) -> None:
+    def cut_off(self, admission: AdmittedCall) -> None:
         """A reply was cut because it has reached what is left of a budget."""
         self.finish(
             EndReason.OVER_BUDGET,
@@ -225,11 +225,11 @@ class Ledger:
         least, most = granted.estimate.least_cost(granted.price), granted.estimate.cost(granted.price)
         self._wait_for_cap += 1
         try:
-            reservation = await self._purse.reserve(least, most)
+            reservation = await self._cost_cap.reserve(least, most)
         finally:
             self._wait_for_cap -= 1
         if reservation is None:
-            error = CostCapError(f"the run's cost cap of ${self._purse.cap:g} is spent")
+            error = CostCapError(f"the run's cost cap of ${self._cost_cap.cap:g} is spent")
             self._give_up("cost_cap_reached", error)
             raise RefusalError("cost_cap_reached", str(error))
         return reservation

@@ -29,7 +29,7 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import Target, targets_of
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoints
 from passgate.tasks.providers.retry_policy import RetryPolicy
 
 RETRY_POLICY = RetryPolicy()
@@ -48,7 +48,7 @@ class Meter:
         self,
         spec: AgentSpec,
         upstreams: Mapping[str, Upstream],
-        targets: Mapping[str, Target],
+        endpoints: Mapping[str, ResolvedEndpoint],
         prices: PriceTable,
         cost_cap: CostCap,
         needs_price: str | None,
@@ -57,9 +57,9 @@ class Meter:
         self.bridge = bridge
         self._spec = spec
         self._upstreams = upstreams
-        self._targets = targets
+        self._endpoints = endpoints
         self._prices = prices
-        self._purse = cost_cap
+        self._cost_cap = cost_cap
         self._needs_price = needs_price
         self._trials: dict[str, TrialMeter] = {}
 
@@ -67,7 +67,7 @@ class Meter:
     def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
         """The meter of one trial. With the trial its addresses are gone."""
         token = new_token()
-        ledger = Ledger(budgets, self._prices, self._purse, needs_price=self._needs_price)
+        ledger = Ledger(budgets, self._prices, self._cost_cap, needs_price=self._needs_price)
         trial = TrialMeter(self._addresses(token), ledger, forbidden)
         self._trials[token] = trial
         try:
@@ -83,7 +83,7 @@ class Meter:
             "OPENAI_BASE_URL": openai,
             "OPENAI_API_BASE": openai,
             "ANTHROPIC_BASE_URL": anthropic,
-            **{target.key_variable: _PLACEHOLDER_KEY for target in self._targets.values()},
+            **{endpoint.key_variable: _PLACEHOLDER_KEY for endpoint in self._endpoints.values()},
             "OPENAI_API_KEY": _PLACEHOLDER_KEY,
             "ANTHROPIC_API_KEY": _PLACEHOLDER_KEY,
         }
@@ -150,18 +150,18 @@ async def open_meter(
     `needs_price` says what makes an unknown price an error for every task. Raises `UsageError` for an endpoint that
     cannot be used.
     """
-    targets = targets_of(spec.upstreams, environment)
+    endpoints = resolved_endpoints(spec.upstreams, environment)
     async with AsyncExitStack() as stack:
         upstreams = {
             name: await stack.enter_async_context(
-                Upstream(target, timeout_seconds=spec.timeout_seconds, retry_policy=retry_policy)
+                Upstream(endpoint, timeout_seconds=spec.timeout_seconds, retry_policy=retry_policy)
             )
-            for name, target in targets.items()
+            for name, endpoint in endpoints.items()
         }
         folder = stack.enter_context(temporary_folder(label, place=_short_place(label)))
         sockets = [_listening_on_loopback(), _listening_at(folder / "socket")]
         bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
-        meter = Meter(spec, upstreams, targets, prices, cost_cap, needs_price, bridge)
+        meter = Meter(spec, upstreams, endpoints, prices, cost_cap, needs_price, bridge)
         await stack.enter_async_context(_serving(meter, sockets))
         yield meter
 

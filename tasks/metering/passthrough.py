@@ -12,8 +12,8 @@ from passgate.tasks.metering.relay import refused
 from passgate.tasks.metering.requests import document_of, read_body, sent_headers
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
-from passgate.tasks.providers.exchange import ModelReply, ModelRequest, UnreadableError
+from passgate.tasks.providers.client import ProviderReply, Upstream, UpstreamError
+from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest
 
 _EMBEDDINGS: Final = "embeddings"
 # Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
@@ -42,7 +42,7 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
                 return await _embedded(await read_body(request), headers, trial, upstream)
     except UpstreamError as error:
         return _error(503, "provider_unavailable", str(error))
-    except UnreadableError as error:
+    except ApiFormatError as error:
         return _error(400, "invalid_request_error", str(error))
     message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
     return _error(404, "not_metered", message)
@@ -52,7 +52,7 @@ async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, 
     try:
         asked = str(document_of(content)["model"])
     except KeyError:
-        raise UnreadableError("the request names no model") from None
+        raise ApiFormatError("the request names no model") from None
     request = ModelRequest(asked, False, 0, (), (), False, len(content))
     try:
         call = await trial.begin(request, asked, is_step=False)
@@ -76,7 +76,7 @@ def _usage(document: object) -> Usage:
     return Usage(tokens_in=tokens, tokens_out=0) if isinstance(tokens, int) and tokens >= 0 else Usage()
 
 
-def _returned(answer: Answer) -> Response:
+def _returned(answer: ProviderReply) -> Response:
     return Response(answer.body, answer.status, {"content-type": answer.headers.get("content-type", "text/plain")})
 
 

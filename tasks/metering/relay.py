@@ -12,9 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.requests import document_of, read_body, sent_headers
-from passgate.tasks.metering.trial_meter import Call, TrialMeter
-from passgate.tasks.providers.client import StreamedAnswer, Upstream, UpstreamError
-from passgate.tasks.providers.exchange import Api, ReplyStream, UnreadableError
+from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.providers.client import StreamedReply, Upstream, UpstreamError
+from passgate.tasks.providers.exchange import Api, ApiFormatError, ReplyStream
 
 _QUEUE = 256
 _CHARACTERS_PER_TOKEN = 6
@@ -43,7 +43,7 @@ async def relay(request: Request, route: Route) -> Response:
         content = await read_body(request)
         body = document_of(content)
         asked = route.api.read_request(body)
-    except UnreadableError as error:
+    except ApiFormatError as error:
         route.trial.ledger.unanswered(str(error), None)
         return error_response(route.api, 400, "invalid_request_error", str(error))
     try:
@@ -58,14 +58,14 @@ async def relay(request: Request, route: Route) -> Response:
         if asked.stream:
             return await _streamed(route, call, body, content, headers)
         return await _whole(route, call, content, headers)
-    except (UpstreamError, UnreadableError) as error:
+    except (UpstreamError, ApiFormatError) as error:
         return _not_answered(route, call, error)
     finally:
         if not asked.stream:
             call.abandon()
 
 
-async def _whole(route: Route, call: Call, content: bytes, headers: Mapping[str, str]) -> Response:
+async def _whole(route: Route, call: MeteredCall, content: bytes, headers: Mapping[str, str]) -> Response:
     answer = await route.upstream.send(route.api.path, content, headers, seconds=None, progress=call.progress)
     if answer.status >= 400:
         return _refused_by_provider(route, call, answer.status, answer.headers, answer.body)
@@ -78,13 +78,13 @@ async def _whole(route: Route, call: Call, content: bytes, headers: Mapping[str,
 
 
 async def _streamed(
-    route: Route, call: Call, body: dict[str, Any], content: bytes, headers: Mapping[str, str]
+    route: Route, call: MeteredCall, body: dict[str, Any], content: bytes, headers: Mapping[str, str]
 ) -> Response:
     """The reply as it comes. A task of its own takes it from the provider to its end, also when the agent leaves."""
-    first: asyncio.Future[Response | StreamedAnswer] = asyncio.get_running_loop().create_future()
+    first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
     outlet = Outlet()
 
-    def begin(answer: Response | StreamedAnswer) -> None:
+    def begin(answer: Response | StreamedReply) -> None:
         # Whoever waited for it may have been cancelled, and the future with it.
         if not first.done():
             first.set_result(answer)
@@ -99,7 +99,7 @@ async def _streamed(
                     return
                 begin(answer)
                 await _pump(call, answer, route.api.stream(body, call.withheld), route.api, outlet)
-        except (UpstreamError, UnreadableError) as error:
+        except (UpstreamError, ApiFormatError) as error:
             begin(_not_answered(route, call, error))
         finally:
             call.abandon()
@@ -114,9 +114,9 @@ async def _streamed(
     return StreamingResponse(outlet.pieces(), answer.status, _passed(answer.headers))
 
 
-def _not_answered(route: Route, call: Call, error: UpstreamError | UnreadableError) -> Response:
+def _not_answered(route: Route, call: MeteredCall, error: UpstreamError | ApiFormatError) -> Response:
     """What the agent is told when the provider does not answer, or with something that cannot be read."""
-    if isinstance(error, UnreadableError):
+    if isinstance(error, ApiFormatError):
         message = f"{route.upstream.name} answered what cannot be read: {error}"
         call.failed(message, MeasurementError(message, transient=True))
     else:
@@ -154,7 +154,7 @@ class Outlet:
             self._room.release()
 
 
-async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Api, outlet: Outlet) -> None:
+async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, api: Api, outlet: Outlet) -> None:
     """Pass a streamed reply on until it ends, breaks or reaches a limit. The call is over before its last piece goes
     out, for an agent that has it may be gone at once.
     """
@@ -179,7 +179,7 @@ async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Ap
         if not stream.ended:
             # The last event may lack the blank line after it.
             last += stream.feed(b"\n\n")
-    except (MeasurementError, UnreadableError) as error:
+    except (MeasurementError, ApiFormatError) as error:
         if not stream.ended:
             await _break_off(call, error, api, outlet)
             return
@@ -187,28 +187,30 @@ async def _pump(call: Call, answer: StreamedAnswer, stream: ReplyStream, api: Ap
         call.answered(stream.reply)
         await outlet.put(bytes(last))
     else:
-        await _break_off(call, UnreadableError("the stream ended before the reply did"), api, outlet)
+        await _break_off(call, ApiFormatError("the stream ended before the reply did"), api, outlet)
 
 
-async def _break_off(call: Call, error: Exception, api: Api, outlet: Outlet) -> None:
+async def _break_off(call: MeteredCall, error: Exception, api: Api, outlet: Outlet) -> None:
     if not isinstance(error, MeasurementError):
         error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
     call.failed(str(error), error)
     await outlet.put(api.error_event("provider_unavailable", str(error)))
 
 
-def _limit_reached(call: Call, stream: ReplyStream) -> bool:
+def _limit_reached(call: MeteredCall, stream: ReplyStream) -> bool:
     most = call.admission.max_tokens_out
     return most is not None and stream.characters >= most * _CHARACTERS_PER_TOKEN
 
 
-def _refused_by_provider(route: Route, call: Call, status: int, headers: Mapping[str, str], body: bytes) -> Response:
+def _refused_by_provider(
+    route: Route, call: MeteredCall, status: int, headers: Mapping[str, str], body: bytes
+) -> Response:
     """The provider's own error, passed on."""
     refused(call, route.upstream, status, body)
     return Response(body, status, _passed(headers))
 
 
-def refused(call: Call, upstream: Upstream, status: int, body: bytes) -> None:
+def refused(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
     """A provider has refused a call: whether the agent asked for it, its status says."""
     what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
     call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)

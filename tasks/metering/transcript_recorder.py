@@ -12,7 +12,7 @@ _MEASURED = {"usage", "latency_ms", "time_to_first_token", "model"}
 
 
 @dataclass(slots=True)
-class _Call:
+class _RecordedCall:
     asked: AskedCall
     refused: bool
     answered_at: float
@@ -39,7 +39,7 @@ class _Step:
     usage: Usage
     latency_ms: float
     time_to_first_token: float | None
-    calls: list[_Call] = field(default_factory=list)
+    calls: list[_RecordedCall] = field(default_factory=list)
 
     def finished(self) -> Message:
         return Message(
@@ -64,7 +64,7 @@ class TranscriptRecorder:
     def __init__(self) -> None:
         self._entries: list[Message | _Step] = []
         self._said: Counter[tuple[str, str]] = Counter()
-        self._calls: defaultdict[str, list[_Call]] = defaultdict(list)
+        self._calls: defaultdict[str, list[_RecordedCall]] = defaultdict(list)
         self._beside: list[Usage] = []
 
     def ask(self, request: ModelRequest, at: float) -> None:
@@ -109,7 +109,7 @@ class TranscriptRecorder:
             time_to_first_token=None if first_token_at is None else first_token_at - asked_at,
         )
         for position, asked in enumerate(reply.calls):
-            call = _Call(asked, position in refused, answered_at, alone=len(reply.calls) == 1)
+            call = _RecordedCall(asked, position in refused, answered_at, alone=len(reply.calls) == 1)
             step.calls.append(call)
             if not call.refused:
                 self._calls[asked.call_id].append(call)

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import TrialTranscript
-from passgate.tasks.metering.ledger import Admission, Ledger
+from passgate.tasks.metering.ledger import AdmittedCall, Ledger
 from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
-from passgate.tasks.providers.calls import Progress
+from passgate.tasks.providers.calls import CallProgress
 from passgate.tasks.providers.client import UpstreamError
 from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
 
@@ -40,9 +40,9 @@ class TrialMeter:
         self.api_key = addresses.api_key
         self.variables = addresses.variables
         self._ledger = ledger
-        self._minutes = TranscriptRecorder()
+        self._recorder = TranscriptRecorder()
         self._forbidden = forbidden
-        self._open: dict[Call, asyncio.Task[None] | None] = {}
+        self._open: dict[MeteredCall, asyncio.Task[None] | None] = {}
         self._answering: set[asyncio.Task[Any]] = set()
 
     async def over(self) -> None:
@@ -65,7 +65,7 @@ class TrialMeter:
             self._note_trouble()
         for call in list(self._open):
             call.abandon()
-        seen = self._minutes.transcript()
+        seen = self._recorder.transcript()
         told = _as_made(reported)
         transcript = completed(seen, told) if seen.steps else told
         if self._ledger.end is None:
@@ -109,21 +109,21 @@ class TrialMeter:
         for answering in self._answering:
             answering.cancel()
 
-    async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "Call":
+    async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "MeteredCall":
         """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
         if is_step:
             # Also of a call that is refused: it tells what came of the tool calls before it.
-            self._minutes.ask(request, time.monotonic())
+            self._recorder.ask(request, time.monotonic())
         admission = await self._ledger.admit(request, model, is_step=is_step)
-        call = Call(self, admission, time.monotonic())
+        call = MeteredCall(self, admission, time.monotonic())
         self._open[call] = None
         return call
 
-    def attach(self, call: "Call", task: asyncio.Task[None]) -> None:
+    def attach(self, call: "MeteredCall", task: asyncio.Task[None]) -> None:
         """Name the task that brings a call to its end."""
         self._open[call] = task
 
-    def end(self, call: "Call") -> bool:
+    def end(self, call: "MeteredCall") -> bool:
         """Whether the call was still open; it is not any more."""
         was_open = call in self._open
         self._open.pop(call, None)
@@ -143,18 +143,18 @@ class TrialMeter:
 
     @property
     def recorder(self) -> TranscriptRecorder:
-        return self._minutes
+        return self._recorder
 
 
-class Call:
+class MeteredCall:
     """One model call between being let pass and its end, which comes once."""
 
-    def __init__(self, trial: TrialMeter, admission: Admission, asked_at: float) -> None:
+    def __init__(self, trial: TrialMeter, admission: AdmittedCall, asked_at: float) -> None:
         self._trial = trial
         self.admission = admission
         self.asked_at = asked_at
         self.first_token_at: float | None = None
-        self.progress = Progress()
+        self.progress = CallProgress()
         """How far the provider has come with it."""
         self._refused: set[str] = set()
 

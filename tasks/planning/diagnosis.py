@@ -16,14 +16,14 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.checkup import State, Symptom
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.reach import own_endpoints
-from passgate.tasks.providers.endpoints import Target, anthropic_target, openai_target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint
 from passgate.tasks.providers.probe import Provider, probe
 
 SECONDS = 5.0
 """For each question over the network."""
 USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
 _NAME = re.compile(r"[A-Za-z0-9_.+-]+")
-_TARGET_OF = {"openai": openai_target, "anthropic": anthropic_target}
+_TARGET_OF = {"openai": openai_endpoint, "anthropic": anthropic_endpoint}
 
 
 async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_price: str | None) -> list[Symptom]:
@@ -98,7 +98,7 @@ async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Sym
     return symptom(State.OK, found)
 
 
-def _key(target: Target) -> str:
+def _key(target: ResolvedEndpoint) -> str:
     return f"{target.key_variable} is {'set' if target.key else 'not set'}"
 
 

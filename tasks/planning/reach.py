@@ -6,7 +6,7 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
-from passgate.tasks.providers.endpoints import ANTHROPIC_URL, OPENAI_URL, Target, targets_of
+from passgate.tasks.providers.endpoints import ANTHROPIC_URL, OPENAI_URL, ResolvedEndpoint, resolved_endpoints
 from passgate.tasks.providers.probe import LISTS, Provider
 from passgate.tasks.providers.reach import Unreachable, reach
 
@@ -23,7 +23,7 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     and `MeasurementError` for a provider that cannot be reached, which nobody has to have broken.
     """
     for provider, endpoint in own_endpoints(agent):
-        target = targets_of(agent.upstreams, os.environ)[provider]
+        target = resolved_endpoints(agent.upstreams, os.environ)[provider]
         _refuse_missing_key(agent, endpoint, target)
         _refuse_target(provider, target)
     if agent.kind is AgentKind.HTTP:
@@ -40,7 +40,7 @@ def own_endpoints(agent: AgentSpec) -> Iterator[tuple[Provider, Endpoint]]:
         yield "anthropic", agent.upstreams.anthropic
 
 
-def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: Target) -> None:
+def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEndpoint) -> None:
     if target.key:
         return
     if endpoint.api_key_variable is not None:
@@ -52,7 +52,7 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: Target) ->
         )
 
 
-def _refuse_target(provider: Provider, target: Target) -> None:
+def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
     asked = f"{target.base_url}/{LISTS[provider]}"
     outcome = reach(asked, target.key_headers, uses_proxies=not target.is_loopback)
     if isinstance(outcome, Unreachable):

@@ -13,7 +13,7 @@ from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.run import Plan
-from passgate.tasks.providers.endpoints import targets_of
+from passgate.tasks.providers.endpoints import resolved_endpoints
 
 
 def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ def refuse_unrunnable(plan: Plan) -> None:
         check_agent(plan.agent, suites)
         make_llm_judge(plan.policy.judge, suites)
     if plan.agent.calls_models:
-        targets_of(plan.agent.upstreams, os.environ)
+        resolved_endpoints(plan.agent.upstreams, os.environ)
     _refuse_unknown_price(plan)
     open_history(history_location(plan), Path.cwd())
     recorded = plan.agent.model_dump_json()

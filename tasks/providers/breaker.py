@@ -16,7 +16,7 @@ class Breaker:
     """
 
     def __init__(self, retry_policy: RetryPolicy, clock: Callable[[], float] = time.monotonic) -> None:
-        self._patience = retry_policy
+        self._policy = retry_policy
         self._clock = clock
         self._failures = 0
         self._failing_since = 0.0
@@ -35,7 +35,7 @@ class Breaker:
         now = self._clock()
         if now < self._next_probe:
             return False
-        self._next_probe = now + self._patience.probe_every
+        self._next_probe = now + self._policy.probe_every
         return True
 
     def succeeded(self) -> None:
@@ -53,10 +53,10 @@ class Breaker:
             self._failing_since = now - silence
         self._failures += 1
         self._last = what
-        lasted = now - self._failing_since >= self._patience.failing_seconds
-        if self.is_open or self._failures < self._patience.failures_until_open or not lasted:
+        lasted = now - self._failing_since >= self._policy.failing_seconds
+        if self.is_open or self._failures < self._policy.failures_until_open or not lasted:
             return False
-        self._next_probe = now + self._patience.probe_every
+        self._next_probe = now + self._policy.probe_every
         self._opened.set()
         return True
 
@@ -76,5 +76,5 @@ class Breaker:
         since = datetime.now(UTC) - lasting
         return (
             f"the circuit breaker is open: {self._failures} failures in a row since {since:%H:%M:%S} UTC, "
-            f"the last one: {self._last}; one call tries again every {self._patience.probe_every:g} s"
+            f"the last one: {self._last}; one call tries again every {self._policy.probe_every:g} s"
         )

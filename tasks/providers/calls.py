@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import httpcore
 
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.headers import headers_out
 
 _SAFE_IN_PATHS: Final = "/?&=%:@!$'()*+,;~-._"
@@ -28,7 +28,7 @@ class Stage(StrEnum):
 
 
 @dataclass(slots=True)
-class Progress:
+class CallProgress:
     """How far one call has come. The client writes it; whoever waits for the call may read it at any time."""
 
     attempts: int = 0
@@ -55,7 +55,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Call:
+class ProviderCall:
     """What is asked and how long it may take."""
 
     request: httpcore.Request
@@ -65,7 +65,7 @@ class Call:
     """For all attempts together; `None` while the provider's patience alone limits them."""
     deadline: float | None
     """On the event loop's clock."""
-    progress: Progress = field(default_factory=Progress)
+    progress: CallProgress = field(default_factory=CallProgress)
 
     @property
     def seconds_left(self) -> float:
@@ -76,15 +76,15 @@ class Call:
 class Calls:
     """Makes the calls of one endpoint; what is the same for all of them is made once."""
 
-    def __init__(self, target: Target, *, connect_seconds: float, silence: float) -> None:
-        self._target = target
-        url = target.url
+    def __init__(self, endpoint: ResolvedEndpoint, *, connect_seconds: float, silence: float) -> None:
+        self._endpoint = endpoint
+        url = endpoint.url
         self._scheme, self._host, self._port = url.raw_scheme, url.raw_host, url.port
         self._base_path = url.raw_path.rstrip(b"/")
         self._fixed = [
             (b"host", url.netloc),
             (b"accept-encoding", b"identity"),
-            *((name.encode("ascii"), value.encode("ascii")) for name, value in target.key_headers.items()),
+            *((name.encode("ascii"), value.encode("ascii")) for name, value in endpoint.key_headers.items()),
         ]
         self._timeouts = {"timeout": {"connect": min(connect_seconds, silence), "read": silence, "write": silence}}
         self._ages = itertools.count()
@@ -96,8 +96,8 @@ class Calls:
         body: bytes | None,
         headers: Mapping[str, str],
         seconds: float | None,
-        progress: Progress | None = None,
-    ) -> Call:
+        progress: CallProgress | None = None,
+    ) -> ProviderCall:
         """A call of a path below the base URL, its query included; `headers` are those of whoever asks for it."""
         path = path.lstrip("/")
         target = self._base_path + b"/" + quote(path, safe=_SAFE_IN_PATHS).encode("ascii")
@@ -105,12 +105,12 @@ class Calls:
         request = httpcore.Request(
             method,
             httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
-            headers=headers_out(self._fixed, headers, length=length, has_key=bool(self._target.key)),
+            headers=headers_out(self._fixed, headers, length=length, has_key=bool(self._endpoint.key)),
             content=body,
             extensions=self._timeouts,
         )
-        url = f"{self._target.base_url}/{path.partition('?')[0]}"
+        url = f"{self._endpoint.base_url}/{path.partition('?')[0]}"
         deadline = None if seconds is None else asyncio.get_running_loop().time() + seconds
-        progress = progress or Progress()
+        progress = progress or CallProgress()
         progress.url = url
-        return Call(request, next(self._ages), seconds, deadline, progress)
+        return ProviderCall(request, next(self._ages), seconds, deadline, progress)

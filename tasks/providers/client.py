@@ -12,9 +12,9 @@ import httpcore
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.calls import Call, Calls, Progress, Stage
-from passgate.tasks.providers.concurrency import Turns
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.calls import CallProgress, Calls, ProviderCall, Stage
+from passgate.tasks.providers.concurrency import ConcurrencyLimiter
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
 from passgate.tasks.providers.headers import headers_back, masked, without_secrets
 from passgate.tasks.providers.retry_policy import RetryPolicy
@@ -23,7 +23,7 @@ from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 Found = TypeVar("Found")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _CLIENT_ERROR: Final = 400
-_PATIENCE: Final = RetryPolicy()
+_DEFAULT_POLICY: Final = RetryPolicy()
 
 
 class UpstreamError(MeasurementError):
@@ -31,7 +31,7 @@ class UpstreamError(MeasurementError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProviderReply:
     """A whole reply. Below 400 its status is 2xx and `document` a JSON object."""
 
     status: int
@@ -42,7 +42,7 @@ class Answer:
     """The JSON document of the body; `None` when it is none, which only happens from 400 on."""
 
 
-class StreamedAnswer:
+class StreamedReply:
     """A reply whose status and headers are there and whose body is still coming. Below 400 it is an event stream."""
 
     def __init__(
@@ -67,7 +67,7 @@ class StreamedAnswer:
 
 
 @dataclass(slots=True)
-class _Reply:
+class _BegunReply:
     """The beginning of an answer, or a refusal with its body."""
 
     response: httpcore.Response
@@ -79,15 +79,17 @@ class _Reply:
 class Upstream:
     """One provider endpoint, shared by all trials and the judge of a run. Belongs to one event loop."""
 
-    def __init__(self, target: Target, *, timeout_seconds: float, retry_policy: RetryPolicy = _PATIENCE) -> None:
+    def __init__(
+        self, endpoint: ResolvedEndpoint, *, timeout_seconds: float, retry_policy: RetryPolicy = _DEFAULT_POLICY
+    ) -> None:
         """`timeout_seconds` is the longest silence. Nothing is connected or loaded before the first call."""
-        self.name = target.url.netloc.decode("ascii")
-        self._patience = retry_policy
+        self.name = endpoint.url.netloc.decode("ascii")
+        self._policy = retry_policy
         self._silence = timeout_seconds
-        self._calls = Calls(target, connect_seconds=retry_policy.connect_seconds, silence=timeout_seconds)
-        self._wire = Wire(target)
+        self._calls = Calls(endpoint, connect_seconds=retry_policy.connect_seconds, silence=timeout_seconds)
+        self._wire = Wire(endpoint)
         self._breaker = Breaker(retry_policy)
-        self._turns = Turns()
+        self._limiter = ConcurrencyLimiter()
 
     async def send(
         self,
@@ -96,8 +98,8 @@ class Upstream:
         headers: Mapping[str, str] = _NO_HEADERS,
         *,
         seconds: float | None,
-        progress: Progress | None = None,
-    ) -> Answer:
+        progress: CallProgress | None = None,
+    ) -> ProviderReply:
         """POST a JSON document and wait for the whole reply, at most `seconds` with all attempts. `progress` is kept
         up to date.
 
@@ -108,7 +110,7 @@ class Upstream:
 
     async def get(
         self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float | None
-    ) -> Answer:
+    ) -> ProviderReply:
         """As `send`, without a body."""
         return await self._insist(self._calls.new("GET", path_and_query, None, headers, seconds), self._whole)
 
@@ -120,8 +122,8 @@ class Upstream:
         headers: Mapping[str, str] = _NO_HEADERS,
         *,
         seconds: float | None,
-        progress: Progress | None = None,
-    ) -> AsyncIterator[StreamedAnswer]:
+        progress: CallProgress | None = None,
+    ) -> AsyncIterator[StreamedReply]:
         """POST a JSON document; attempts are made until the reply's status and headers are there.
 
         `seconds` is the time for all of it, the body included; `progress` is kept up to date. Raises `UpstreamError`.
@@ -137,7 +139,7 @@ class Upstream:
             return self._error(call, call.progress.last_fault, transient=True)
 
         async with stack, aclosing(self._timed(call, reply)) as coming:
-            yield StreamedAnswer(reply.response.status, reply.headers, coming, failed)
+            yield StreamedReply(reply.response.status, reply.headers, coming, failed)
             if not broken:
                 self._succeeded()
 
@@ -151,7 +153,7 @@ class Upstream:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _insist(self, call: Call, ask: Callable[[Call], Awaitable[Found]]) -> Found:
+    async def _insist(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
         """Ask until there is an answer, the call is given up or its time is over."""
         try:
             async with asyncio.timeout_at(call.deadline):
@@ -160,7 +162,7 @@ class Upstream:
             message = call.progress.in_words_at(f"{call.seconds:g} s were over")
             raise UpstreamError(message, transient=True) from None
 
-    async def _attempts(self, call: Call, ask: Callable[[Call], Awaitable[Found]]) -> Found:
+    async def _attempts(self, call: ProviderCall, ask: Callable[[ProviderCall], Awaitable[Found]]) -> Found:
         while True:
             if not self._breaker.admits():
                 raise self._refusal(call)
@@ -172,43 +174,43 @@ class Upstream:
             if await self._breaker.opens_within(pause):
                 raise self._refusal(call)
 
-    def _pause_after(self, call: Call, fault: AttemptError) -> float:
+    def _pause_after(self, call: ProviderCall, fault: AttemptError) -> float:
         """Seconds until the next attempt. Raises `UpstreamError` when there is to be none."""
-        pause = fault.asked_pause or self._patience.pause(call.progress.attempts, random.random())  # noqa: S311 - no secret
+        pause = fault.asked_pause or self._policy.pause(call.progress.attempts, random.random())  # noqa: S311 - no secret
         if fault.overload:
-            self._turns.hold(min(pause, self._patience.longest_pause))
+            self._limiter.hold(min(pause, self._policy.longest_pause))
         if self._breaker.is_open:
             raise self._refusal(call)
-        if fault.final or call.progress.attempts >= self._patience.attempts:
+        if fault.final or call.progress.attempts >= self._policy.attempts:
             raise self._error(call, call.progress.last_fault, transient=not fault.final)
-        if pause > call.seconds_left or (fault.asked_pause or 0) > self._patience.longest_retry_after:
+        if pause > call.seconds_left or (fault.asked_pause or 0) > self._policy.longest_retry_after:
             what = f"{call.progress.last_fault}; the next attempt is due in {pause:.3g} s, which is too long to wait"
             raise self._error(call, what, transient=True)
         return pause
 
-    async def _whole(self, call: Call) -> Answer:
+    async def _whole(self, call: ProviderCall) -> ProviderReply:
         async with self._exchange(call) as reply:
             body = await self._body(reply.response) if reply.refusal is None else reply.refusal
             status = reply.response.status
             check_head(status, reply.headers, "json")
-            answer = Answer(status, reply.headers, body, document_of(status, body))
+            answer = ProviderReply(status, reply.headers, body, document_of(status, body))
             self._succeeded()
         return answer
 
-    async def _begun(self, call: Call) -> tuple[AsyncExitStack, _Reply]:
+    async def _begun(self, call: ProviderCall) -> tuple[AsyncExitStack, _BegunReply]:
         async with AsyncExitStack() as stack:
             reply = await stack.enter_async_context(self._exchange(call))
             check_head(reply.response.status, reply.headers, "text/event-stream")
             return stack.pop_all(), reply
 
     @asynccontextmanager
-    async def _exchange(self, call: Call) -> AsyncIterator[_Reply]:
+    async def _exchange(self, call: ProviderCall) -> AsyncIterator[_BegunReply]:
         """One attempt: a turn, a connection and the beginning of an answer that does not ask for another attempt."""
         call.progress.stage = Stage.TURN
-        while not await self._turns.enter(call.age):
+        while not await self._limiter.enter(call.age):
             if self._breaker.is_open:
                 raise self._refusal(call)
-        epoch = self._turns.window.epoch
+        epoch = self._limiter.window.epoch
         call.progress.attempts += 1
         try:
             connection, response = await self._asked(call)
@@ -219,16 +221,16 @@ class Upstream:
                     refusal = masked(await self._body(response), call.request.headers)
                     if may_pass(response.status):
                         raise fault_of_status(response.status, headers, refusal)
-                yield _Reply(response, headers, refusal, epoch)
+                yield _BegunReply(response, headers, refusal, epoch)
             finally:
                 await self._wire.release(connection, response)
         except AttemptError as fault:
             self._note(call, fault, epoch)
             raise
         finally:
-            self._turns.leave()
+            self._limiter.leave()
 
-    async def _asked(self, call: Call) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
+    async def _asked(self, call: ProviderCall) -> tuple[httpcore.AsyncConnectionInterface, httpcore.Response]:
         call.progress.stage = Stage.ANSWER
         clock = asyncio.get_running_loop().time
         begun = clock()
@@ -246,7 +248,7 @@ class Upstream:
     async def _body(self, response: httpcore.Response) -> bytes:
         return b"".join([piece async for piece in pieces(response, self._silence)])
 
-    async def _timed(self, call: Call, reply: _Reply) -> AsyncGenerator[bytes, None]:
+    async def _timed(self, call: ProviderCall, reply: _BegunReply) -> AsyncGenerator[bytes, None]:
         """The body of a streamed reply within the time of its call."""
         if reply.refusal is not None:
             yield reply.refusal
@@ -262,10 +264,10 @@ class Upstream:
                     return
                 yield piece
 
-    def _note(self, call: Call, fault: AttemptError, epoch: int) -> None:
+    def _note(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
         call.progress.last_fault = shortened(without_secrets(str(fault), call.request.headers))
         if fault.overload:
-            self._turns.window.shrink(self._turns.in_flight, epoch)
+            self._limiter.window.shrink(self._limiter.in_flight, epoch)
         if fault.alive:
             self._breaker.succeeded()
         else:
@@ -273,14 +275,14 @@ class Upstream:
 
     def _failed(self, what: str, silence: float) -> None:
         if self._breaker.failed(what, silence):
-            self._turns.send_away()
+            self._limiter.send_away()
 
     def _succeeded(self) -> None:
         self._breaker.succeeded()
-        self._turns.window.grow(self._turns.in_flight)
+        self._limiter.window.grow(self._limiter.in_flight)
 
-    def _refusal(self, call: Call) -> UpstreamError:
+    def _refusal(self, call: ProviderCall) -> UpstreamError:
         return self._error(call, self._breaker.reason, transient=False)
 
-    def _error(self, call: Call, what: str, *, transient: bool) -> UpstreamError:
+    def _error(self, call: ProviderCall, what: str, *, transient: bool) -> UpstreamError:
         return UpstreamError(call.progress.in_words(what), transient=transient)

@@ -34,7 +34,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class Turns:
+class ConcurrencyLimiter:
     """Gives calls their turn: the oldest call first, also when it comes back for another attempt."""
 
     window: Window = field(default_factory=Window)

@@ -16,7 +16,7 @@ ANTHROPIC_URL: Final = "https://api.anthropic.com"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ResolvedEndpoint:
     """One endpoint of a provider, resolved. Raises `UsageError` for what is no usable address or key."""
 
     base_url: str
@@ -58,30 +58,30 @@ class Target:
         return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
-def openai_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
+def openai_endpoint(endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
     """Where OpenAI's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY, else OpenAI itself."""
-    return _target(endpoint, environment, "OPENAI", OPENAI_URL, "authorization")
+    return _endpoint(endpoint, environment, "OPENAI", OPENAI_URL, "authorization")
 
 
-def anthropic_target(endpoint: Endpoint, environment: Mapping[str, str]) -> Target:
+def anthropic_endpoint(endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
     """Where Anthropic's API is: as the endpoint says, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else Anthropic."""
-    return _target(endpoint, environment, "ANTHROPIC", ANTHROPIC_URL, "x-api-key")
+    return _endpoint(endpoint, environment, "ANTHROPIC", ANTHROPIC_URL, "x-api-key")
 
 
-def targets_of(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, Target]:
+def resolved_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
     """Where the calls of each provider's API go, by its name. Raises `UsageError`."""
     return {
-        "openai": openai_target(upstreams.openai, environment),
-        "anthropic": anthropic_target(upstreams.anthropic, environment),
+        "openai": openai_endpoint(upstreams.openai, environment),
+        "anthropic": anthropic_endpoint(upstreams.anthropic, environment),
     }
 
 
-def _target(
+def _endpoint(
     endpoint: Endpoint, environment: Mapping[str, str], provider: str, public_url: str, key_header: KeyHeader
-) -> Target:
+) -> ResolvedEndpoint:
     base_url = endpoint.base_url or environment.get(f"{provider}_BASE_URL") or public_url
     variable = endpoint.api_key_variable or f"{provider}_API_KEY"
-    return Target(base_url, environment.get(variable, ""), variable, key_header)
+    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, key_header)
 
 
 def _refuse_url(text: str) -> None:

@@ -66,7 +66,7 @@ class ModelReply:
     model: str = ""
 
 
-class UnreadableError(Exception):
+class ApiFormatError(Exception):
     """A request or reply that is not of its API's shape; the text says what is wrong."""
 
 
@@ -92,7 +92,7 @@ class ReplyStream(Protocol):
     def feed(self, chunk: bytes) -> bytes:
         """What the agent is sent for a piece of the provider's stream, however it was cut.
 
-        Raises `UnreadableError` for what is no stream of this API, or an error event of the provider.
+        Raises `ApiFormatError` for what is no stream of this API, or an error event of the provider.
         """
 
     def cut(self) -> bytes:
@@ -107,7 +107,7 @@ class Api(Protocol):
     """Of its endpoint below the base URL, as in `chat/completions`."""
 
     def read_request(self, body: dict[str, Any]) -> ModelRequest:
-        """What is asked. Raises `UnreadableError`."""
+        """What is asked. Raises `ApiFormatError`."""
 
     def prepared(self, body: dict[str, Any], *, model: str | None, max_tokens_out: int | None) -> dict[str, Any]:
         """The request as it is sent on: with another model, with no more than `max_tokens_out` where it sets a limit
@@ -115,7 +115,7 @@ class Api(Protocol):
         """
 
     def read_reply(self, body: dict[str, Any]) -> ModelReply:
-        """What was answered. Raises `UnreadableError`."""
+        """What was answered. Raises `ApiFormatError`."""
 
     def without_calls(self, body: dict[str, Any], call_ids: Collection[str]) -> dict[str, Any]:
         """The reply without some of its tool calls, well-formed: with none left it ends as a reply without any."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from passgate.tasks.providers.client import Upstream, UpstreamError
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retry_policy import RetryPolicy
 
 Provider = Literal["openai", "anthropic"]
@@ -37,12 +37,12 @@ class Probe:
         return self.status == _NOT_FOUND
 
 
-async def probe(provider: Provider, target: Target, *, seconds: float) -> Probe:
+async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: float) -> Probe:
     """Ask an endpoint for its list of models, once and for at most `seconds`."""
     path = LISTS[provider]
-    asked = f"{target.base_url}/{path}"
+    asked = f"{endpoint.base_url}/{path}"
     try:
-        async with Upstream(target, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
+        async with Upstream(endpoint, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
             answer = await upstream.get(path, _HEADERS[provider], seconds=seconds)
     except UpstreamError as error:
         return Probe(asked, None, str(error))

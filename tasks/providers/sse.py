@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 
@@ -40,7 +40,7 @@ class EventParser:
         """The events that are whole with this piece, in order; together their `raw` is all that came so far, less what
         is no whole event yet.
 
-        Raises `UnreadableError` for an event that is larger than the most that is held. An event that the stream's end
+        Raises `ApiFormatError` for an event that is larger than the most that is held. An event that the stream's end
         cuts short never becomes whole; `feed(b"\\n\\n")` ends it.
         """
         self._waiting += piece
@@ -51,7 +51,7 @@ class EventParser:
         del self._waiting[:begin]
         self._searched = max(0, len(self._waiting) - _LONGEST_BLANK_LINE)
         if len(self._waiting) > self._max_event_bytes:
-            raise UnreadableError(f"an event of the stream is larger than {self._max_event_bytes} bytes")
+            raise ApiFormatError(f"an event of the stream is larger than {self._max_event_bytes} bytes")
         return events
 
     def _event(self, raw: bytes) -> Event:

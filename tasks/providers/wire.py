@@ -9,7 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpcore
 import httpx
 
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.faults import AttemptError
 
 MOST_BYTES: Final = 64 * 2**20
@@ -33,9 +33,9 @@ class Wire:
     A pool that all calls share costs several times as much, for it looks at every connection for every call.
     """
 
-    def __init__(self, target: Target) -> None:
-        self._target = target
-        url = target.url
+    def __init__(self, endpoint: ResolvedEndpoint) -> None:
+        self._endpoint = endpoint
+        url = endpoint.url
         self._origin = httpcore.Origin(url.raw_scheme, url.raw_host, url.port or {"https": 443}.get(url.scheme, 80))
         self._maker: httpcore.AsyncConnectionPool | None = None
         self._idle: list[httpcore.AsyncConnectionInterface] = []
@@ -80,21 +80,21 @@ class Wire:
     def _new(self) -> httpcore.AsyncConnectionInterface:
         if self._maker is None:
             self._maker = httpcore.AsyncConnectionPool(
-                ssl_context=self._tls(), proxy=_proxy(self._target), keepalive_expiry=_KEEP_ALIVE_SECONDS
+                ssl_context=self._tls(), proxy=_proxy(self._endpoint), keepalive_expiry=_KEEP_ALIVE_SECONDS
             )
         return self._maker.create_connection(self._origin)
 
     def _tls(self) -> ssl.SSLContext | None:
         # 25 ms, so once for all connections and not before there is one.
-        return httpx.create_ssl_context() if self._target.url.scheme == "https" else None
+        return httpx.create_ssl_context() if self._endpoint.url.scheme == "https" else None
 
 
-def _proxy(target: Target) -> httpcore.Proxy | None:
+def _proxy(endpoint: ResolvedEndpoint) -> httpcore.Proxy | None:
     """The proxy that the environment names for an address, as curl and httpx read it."""
-    if target.is_loopback or proxy_bypass(target.url.host):
+    if endpoint.is_loopback or proxy_bypass(endpoint.url.host):
         return None
     proxies = getproxies()
-    text = proxies.get(target.url.scheme) or proxies.get("all")
+    text = proxies.get(endpoint.url.scheme) or proxies.get("all")
     if not text:
         return None
     proxy = httpx.Proxy(text if "://" in text else f"http://{text}")
@@ -103,7 +103,7 @@ def _proxy(target: Target) -> httpcore.Proxy | None:
 
 @contextmanager
 def breakdowns(silence: float) -> Iterator[None]:
-    """Turns what goes wrong on a connection into a `AttemptError`; `silence` is the longest one that was allowed."""
+    """Turns what goes wrong on a connection into an `AttemptError`; `silence` is the longest one that was allowed."""
     try:
         yield
     except _BREAKDOWNS as error:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.property.api_sides import CHAT, MESSAGES, QUIET, RESPONSES, USAGE, Plan, Side, each_side, plans, scalars
 from tests.provider_streams import Json, Refusing, documents, event
 
-from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError
 
 values = st.recursive(
     scalars,
@@ -99,7 +99,7 @@ def test_a_reply_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataObj
     original = copy.deepcopy(body)
     try:
         reply = side.api.read_reply(body)
-    except UnreadableError:
+    except ApiFormatError:
         return
     left = side.api.without_calls(body, {call.call_id for call in reply.calls})
     assert body == original
@@ -116,7 +116,7 @@ def test_a_request_of_any_shape_is_read_or_unreadable(side: Side, data: st.DataO
     try:
         request = side.api.read_request(body)
         sent = side.api.prepared(body, model="y", max_tokens_out=5)
-    except UnreadableError:
+    except ApiFormatError:
         return
     assert body == original
     again = side.api.read_request(sent)
@@ -133,7 +133,7 @@ def test_a_stream_of_any_shape_is_read_or_unreadable(side: Side, plan: Plan, dat
     number = data.draw(st.integers(0, len(sent) - 1))
     sent[number] = one_change(sent[number], data)
     stream = side.api.stream({}, Refusing(frozenset({"delete"})))
-    with suppress(UnreadableError):
+    with suppress(ApiFormatError):
         stream.feed(b"".join(map(event, sent)))
         stream.cut()
 
@@ -145,6 +145,6 @@ def test_any_bytes_are_passed_on_or_unreadable(side: Side, pieces: list[bytes]) 
     stream = side.api.stream({}, Refusing())
     try:
         output = b"".join([stream.feed(piece) for piece in pieces])
-    except UnreadableError:
+    except ApiFormatError:
         return
     assert b"".join(pieces).startswith(output)

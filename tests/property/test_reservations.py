@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
+from passgate.tasks.metering.ledger import AdmittedCall, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Usage
@@ -34,8 +34,8 @@ class Flight:
     """The calls of a trial: those that wait for admission, those that are in flight, and what they used."""
 
     ledger: Ledger
-    waiting: list[tuple[Planned, asyncio.Task[Admission]]] = field(default_factory=list)
-    sent: list[tuple[Planned, Admission]] = field(default_factory=list)
+    waiting: list[tuple[Planned, asyncio.Task[AdmittedCall]]] = field(default_factory=list)
+    sent: list[tuple[Planned, AdmittedCall]] = field(default_factory=list)
     tokens: int = 0
     dollars: float = 0.0
     unknowable_tokens: int = 0
@@ -57,7 +57,7 @@ class Flight:
             else:
                 assert isinstance(task.exception(), RefusalError)
 
-    def _admitted(self, call: Planned, admission: Admission) -> None:
+    def _admitted(self, call: Planned, admission: AdmittedCall) -> None:
         dollars = admission.estimate.cost(admission.price)
         whole = (admission.estimate.tokens, dollars, dollars)
         reserved = (admission.tokens, admission.dollars, admission.reservation.amount)
@@ -75,7 +75,7 @@ class Flight:
             self._settle(call, admission)
         await self.look()
 
-    def _settle(self, call: Planned, admission: Admission) -> None:
+    def _settle(self, call: Planned, admission: AdmittedCall) -> None:
         # A provider holds to the limit that the request sets, which is the lower of the agent's and the meter's.
         limits = [call.tokens_out, *([] if call.limit is None else [call.limit, admission.max_tokens_out or 10**9])]
         usage = Usage(tokens_in=call.tokens_in, tokens_out=min(limits))

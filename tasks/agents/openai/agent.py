@@ -23,7 +23,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
-from passgate.tasks.providers.exchange import AskedCall, ModelReply, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, ModelReply
 
 OWN_KEYS: Final = ("model", "messages", "tools", "stream", "stream_options", "n")
 """What passgate says in a request, and nobody else."""
@@ -151,9 +151,9 @@ def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
     try:
         document = read_json(content)
         if not isinstance(document, dict):
-            raise UnreadableError("no JSON object")
+            raise ApiFormatError("no JSON object")
         return document, _API.read_reply(document)
-    except (ValueError, UnreadableError) as error:
+    except (ValueError, ApiFormatError) as error:
         raise MeasurementError(f"the model's reply cannot be read: {error}: {excerpt(content)}") from error
 
 

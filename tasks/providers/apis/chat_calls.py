@@ -13,7 +13,7 @@ _OF_CALLS = frozenset({"tool_calls", "function_call"})
 
 
 def calls_of(message: dict[str, Any]) -> Iterator[AskedCall]:
-    """The calls of a whole message. Raises `UnreadableError`."""
+    """The calls of a whole message. Raises `ApiFormatError`."""
     entries = values.sequence_or_empty(message.get("tool_calls"), "tool_calls")
     for position, entry in enumerate(entries):
         yield _asked(entry, position)

@@ -11,12 +11,12 @@ from passgate.tasks.providers.apis.requests import changes_of, with_changes
 from passgate.tasks.providers.apis.stream import CheckedStream
 from passgate.tasks.providers.apis.texts import characters, clean, content_text, reply_text
 from passgate.tasks.providers.exchange import (
+    ApiFormatError,
     ModelReply,
     ModelRequest,
     ReplyStream,
     Said,
     ToolAnswer,
-    UnreadableError,
     Withheld,
 )
 from passgate.tasks.providers.sse import event_bytes
@@ -34,7 +34,7 @@ class ChatCompletions:
     def read_request(self, body: dict[str, Any]) -> ModelRequest:
         """See `Api.read_request`."""
         if (values.count_or_none(body.get("n"), "n") or 1) > 1:
-            raise UnreadableError("n: more than one choice of a reply cannot be metered; ask for one")
+            raise ApiFormatError("n: more than one choice of a reply cannot be metered; ask for one")
         limits = [values.count_or_none(body.get(key), key) for key in _LIMITS]
         said, answers = _context(values.sequence(body.get("messages"), "messages"))
         return ModelRequest(
@@ -114,7 +114,7 @@ def _context(messages: list[Any]) -> tuple[tuple[Said, ...], tuple[ToolAnswer, .
             case "assistant":
                 pass
             case role:
-                raise UnreadableError(f"{place}.role: {role!r} is none of the roles of chat completions")
+                raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of chat completions")
     return tuple(said), tuple(answers)
 
 
@@ -129,7 +129,7 @@ def _answer(message: dict[str, Any], identity: str, place: str) -> ToolAnswer:
 def _choice(body: dict[str, Any]) -> dict[str, Any]:
     choices = values.sequence(body.get("choices"), "choices")
     if len(choices) != 1:
-        raise UnreadableError(f"choices: there are {len(choices)} where one is asked for")
+        raise ApiFormatError(f"choices: there are {len(choices)} where one is asked for")
     return values.mapping(choices[0], "choices[0]")
 
 

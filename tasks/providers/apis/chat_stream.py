@@ -8,7 +8,7 @@ from passgate.tasks.providers.apis.chat_calls import asked_call, given_of, kind_
 from passgate.tasks.providers.apis.openai_shared import raise_error, usage_of
 from passgate.tasks.providers.apis.stream import Assembly, Document, Owners
 from passgate.tasks.providers.apis.texts import reply_text
-from passgate.tasks.providers.exchange import AskedCall, UnreadableError, Withheld
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, Withheld
 from passgate.tasks.providers.sse import event_bytes
 
 _ENVELOPE = ("id", "object", "created", "model", "service_tier", "system_fingerprint")
@@ -17,7 +17,7 @@ _DELTA = "choices[0].delta"
 
 
 @dataclass(slots=True)
-class _Call:
+class _PartialCall:
     index: int | None
     position: int
     kind: str
@@ -30,7 +30,7 @@ class _Call:
 
     def asked(self) -> AskedCall:
         if not self.name:
-            raise UnreadableError(f"tool_calls[{self.position}].{self.kind}.name: is missing")
+            raise ApiFormatError(f"tool_calls[{self.position}].{self.kind}.name: is missing")
         # A `function_call` has no id: its answer names the function.
         identity = self.identity if self.has_id else self.name
         return asked_call(identity, self.position, self.kind, self.name, "".join(self.given))
@@ -43,7 +43,7 @@ class ChatAssembly(Assembly):
         super().__init__(withheld)
         self._shows_usage = shows_usage
         self._envelope: Document = {"id": "", "object": "chat.completion.chunk", "created": 0, "model": model}
-        self._begun: list[_Call] = []
+        self._begun: list[_PartialCall] = []
         self._undecided = False
         self._gaps: frozenset[int] = frozenset()
         self._is_done = False
@@ -91,7 +91,7 @@ class ChatAssembly(Assembly):
         called = values.mapping_or_empty(fields.get(kind), f"{place}[].{kind}")
         call = self._same(index, identity, called)
         if call is None:
-            call = self._begin(_Call(index, len(self._begun), kind, has_id=True, identity=identity))
+            call = self._begin(_PartialCall(index, len(self._begun), kind, has_id=True, identity=identity))
         elif called:
             call.kind = kind
         return self._extend(call, called)
@@ -100,10 +100,10 @@ class ChatAssembly(Assembly):
         called = values.mapping(function_call, f"{_DELTA}.function_call")
         call = next((call for call in self._begun if not (call.has_id or call.decided)), None)
         if call is None:
-            call = self._begin(_Call(None, len(self._begun), "function", has_id=False))
+            call = self._begin(_PartialCall(None, len(self._begun), "function", has_id=False))
         return self._extend(call, called)
 
-    def _same(self, index: int | None, identity: str, called: Document) -> _Call | None:
+    def _same(self, index: int | None, identity: str, called: Document) -> _PartialCall | None:
         """The call that a piece goes on with, `None` when it begins one.
 
         Not every server counts: some give each call the index 0, or none, and some give each piece another id. A name
@@ -117,13 +117,13 @@ class ChatAssembly(Assembly):
         has_other_name = called.get("name") != last.name and any(last.given)
         return None if called.get("name") and (has_other_id or has_other_name) else last
 
-    def _begin(self, call: _Call) -> _Call:
+    def _begin(self, call: _PartialCall) -> _PartialCall:
         self._begun.append(call)
         self._undecided = True
         self.started = True
         return call
 
-    def _extend(self, call: _Call, called: Document) -> int:
+    def _extend(self, call: _PartialCall, called: Document) -> int:
         name = values.text_or_empty(called.get("name"), f"{_DELTA}.tool_calls[].{call.kind}.name")
         if name != call.name:
             # Some servers repeat the name with every piece.
@@ -211,5 +211,5 @@ def _only(choices: list[Any]) -> Document:
     choice = values.mapping(choices[0], "choices[0]")
     index = values.count_or_none(choice.get("index"), "choices[0].index")
     if len(choices) > 1 or index:
-        raise UnreadableError("choices: there is more than the one that is asked for")
+        raise ApiFormatError("choices: there is more than the one that is asked for")
     return choice

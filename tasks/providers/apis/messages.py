@@ -19,12 +19,12 @@ from passgate.tasks.providers.apis.requests import changes_of, with_changes
 from passgate.tasks.providers.apis.stream import CheckedStream
 from passgate.tasks.providers.apis.texts import characters, clean, content_text, reply_text
 from passgate.tasks.providers.exchange import (
+    ApiFormatError,
     ModelReply,
     ModelRequest,
     ReplyStream,
     Said,
     ToolAnswer,
-    UnreadableError,
     Withheld,
 )
 from passgate.tasks.providers.sse import event_bytes
@@ -138,5 +138,5 @@ def _context(messages: list[Any]) -> tuple[tuple[Said, ...], tuple[ToolAnswer, .
         if role == "system" or (role == "user" and (rest or not content)):
             said.append(Said("system" if role == "system" else "user", content_text(rest, f"{place}.content")))
         elif role not in {"user", "assistant"}:
-            raise UnreadableError(f"{place}.role: {role!r} is none of the roles of messages")
+            raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of messages")
     return tuple(said), tuple(answers)

@@ -8,7 +8,7 @@ from passgate.tasks.providers.apis.errors import provider_error
 
 
 def raise_error(body: dict[str, Any]) -> None:
-    """Raise `UnreadableError` with the provider's message when a reply or an event is an error."""
+    """Raise `ApiFormatError` with the provider's message when a reply or an event is an error."""
     if body.get("error"):
         raise provider_error(body["error"])
 

@@ -100,7 +100,7 @@ def without(output: list[dict[str, Any]], call_ids: Collection[str]) -> list[dic
 
 
 def items_of(response: dict[str, Any]) -> list[dict[str, Any]]:
-    """The output items of a response. Raises `UnreadableError`."""
+    """The output items of a response. Raises `ApiFormatError`."""
     output = values.sequence_or_empty(response.get("output"), "output")
     return [values.mapping(item, f"output[{position}]") for position, item in enumerate(output)]
 
@@ -112,7 +112,7 @@ def text_of(items: list[dict[str, Any]]) -> str:
 
 
 def reply_of(response: dict[str, Any]) -> ModelReply:
-    """What a whole response answers. Raises `UnreadableError`."""
+    """What a whole response answers. Raises `ApiFormatError`."""
     items = items_of(response)
     return ModelReply(
         text=clean(text_of(items)),

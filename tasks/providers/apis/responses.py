@@ -18,12 +18,12 @@ from passgate.tasks.providers.apis.response_stream import ResponseAssembly
 from passgate.tasks.providers.apis.stream import CheckedStream
 from passgate.tasks.providers.apis.texts import characters, content_text
 from passgate.tasks.providers.exchange import (
+    ApiFormatError,
     ModelReply,
     ModelRequest,
     ReplyStream,
     Said,
     ToolAnswer,
-    UnreadableError,
     Withheld,
 )
 from passgate.tasks.providers.sse import event_bytes
@@ -41,7 +41,7 @@ class Responses:
     def read_request(self, body: dict[str, Any]) -> ModelRequest:
         """See `Api.read_request`."""
         if values.truth_or_false(body.get("background"), "background"):
-            raise UnreadableError("background: a reply that is fetched later cannot be metered; ask for it at once")
+            raise ApiFormatError("background: a reply that is fetched later cannot be metered; ask for it at once")
         said, answers = _context(body.get("input"))
         instructions = content_text(body.get("instructions"), "instructions")
         return ModelRequest(
@@ -104,4 +104,4 @@ def _said(item: dict[str, Any], place: str) -> Said | None:
         case "assistant" | "":
             return None
         case role:
-            raise UnreadableError(f"{place}.role: {role!r} is none of the roles of responses")
+            raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of responses")

@@ -10,7 +10,7 @@ from typing import Any
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.texts import clean
-from passgate.tasks.providers.exchange import AskedCall, ModelReply, UnreadableError, Withheld
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, ModelReply, Withheld
 from passgate.tasks.providers.sse import MAX_EVENT_BYTES, Event, EventParser, event_bytes
 
 Document = dict[str, Any]
@@ -46,7 +46,7 @@ class Assembly(ABC):
 
     @abstractmethod
     def take(self, event: Document) -> Owners:
-        """Add an event to the reply. Raises `UnreadableError` for one that is not of the API, or an error."""
+        """Add an event to the reply. Raises `ApiFormatError` for one that is not of the API, or an error."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -132,7 +132,7 @@ class CheckedStream:
         self._held.append((event, document, owners))
         self._held_bytes += len(event.raw)
         if self._held_bytes > MAX_HELD_BYTES:
-            raise UnreadableError(f"the tool calls of the reply are larger than {MAX_HELD_BYTES} bytes")
+            raise ApiFormatError(f"the tool calls of the reply are larger than {MAX_HELD_BYTES} bytes")
 
     def _released(self) -> bytes:
         held, self._held, self._held_bytes = self._held, [], 0
@@ -151,9 +151,9 @@ def _document(event: Event) -> Document:
     try:
         document = json.loads(event.data or b"")
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"an event of the stream is not JSON: {error}") from None
+        raise ApiFormatError(f"an event of the stream is not JSON: {error}") from None
     if not isinstance(document, dict):
-        raise UnreadableError("an event of the stream is not a JSON object")
+        raise ApiFormatError("an event of the stream is not a JSON object")
     if event.name is not None:
         # Some servers say what an event is in its name alone.
         document.setdefault("type", event.name)

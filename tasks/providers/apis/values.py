@@ -1,16 +1,16 @@
-"""Reading values that nobody vouches for: of the expected type, or an `UnreadableError` that names the place."""
+"""Reading values that nobody vouches for: of the expected type, or an `ApiFormatError` that names the place."""
 
 from typing import Any
 
-from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError
 
 _MAX_TOKENS = 10**12
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
 
 
-def wrong(place: str, value: Any, expected: str) -> UnreadableError:
+def wrong(place: str, value: Any, expected: str) -> ApiFormatError:
     """The error for a value that is not what was expected at this place."""
-    return UnreadableError(f"{place}: is {_NAMES.get(type(value), 'a number')}, not {expected}")
+    return ApiFormatError(f"{place}: is {_NAMES.get(type(value), 'a number')}, not {expected}")
 
 
 def mapping(value: Any, place: str) -> dict[str, Any]:

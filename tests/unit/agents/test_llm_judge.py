@@ -22,7 +22,7 @@ from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retry_policy import RetryPolicy
 
 REQUEST = JudgeRequest(
@@ -53,7 +53,9 @@ async def judge_at() -> AsyncIterator[Callable[..., HttpJudge]]:
 
     def _judge_at(url: str, *, key: str = "", retry_policy: RetryPolicy = QUICK, **policy: Any) -> HttpJudge:
         settings = JudgePolicy(**policy)
-        upstream = Upstream(Target(url, key), timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy)
+        upstream = Upstream(
+            ResolvedEndpoint(url, key), timeout_seconds=settings.timeout_seconds, retry_policy=retry_policy
+        )
         made.append(HttpJudge(upstream, "gpt-judge", settings))
         return made[-1]
 

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.ledger import Admission, Ledger, RefusalError
+from passgate.tasks.metering.ledger import AdmittedCall, Ledger, RefusalError
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
@@ -62,7 +62,7 @@ async def test_a_call_that_was_not_answered_is_no_step() -> None:
 
 async def test_what_is_no_step_passes_when_the_steps_are_used_up() -> None:
     ledger = a_ledger(max_steps=0)
-    assert isinstance((await ledger.admit(request(), "known", is_step=False)), Admission)
+    assert isinstance((await ledger.admit(request(), "known", is_step=False)), AdmittedCall)
 
 
 async def test_once_over_nothing_passes_and_the_first_reason_stays() -> None:

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
+from passgate.tasks.providers.client import ProviderReply, Upstream, UpstreamError
 
 CHAT = "chat/completions"
 
@@ -19,7 +19,7 @@ STREAM = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user",
 SECONDS = 20.0
 
 
-async def send(upstream: Upstream, *, seconds: float = SECONDS, **headers: str) -> Answer:
+async def send(upstream: Upstream, *, seconds: float = SECONDS, **headers: str) -> ProviderReply:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return await upstream.send(CHAT, BODY, named, seconds=seconds)
 

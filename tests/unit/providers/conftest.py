@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from passgate.tasks.providers.client import Upstream
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retry_policy import RetryPolicy
 from tests.upstream import ScriptedUpstream
 
@@ -33,7 +33,7 @@ async def connect() -> AsyncIterator[OpenUpstream]:
     made: list[Upstream] = []
 
     def _connect(url: str, *, key: str = "", silence: float = 5, retry_policy: RetryPolicy = QUICK) -> Upstream:
-        upstream = Upstream(Target(url, key, "THE_KEY"), timeout_seconds=silence, retry_policy=retry_policy)
+        upstream = Upstream(ResolvedEndpoint(url, key, "THE_KEY"), timeout_seconds=silence, retry_policy=retry_policy)
         made.append(upstream)
         return upstream
 

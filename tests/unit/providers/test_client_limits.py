@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from passgate.tasks.providers.client import Answer, Upstream, UpstreamError
+from passgate.tasks.providers.client import ProviderReply, Upstream, UpstreamError
 from tests.unit.providers.asking import (
     failure,
     send,
@@ -36,7 +36,7 @@ async def test_a_cancelled_call_gives_its_turn_back(provider: ScriptedUpstream, 
     for call in calls:
         call.cancel()
     await asyncio.gather(*calls, return_exceptions=True)
-    assert upstream._turns.in_flight == 0
+    assert upstream._limiter.in_flight == 0
     provider.says(SOMETHING)
     assert (await send(upstream)).status == 200
 
@@ -56,7 +56,7 @@ async def test_a_provider_that_takes_four_calls_at_once_is_asked_by_four(
     upstream = connect(provider.openai_base_url, retry_policy=replace(QUICK, attempts=30))
     answers = await asyncio.gather(*(send(upstream) for _ in range(300)))
     assert [answer.status for answer in answers] == [200] * 300
-    assert upstream._turns.window.size < 12
+    assert upstream._limiter.window.size < 12
 
 
 async def test_time_in_the_queue_counts(provider: ScriptedUpstream, connect: OpenUpstream) -> None:
@@ -138,7 +138,7 @@ async def test_one_call_at_a_time_finds_out_whether_a_dead_provider_is_back(
     assert not (await failure(upstream)).transient
     await asyncio.sleep(DEAD.probe_every + 0.05)
     answers = await asyncio.gather(*(send(upstream) for _ in range(3)), return_exceptions=True)
-    assert sum(isinstance(answer, Answer) for answer in answers) == 1
+    assert sum(isinstance(answer, ProviderReply) for answer in answers) == 1
     assert (await send(upstream)).status == 200
 
 

@@ -104,7 +104,7 @@ async def test_a_stream_that_is_left_early_leaves_nothing_behind(
                 break
     provider.says(SOMETHING)
     assert (await send(upstream)).status == 200
-    assert upstream._turns.in_flight == 0
+    assert upstream._limiter.in_flight == 0
 
 
 async def test_what_goes_wrong_in_the_callers_own_code_is_not_the_providers(

@@ -3,12 +3,12 @@ import time
 
 import pytest
 
-from passgate.tasks.providers.concurrency import LEAST, MOST, START, Turns, Window
+from passgate.tasks.providers.concurrency import LEAST, MOST, START, ConcurrencyLimiter, Window
 
 
-def full(size: float) -> Turns:
+def full(size: float) -> ConcurrencyLimiter:
     """As many calls under way as the window holds."""
-    return Turns(Window(size), in_flight=int(size))
+    return ConcurrencyLimiter(Window(size), in_flight=int(size))
 
 
 async def settled() -> None:
@@ -115,7 +115,7 @@ async def test_a_smaller_window_lets_nobody_in_until_enough_have_left() -> None:
 
 
 async def test_nobody_is_let_in_while_turns_are_held() -> None:
-    turns = Turns()
+    turns = ConcurrencyLimiter()
     begun = time.monotonic()
     turns.hold(0.1)
     turns.hold(0.05)

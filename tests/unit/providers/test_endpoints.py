@@ -2,7 +2,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint
-from passgate.tasks.providers.endpoints import Target, anthropic_target, openai_target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint
 
 ENVIRONMENT = {
     "OPENAI_BASE_URL": "https://openai.example/v1/",
@@ -14,20 +14,22 @@ ENVIRONMENT = {
 
 
 def test_the_usual_variables_say_where_a_provider_is() -> None:
-    assert openai_target(Endpoint(), ENVIRONMENT) == Target(
+    assert openai_endpoint(Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
         "https://openai.example/v1", "sk-o", "OPENAI_API_KEY", "authorization"
     )
-    assert anthropic_target(Endpoint(), ENVIRONMENT) == Target(
+    assert anthropic_endpoint(Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
         "https://anthropic.example", "sk-a", "ANTHROPIC_API_KEY", "x-api-key"
     )
 
 
 def test_without_any_variable_it_is_the_public_address() -> None:
-    assert openai_target(Endpoint(), {}) == Target("https://api.openai.com/v1", "", "OPENAI_API_KEY", "authorization")
-    assert anthropic_target(Endpoint(), {"ANTHROPIC_BASE_URL": ""}).base_url == "https://api.anthropic.com"
+    assert openai_endpoint(Endpoint(), {}) == ResolvedEndpoint(
+        "https://api.openai.com/v1", "", "OPENAI_API_KEY", "authorization"
+    )
+    assert anthropic_endpoint(Endpoint(), {"ANTHROPIC_BASE_URL": ""}).base_url == "https://api.anthropic.com"
 
 
-@pytest.mark.parametrize("resolve", [openai_target, anthropic_target])
+@pytest.mark.parametrize("resolve", [openai_endpoint, anthropic_endpoint])
 def test_the_endpoint_of_the_agent_goes_first(resolve) -> None:
     endpoint = Endpoint(base_url="http://127.0.0.1:8080/v1", api_key_variable="TEAM_KEY")
     target = resolve(endpoint, ENVIRONMENT)
@@ -35,13 +37,13 @@ def test_the_endpoint_of_the_agent_goes_first(resolve) -> None:
 
 
 def test_a_named_variable_that_is_not_set_gives_no_other_key() -> None:
-    assert openai_target(Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
+    assert openai_endpoint(Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
 
 
 def test_the_key_goes_into_the_header_of_its_api() -> None:
-    assert openai_target(Endpoint(), ENVIRONMENT).key_headers == {"authorization": "Bearer sk-o"}
-    assert anthropic_target(Endpoint(), ENVIRONMENT).key_headers == {"x-api-key": "sk-a"}
-    assert Target("https://host").key_headers == {}
+    assert openai_endpoint(Endpoint(), ENVIRONMENT).key_headers == {"authorization": "Bearer sk-o"}
+    assert anthropic_endpoint(Endpoint(), ENVIRONMENT).key_headers == {"x-api-key": "sk-a"}
+    assert ResolvedEndpoint("https://host").key_headers == {}
 
 
 @pytest.mark.parametrize(
@@ -61,24 +63,24 @@ def test_the_key_goes_into_the_header_of_its_api() -> None:
 )
 def test_what_is_no_base_url_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="base URL"):
-        Target(url)
+        ResolvedEndpoint(url)
 
 
 def test_an_address_that_holds_a_password_is_refused_without_showing_it() -> None:
     with pytest.raises(UsageError, match="holds a user or password") as caught:
-        Target("https://me:hunter2@host/v1")
+        ResolvedEndpoint("https://me:hunter2@host/v1")
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["a\nb", "a\x00", "schlüssel", "sk-\N{ZERO WIDTH SPACE}x"])
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
-        openai_target(Endpoint(), {"OPENAI_API_KEY": key})
+        openai_endpoint(Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
 
 
 def test_the_key_is_not_shown() -> None:
-    assert "sk-o" not in repr(openai_target(Endpoint(), ENVIRONMENT))
+    assert "sk-o" not in repr(openai_endpoint(Endpoint(), ENVIRONMENT))
 
 
 @pytest.mark.parametrize(
@@ -95,4 +97,4 @@ def test_the_key_is_not_shown() -> None:
     ],
 )
 def test_this_machine_is_known(host: str, is_loopback: bool) -> None:
-    assert Target(f"http://{host}:8080/v1").is_loopback is is_loopback
+    assert ResolvedEndpoint(f"http://{host}:8080/v1").is_loopback is is_loopback

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from passgate.tasks.providers.endpoints import Target
+from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.probe import Probe, probe
 from tests.answering import answering
 
 
 async def asked(url: str, key: str = "sk-123456", seconds: float = 5) -> Probe:
-    return await probe("openai", Target(f"{url}/v1", key, "KEY"), seconds=seconds)
+    return await probe("openai", ResolvedEndpoint(f"{url}/v1", key, "KEY"), seconds=seconds)
 
 
 async def test_an_endpoint_that_answers() -> None:
@@ -26,7 +26,7 @@ async def test_an_endpoint_that_answers() -> None:
 
 async def test_anthropics_list_is_asked_for_as_anthropic_wants_it() -> None:
     with answering(200) as server:
-        answer = await probe("anthropic", Target(server.url, "sk-123456", "KEY", "x-api-key"), seconds=5)
+        answer = await probe("anthropic", ResolvedEndpoint(server.url, "sk-123456", "KEY", "x-api-key"), seconds=5)
     assert answer.status == 200
     ((path, headers),) = server.asked
     assert path == "/v1/models"

@@ -1,6 +1,6 @@
 import pytest
 
-from passgate.tasks.providers.exchange import UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError
 from passgate.tasks.providers.sse import Event, EventParser, event_bytes
 
 
@@ -58,7 +58,7 @@ def test_an_event_that_never_ends_is_not_collected_for_ever() -> None:
     parser = EventParser(max_event_bytes=100)
     for _ in range(10):
         parser.feed(b"data: 678\n")
-    with pytest.raises(UnreadableError, match="larger than 100 bytes"):
+    with pytest.raises(ApiFormatError, match="larger than 100 bytes"):
         parser.feed(b"d")
 
 

@@ -22,7 +22,7 @@ from tests.unit.providers.apis.chat_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import AskedCall, Said, ToolAnswer, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, Said, ToolAnswer
 
 
 class TestRequest:
@@ -102,7 +102,7 @@ class TestRequest:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.read_request(body)
 
 
@@ -194,7 +194,7 @@ class TestReply:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.read_reply(body)
 
 

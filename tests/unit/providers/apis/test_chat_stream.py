@@ -26,7 +26,7 @@ from tests.unit.providers.apis.chat_shapes import (
     piece,
 )
 
-from passgate.tasks.providers.exchange import AskedCall, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 
 class TestStream:
@@ -215,13 +215,13 @@ class TestStream:
         legacy = chunk({"function_call": {"name": "read", "arguments": "{}"}})
         stream.feed(b"".join(map(event, [legacy, *TWO_CALLS])))
         assert stream.feed(event(chunk(added))) == b""
-        with pytest.raises(UnreadableError, match="name: is missing"):
+        with pytest.raises(ApiFormatError, match="name: is missing"):
             stream.feed(DONE)
 
     def test_a_call_that_never_ends_is_not_collected_for_ever(self) -> None:
         stream = API.stream({}, refusing())
         endless = event(chunk({"tool_calls": [piece(0, "a" * 2**20, "call_a", "read")]}))
-        with pytest.raises(UnreadableError, match="the tool calls of the reply are larger than"):
+        with pytest.raises(ApiFormatError, match="the tool calls of the reply are larger than"):
             stream.feed(endless * 40)
 
     def test_the_reason_to_finish_ends_it_without_the_last_event(self) -> None:
@@ -253,7 +253,7 @@ class TestStream:
         ],
     )
     def test_what_is_no_stream_of_this_api_is_unreadable(self, sent: bytes, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.stream({}, refusing()).feed(sent)
 
     def test_halves_of_a_character_in_two_pieces_are_joined(self) -> None:

@@ -21,7 +21,7 @@ from tests.unit.providers.apis.message_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import AskedCall, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 
 class TestStream:
@@ -131,11 +131,11 @@ class TestStream:
         ],
     )
     def test_what_is_no_stream_of_this_api_is_unreadable(self, sent: Json, expected: str) -> None:
-        with pytest.raises(UnreadableError, match=expected):
+        with pytest.raises(ApiFormatError, match=expected):
             API.stream({}, refusing()).feed(event(sent, sent["type"]))
 
     def test_a_call_without_a_name_is_unreadable(self) -> None:
-        with pytest.raises(UnreadableError, match=r"content\[0\].name: is null"):
+        with pytest.raises(ApiFormatError, match=r"content\[0\].name: is null"):
             passed(API, named(block(0, {"type": "tool_use", "id": "a"})), refusing())
 
 

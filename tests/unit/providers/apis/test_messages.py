@@ -19,7 +19,7 @@ from tests.unit.providers.apis.message_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import Said, ToolAnswer, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, Said, ToolAnswer
 
 
 class TestRequest:
@@ -107,7 +107,7 @@ class TestRequest:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
-        with pytest.raises(UnreadableError, match=expected):
+        with pytest.raises(ApiFormatError, match=expected):
             API.read_request(body)
 
 
@@ -172,7 +172,7 @@ class TestReply:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, expected: str) -> None:
-        with pytest.raises(UnreadableError, match=expected):
+        with pytest.raises(ApiFormatError, match=expected):
             API.read_reply(body)
 
 

@@ -24,7 +24,7 @@ from tests.unit.providers.apis.response_shapes import (
     stream_of,
 )
 
-from passgate.tasks.providers.exchange import AskedCall, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall
 
 
 class TestStream:
@@ -211,7 +211,7 @@ class TestStream:
         ],
     )
     def test_what_is_no_stream_of_this_api_is_unreadable(self, sent: Json, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.stream({}, refusing()).feed(event(sent))
 
 

@@ -20,7 +20,7 @@ from tests.unit.providers.apis.response_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import AskedCall, Said, ToolAnswer, UnreadableError
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, Said, ToolAnswer
 
 
 class TestRequest:
@@ -113,7 +113,7 @@ class TestRequest:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.read_request(body)
 
 
@@ -205,7 +205,7 @@ class TestReply:
         ],
     )
     def test_what_is_not_of_the_shape_is_named_with_its_place(self, body: Json, message: str) -> None:
-        with pytest.raises(UnreadableError, match=message):
+        with pytest.raises(ApiFormatError, match=message):
             API.read_reply(body)
 
 
