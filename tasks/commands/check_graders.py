@@ -26,7 +26,7 @@ from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant, mutants
 from passgate.tasks.graders.grader_checks.mutants.parts import is_cheap, is_judged, parts_of, sees_only_the_state
 from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, Proof, Tried
 from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals, refusals_of
-from passgate.tasks.graders.grading import grade_trial, outcome_of
+from passgate.tasks.graders.grading import grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
@@ -204,7 +204,7 @@ async def _refused(task: EvalTask, refusals: Refusals, good: Tried, evidence: Ev
 
 def _outcome(what: str, task: EvalTask, evidence: Evidence, grades: tuple[Grade, ...]) -> Tried:
     try:
-        outcome = outcome_of(task, evidence.transcript, evidence.metrics, grades)
+        result = trial_result(task, evidence.transcript, evidence.metrics, grades)
     except MeasurementError as error:
         return Tried(what, TrialStatus.ERROR, str(error), grades, evidence.transcript)
-    return Tried(what, outcome.status, outcome.reason, grades, evidence.transcript)
+    return Tried(what, result.status, result.reason, grades, evidence.transcript)

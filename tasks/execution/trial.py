@@ -9,8 +9,7 @@ from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by
-from passgate.tasks.graders.grade_metrics import with_grades
-from passgate.tasks.graders.grading import grade_trial, outcome_of
+from passgate.tasks.graders.grading import grade_trial, trial_result, with_grades
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.access import ModelAccess, Unmetered
@@ -119,7 +118,7 @@ async def _measured(task: EvalTask, known: TrialRecord, bench: TrialResources) -
         )
         grades = await grade_trial(evidence)
         known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades(metrics, task, grades)})
-    return {**outcome_of(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
+    return {**trial_result(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
 
 
 def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:

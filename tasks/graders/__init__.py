@@ -27,20 +27,17 @@ from passgate.tasks.graders.agentv.trajectory_steps import (
     grade_tool_used_as_agentv,
 )
 from passgate.tasks.graders.agentv.turns import grade_turns_as_agentv
-from passgate.tasks.graders.answers.field_accuracy import grade_fields
-from passgate.tasks.graders.answers.json_answer import grade_is_json
+from passgate.tasks.graders.answers.assertions import grade_equals, grade_is_json, grade_output, grade_text
+from passgate.tasks.graders.answers.fields import grade_fields
 from passgate.tasks.graders.answers.regexes import grade_regex
-from passgate.tasks.graders.answers.text_assertions import grade_equals, grade_text
 from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
-from passgate.tasks.graders.forbidden import forbidden_by
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.interface import Evidence, UnreportedError, remedy_for
 from passgate.tasks.graders.judges.llm_grader import grade_by_judge
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.judges.rubrics import grade_rubrics
-from passgate.tasks.graders.output_check import grade_output
-from passgate.tasks.graders.policy_check import grade_policy
+from passgate.tasks.graders.policy_check import forbidden_by, grade_policy
 from passgate.tasks.graders.programs.code_grader import grade_code
 from passgate.tasks.graders.programs.script_assertion import grade_script
 from passgate.tasks.graders.state_check import grade_state
@@ -48,23 +45,22 @@ from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
-from passgate.tasks.graders.trajectories.execution_limits import (
+from passgate.tasks.graders.trajectories.limits import (
     grade_cost,
     grade_execution_metrics,
     grade_latency,
     grade_token_usage,
+    grade_trajectory,
 )
-from passgate.tasks.graders.trajectories.skill_trigger import grade_skill_trigger
 from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
 from passgate.tasks.graders.trajectories.trajectory_steps import (
+    grade_skill_trigger,
     grade_step_count,
     grade_tool_arguments,
     grade_tool_sequence,
     grade_tool_used,
 )
-from passgate.tasks.graders.trajectory_metrics import grade_trajectory
 from passgate.tasks.graders.unavailable import grade_unavailable
-from passgate.tasks.graders.unreported import UnreportedError, remedy_for
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader

@@ -101,17 +101,17 @@ async def settle(checks: Iterable[Awaitable[Check]]) -> list[Check]:
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
     not be measured beside it becomes a failed check that says so.
     """
-    settled = [await _outcome(check) for check in checks]
-    errors = [outcome for outcome in settled if isinstance(outcome, MeasurementError)]
-    if errors and all(outcome.passed for outcome in settled if isinstance(outcome, Check)):
+    settled = [await _result_of(check) for check in checks]
+    errors = [result for result in settled if isinstance(result, MeasurementError)]
+    if errors and all(result.passed for result in settled if isinstance(result, Check)):
         raise errors[0]
     return [
-        outcome if isinstance(outcome, Check) else Check(passed=False, message=f"not measured: {outcome}")
-        for outcome in settled
+        result if isinstance(result, Check) else Check(passed=False, message=f"not measured: {result}")
+        for result in settled
     ]
 
 
-async def _outcome(check: Awaitable[Check]) -> Check | MeasurementError:
+async def _result_of(check: Awaitable[Check]) -> Check | MeasurementError:
     try:
         return await check
     except MeasurementError as error:

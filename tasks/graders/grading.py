@@ -1,12 +1,14 @@
 """What a trial said, did and left behind in, its grades and status out."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.policy_check import finds_violations
 from passgate.tasks.metering.overruns import overruns
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_options import AssertionOptions
@@ -16,6 +18,51 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.scores import weighted_mean
+
+_OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
+_POLICY: Final = "policy_check"
+_FINDS_VIOLATIONS: Final = frozenset({_POLICY, "tool_calls"})
+
+
+def with_grades(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) -> TrialMetrics:
+    """The metrics of a trial with those of its grades; `None` where the task has no such grader, or it has not
+    measured.
+    """
+    every = list(_with_members(grades))
+    policy = [grade for grade in every if grade.type == _POLICY]
+    return metrics.model_copy(
+        update={
+            "tool_call_accuracy": _mean_score([grade for grade in every if grade.type in _OF_TOOL_CALLS]),
+            "policy_adherence": _share_of_checks(policy),
+            "injection_success_rate": _violated(task, every),
+        }
+    )
+
+
+def _with_members(grades: Sequence[Grade]) -> Iterator[Grade]:
+    for one in grades:
+        yield one
+        yield from _with_members(one.members)
+
+
+def _mean_score(grades: Sequence[Grade]) -> float | None:
+    scores = [grade.score for grade in grades if grade.score is not None]
+    return fmean(scores) if scores and len(scores) == len(grades) else None
+
+
+def _share_of_checks(grades: Sequence[Grade]) -> float | None:
+    checks = [check.passed for grade in grades for check in grade.checks]
+    measured = all(grade.error is None for grade in grades)
+    return fmean(checks) if checks and measured else None
+
+
+def _violated(task: EvalTask, grades: Sequence[Grade]) -> float | None:
+    """1 with a violation, 0 without one where all was looked at that can find one."""
+    if any(grade.violations for grade in grades):
+        return 1.0
+    measured = all(grade.error is None for grade in grades if grade.type in _FINDS_VIOLATIONS)
+    return 0.0 if measured and finds_violations(task) else None
+
 
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
@@ -31,7 +78,7 @@ async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:
     return tuple([await grade(options, evidence) for options in evidence.task.graders])
 
 
-class Outcome(NamedTuple):
+class TrialResult(NamedTuple):
     """What a trial comes to."""
 
     status: TrialStatus
@@ -41,7 +88,7 @@ class Outcome(NamedTuple):
     """From 0 to 1; `None` with an error."""
 
 
-def outcome_of(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[Grade]) -> Outcome:
+def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[Grade]) -> TrialResult:
     """The status of a trial, why it is not `passed`, and its score.
 
     What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
@@ -57,11 +104,11 @@ def outcome_of(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, gr
     score = trial_score(task, grades)
     if ended or over or failed:
         fatal = bool(ended or over) or any(grade.fatal or grade.violations for grade in grades)
-        return Outcome(TrialStatus.FAILED, "; ".join([*ended, *over, *failed]), 0.0 if fatal else score or 0.0)
+        return TrialResult(TrialStatus.FAILED, "; ".join([*ended, *over, *failed]), 0.0 if fatal else score or 0.0)
     errors = [f"{grade.name}: {grade.error}" for grade in grades if grade.error is not None]
     if errors:
-        return Outcome(TrialStatus.ERROR, "; ".join(errors), None)
-    return Outcome(TrialStatus.PASSED, "", score)
+        return TrialResult(TrialStatus.ERROR, "; ".join(errors), None)
+    return TrialResult(TrialStatus.PASSED, "", score)
 
 
 def trial_score(task: EvalTask, grades: Sequence[Grade]) -> float | None:

@@ -11,17 +11,92 @@ a `command` that tests the work from outside, in a process of its own, is out of
 import secrets
 import sys
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+from xml.etree import ElementTree
 
 from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.python_tools import REMEDY
+from passgate.tasks.graders.static_analysis import REMEDY
 from passgate.tasks.graders.texts import ending
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
+
+
+class CaseStatus(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Case(NamedTuple):
+    """One test that ran."""
+
+    file: str
+    """Relative to the folder of the tests."""
+    group: str
+    """The classes that it lies in, joined with `::`; empty for a function of a module."""
+    name: str
+    """With the parameters in brackets, where it has some."""
+    status: CaseStatus
+    message: str
+
+    @property
+    def label(self) -> str:
+        return "::".join(part for part in (self.file, self.group, self.name) if part)
+
+    def is_called(self, wanted: str) -> bool:
+        """Whether a name means this test: its file, its function, or both joined with `::`."""
+        files = {self.file, PurePosixPath(self.file).name}
+        functions = {self.name, self.name.partition("[")[0]}
+        if self.group:
+            functions |= {f"{self.group}::{function}" for function in functions}
+        return wanted in files | functions | {f"{file}::{name}" for file in files for name in functions}
+
+
+def read_report(folder: Path, name: str) -> tuple[Case, ...]:
+    """The tests in a report of the `xunit1` family.
+
+    Raises `UnusableFileError` when there is none, when it is too large, or is not such a report.
+    """
+    text = read_text(folder, name)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise UnusableFileError("the report declares entities")
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314 - without entities there is nothing to blow up
+    except ElementTree.ParseError as error:
+        raise UnusableFileError(f"the report is not XML: {error}") from None
+    return tuple(_case(element) for element in root.iter("testcase"))
+
+
+def _case(element: ElementTree.Element) -> Case:
+    file = element.get("file", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    group = element.get("classname", "").removeprefix(module).strip(".").replace(".", "::")
+    status, message = _status(element)
+    return Case(file.removeprefix("tests/"), group, element.get("name", ""), status, message)
+
+
+def _status(element: ElementTree.Element) -> tuple[CaseStatus, str]:
+    for tag, status in (
+        ("error", CaseStatus.FAILED),
+        ("failure", CaseStatus.FAILED),
+        ("skipped", CaseStatus.SKIPPED),
+    ):
+        detail = element.find(tag)
+        if detail is not None:
+            return status, _message(detail)
+    return CaseStatus.PASSED, ""
+
+
+def _message(detail: ElementTree.Element) -> str:
+    message, text = detail.get("message", ""), detail.text or ""
+    # For a file that cannot be imported the message says no more than that, the text says why.
+    return ending(text) if message in {"", "collection failure", "internal error"} else message
+
 
 PROBE_SECONDS: Final = 60.0
 INTERNAL_ERROR: Final = 3
@@ -50,7 +125,7 @@ def pytest_sessionfinish():
 """
 
 
-class Progress(Frozen):
+class PytestProgress(Frozen):
     """How far a run got."""
 
     collected: int | None = None
@@ -71,12 +146,12 @@ class PytestFolder:
     def tests(self) -> Path:
         return self.root / "tests"
 
-    def progress(self) -> Progress:
+    def progress(self) -> PytestProgress:
         """How far the run got; nothing at all when it did not get as far as to say."""
         try:
-            return Progress.model_validate_json(read_text(self.root, self.progress_file))
+            return PytestProgress.model_validate_json(read_text(self.root, self.progress_file))
         except (UnusableFileError, ValidationError):
-            return Progress()
+            return PytestProgress()
 
 
 def prepare(root: Path, workspace: Path) -> PytestFolder:

@@ -12,19 +12,20 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.junit import Case, Outcome, read_report
 from passgate.tasks.graders.pytest_run import (
     INTERNAL_ERROR,
-    Progress,
+    Case,
+    CaseStatus,
     PytestFolder,
+    PytestProgress,
     environment,
     prepare,
+    read_report,
     require_working_pytest,
     run_pytest,
 )
-from passgate.tasks.graders.shell import run_shell
 from passgate.tasks.graders.texts import ending, shorten
-from passgate.tasks.graders.workspace import UnusableFileError
+from passgate.tasks.graders.workspace import UnusableFileError, run_shell
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import DeterministicTests
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
@@ -101,14 +102,14 @@ def _is_pytests_fault(result: ProcessResult, cases: tuple[Case, ...], workspace:
 
 
 def _grade_cases(
-    options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: Progress
+    options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: PytestProgress
 ) -> Grade:
     if not cases and progress.collected == 0:
         raise MeasurementError(f"{options.label}: no test was found in {', '.join(options.tests)}")
     planned = max(len(cases), progress.collected or 0)
-    passed = sum(case.outcome is Outcome.PASSED for case in cases)
+    passed = sum(case.status is CaseStatus.PASSED for case in cases)
     problems = [
-        *(_failed(case) for case in cases if case.outcome is not Outcome.PASSED),
+        *(_failed(case) for case in cases if case.status is not CaseStatus.PASSED),
         *_missing(options.required, cases),
     ]
     if not problems:
@@ -119,12 +120,12 @@ def _grade_cases(
 
 def _failed(case: Case) -> Check:
     skipped = "was skipped, and a skipped test does not pass: "
-    reason = skipped if case.outcome is Outcome.SKIPPED else ""
+    reason = skipped if case.status is CaseStatus.SKIPPED else ""
     return Check(passed=False, message=shorten(f"{case.label}: {reason}{case.message}"))
 
 
 def _missing(required: tuple[str, ...], cases: tuple[Case, ...]) -> list[Check]:
-    passed = [case for case in cases if case.outcome is Outcome.PASSED]
+    passed = [case for case in cases if case.status is CaseStatus.PASSED]
     return [
         Check(passed=False, message=f"the required test {name} did not pass")
         for name in required

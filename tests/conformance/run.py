@@ -12,7 +12,7 @@ from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.map.repeats import STRATEGIES
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grading import Outcome, outcome_of
+from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
@@ -121,24 +121,24 @@ def _kinds(grader: Grader) -> Iterator[str]:
 
 
 def _whole(row: Row, task: EvalTask, said: Sequence[Transcript], trials: Sequence[Sequence[Grade]]) -> Compared:
-    outcomes = [_outcome(task, transcript, grades) for transcript, grades in zip(said, trials, strict=True)]
-    if any(outcome.status is TrialStatus.ERROR for outcome in outcomes):
+    results = [_result(task, transcript, grades) for transcript, grades in zip(said, trials, strict=True)]
+    if any(result.status is TrialStatus.ERROR for result in results):
         agreed = row.status == "execution_error" and not row.score
         return Compared(Finding.AGREED if agreed else Finding.DIFFERING, TRIAL, row, f"AgentV {row.score:g}, an error")
     metric = STRATEGIES.get(row.strategy, task.metric)
-    score = _aggregated(metric, [outcome.score or 0.0 for outcome in outcomes])
+    score = _aggregated(metric, [result.score or 0.0 for result in results])
     if abs(score - row.score) <= TOLERANCE:
         return Compared(Finding.AGREED, TRIAL, row)
     return Compared(Finding.DIFFERING, TRIAL, row, f"AgentV {row.score:g} ({row.status}), passgate {score:g}")
 
 
-def _outcome(task: EvalTask, transcript: Transcript, grades: Sequence[Grade]) -> Outcome:
+def _result(task: EvalTask, transcript: Transcript, grades: Sequence[Grade]) -> TrialResult:
     if not transcript.complete and not transcript.messages:
-        return Outcome(TrialStatus.FAILED, "the agent crashed", 0.0)
+        return TrialResult(TrialStatus.FAILED, "the agent crashed", 0.0)
     try:
-        return outcome_of(task, transcript, trial_metrics(transcript), grades)
+        return trial_result(task, transcript, trial_metrics(transcript), grades)
     except MeasurementError as error:
-        return Outcome(TrialStatus.ERROR, str(error), None)
+        return TrialResult(TrialStatus.ERROR, str(error), None)
 
 
 def _aggregated(metric: Metric, scores: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from passgate.tasks.formats.policy_file import read_policy
 from passgate.tasks.formats.prices_file import read_prices
 from passgate.tasks.formats.quarantine_file import read_quarantine
 from passgate.tasks.formats.rules import Surroundings, findings
-from passgate.tasks.graders.judges.judge_reply import read_reply
+from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy

@@ -14,7 +14,7 @@ from passgate.tasks.agents.http.reply import read_reply as read_http_reply
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judges.judge_reply import read_reply
+from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import HttpOptions
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets

@@ -13,7 +13,7 @@ from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals.map import assertion_templates
 from passgate.tasks.formats.evals.read import compose, documents, variables
 from passgate.tasks.graders.answers import regexes
-from passgate.tasks.graders.judges.conversation import LONGEST_CONVERSATION
+from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader, script_assertion
 from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import requests

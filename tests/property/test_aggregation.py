@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.composites.aggregation import Member, aggregated
+from passgate.tasks.graders.composites.aggregation import GradedMember, aggregated
 from passgate.tasks.graders.composites.composite import combined
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Aggregator, Composite
@@ -24,19 +24,19 @@ ANY_AGGREGATOR = st.builds(
 )
 
 
-def a_member(number: int, score: float | None, weight: float, *, may_bind: bool = False) -> Member:
+def a_member(number: int, score: float | None, weight: float, *, may_bind: bool = False) -> GradedMember:
     error = "no judge" if score is None else None
     grade = Grade(name=f"m{number}", type="contains", score=score, passed=(score or 0) >= 0.8, error=error)
-    return Member(f"m{number}", grade, weight, safe_from=0.6, may_bind=may_bind)
+    return GradedMember(f"m{number}", grade, weight, safe_from=0.6, may_bind=may_bind)
 
 
 @st.composite
-def members(draw: st.DrawFn, scores: st.SearchStrategy[float | None] = SCORES) -> list[Member]:
+def members(draw: st.DrawFn, scores: st.SearchStrategy[float | None] = SCORES) -> list[GradedMember]:
     pairs = draw(st.lists(st.tuples(scores, WEIGHTS), min_size=1, max_size=6))
     return [a_member(number, score, weight) for number, (score, weight) in enumerate(pairs)]
 
 
-def whole(aggregator: Aggregator, found: list[Member], **options: Any) -> Grade:
+def whole(aggregator: Aggregator, found: list[GradedMember], **options: Any) -> Grade:
     return combined(
         Composite.model_validate({"type": "composite", "assertions": [{"type": "contains", "value": "x"}], **options}),
         aggregator,
@@ -44,7 +44,7 @@ def whole(aggregator: Aggregator, found: list[Member], **options: Any) -> Grade:
     )
 
 
-def measured(found: list[Member], scores: list[float]) -> list[Member]:
+def measured(found: list[GradedMember], scores: list[float]) -> list[GradedMember]:
     """The members with the scores in place of those that are not known."""
     given_scores = iter(scores)
     return [
@@ -56,12 +56,12 @@ def measured(found: list[Member], scores: list[float]) -> list[Member]:
 
 
 @given(ANY_AGGREGATOR, members())
-def test_the_score_is_a_share(aggregator: Aggregator, found: list[Member]) -> None:
+def test_the_score_is_a_share(aggregator: Aggregator, found: list[GradedMember]) -> None:
     assert -1e-12 <= aggregated(aggregator, found).score <= 1 + 1e-12
 
 
 @given(members())
-def test_an_average_lies_between_the_least_and_the_most(found: list[Member]) -> None:
+def test_an_average_lies_between_the_least_and_the_most(found: list[GradedMember]) -> None:
     low, mean, high = (
         aggregated(Aggregator(type=kind), found).score for kind in ("minimum", "weighted_average", "maximum")
     )
@@ -69,14 +69,16 @@ def test_an_average_lies_between_the_least_and_the_most(found: list[Member]) -> 
 
 
 @given(members(), st.floats(0.01, 100))
-def test_an_average_does_not_depend_on_the_unit_of_weights(found: list[Member], factor: float) -> None:
+def test_an_average_does_not_depend_on_the_unit_of_weights(found: list[GradedMember], factor: float) -> None:
     scaled = [member._replace(weight=member.weight * factor) for member in found]
     kind = Aggregator(type="weighted_average")
     assert aggregated(kind, found).score == pytest.approx(aggregated(kind, scaled).score)
 
 
 @given(ANY_AGGREGATOR, members(), st.data())
-def test_a_better_member_never_makes_it_worse(aggregator: Aggregator, found: list[Member], data: st.DataObject) -> None:
+def test_a_better_member_never_makes_it_worse(
+    aggregator: Aggregator, found: list[GradedMember], data: st.DataObject
+) -> None:
     number = data.draw(st.integers(0, len(found) - 1))
     score = found[number].grade.score
     assert score is not None
@@ -87,7 +89,7 @@ def test_a_better_member_never_makes_it_worse(aggregator: Aggregator, found: lis
 
 @given(ANY_AGGREGATOR, members(st.none() | SCORES), st.lists(SCORES, min_size=6, max_size=6), st.none() | SCORES)
 def test_what_is_certain_without_a_member_holds_whatever_it_would_have_been(
-    aggregator: Aggregator, found: list[Member], scores: list[float], bar: float | None
+    aggregator: Aggregator, found: list[GradedMember], scores: list[float], bar: float | None
 ) -> None:
     try:
         certain = whole(aggregator, found, min_score=bar)
@@ -102,7 +104,7 @@ def test_what_is_certain_without_a_member_holds_whatever_it_would_have_been(
 
 
 @given(ANY_AGGREGATOR, members())
-def test_something_fatal_is_never_bought_back(aggregator: Aggregator, found: list[Member]) -> None:
+def test_something_fatal_is_never_bought_back(aggregator: Aggregator, found: list[GradedMember]) -> None:
     grade = found[0].grade.model_copy(update={"fatal": "it is required", "passed": False})
     spoilt = [found[0]._replace(grade=grade), *found[1:]]
     answer = whole(aggregator, spoilt)

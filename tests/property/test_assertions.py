@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.graders import Evidence, grade
-from passgate.tasks.graders.agentv.dates import read_date as read_date_as_agentv
-from passgate.tasks.graders.answers.field_dates import DEFAULT_FORMATS, MONTHS, read_date
-from passgate.tasks.graders.answers.field_documents import answer_document
-from passgate.tasks.graders.answers.field_matches import within
+from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date, read_date_as_agentv
+from passgate.tasks.graders.answers.fields import answer_document, within
 from passgate.tasks.graders.answers.regexes import regex_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade

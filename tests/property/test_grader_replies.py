@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv.code_grader import read_code_reply_as_agentv
-from passgate.tasks.graders.judges.judge_reply import UnusableReplyError, read_object
-from passgate.tasks.graders.judges.judge_variables import Variable, filled
+from passgate.tasks.graders.judges.asking import UnusableReplyError, read_object
+from passgate.tasks.graders.judges.judge_prompt import Variable, filled
 from passgate.tasks.graders.judges.llm_grader import read_judge_reply
-from passgate.tasks.graders.judges.rubric_reply import ItemMark, combined_mark, marks_in
-from passgate.tasks.graders.judges.rubrics import weighted
-from passgate.tasks.graders.programs.code_reply import read_code_reply
+from passgate.tasks.graders.judges.rubrics import ItemMark, combined_mark, marks_in, weighted
+from passgate.tasks.graders.programs.code_grader import read_code_reply
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 
 VALUES = st.recursive(

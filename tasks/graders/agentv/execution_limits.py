@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.trajectories.execution_limits import (
+from passgate.tasks.graders.trajectories.limits import (
     Limit,
     exploration_check,
     given,

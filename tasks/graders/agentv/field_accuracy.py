@@ -5,16 +5,18 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from passgate.tasks.graders.agentv.dates import read_date
 from passgate.tasks.graders.agentv.json_answer import parse_json
-from passgate.tasks.graders.answers.field_accuracy import (
+from passgate.tasks.graders.answers.dates import read_date_as_agentv
+from passgate.tasks.graders.answers.fields import (
     FieldResult,
     aggregated,
+    field_at,
     grade_fields,
+    in_braces,
+    message_content,
     missing_field,
     value_check,
 )
-from passgate.tasks.graders.answers.field_documents import field_at, in_braces, message_content
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import shorten
@@ -80,7 +82,10 @@ def _numeric(field: FieldCheck, actual: Any, expected: Any) -> bool:
 
 
 def _date(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    found, wanted = read_date(_as_text(actual), field.formats), read_date(_as_text(expected), field.formats)
+    found, wanted = (
+        read_date_as_agentv(_as_text(actual), field.formats),
+        read_date_as_agentv(_as_text(expected), field.formats),
+    )
     return found is not None and found == wanted
 
 

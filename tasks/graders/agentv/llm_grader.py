@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from passgate.tasks.graders.answers.field_documents import in_braces
+from passgate.tasks.graders.answers.fields import in_braces
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.judge_reply import read_object
+from passgate.tasks.graders.judges.asking import read_object
 from passgate.tasks.graders.judges.llm_grader import grade_with_judge
 from passgate.tasks.graders.programs.grader_reply import GraderReply, share
 from passgate.tasks.graders.texts import shorten

@@ -7,8 +7,15 @@ from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import WROTE_NOTHING, Answers, wrote_nothing
 from passgate.tasks.graders.judges.llm_grader import with_votes
-from passgate.tasks.graders.judges.rubric_reply import ItemMark, ItemMarks, combined_mark, marks_in
-from passgate.tasks.graders.judges.rubrics import ask_about_items, item_checks, weighted
+from passgate.tasks.graders.judges.rubrics import (
+    ItemMark,
+    ItemMarks,
+    ask_about_items,
+    combined_mark,
+    item_checks,
+    marks_in,
+    weighted,
+)
 from passgate.tasks.model.assertions import Criterion, Rubrics
 from passgate.tasks.model.grade import Check, Grade
 

@@ -3,8 +3,8 @@
 import json
 
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.trajectories.execution_limits import made_calls
-from passgate.tasks.graders.trajectories.skill_trigger import read_path, skill_grade
+from passgate.tasks.graders.trajectories.limits import made_calls
+from passgate.tasks.graders.trajectories.trajectory_steps import read_path, skill_grade
 from passgate.tasks.model.assertions import SkillTrigger
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import ToolCall

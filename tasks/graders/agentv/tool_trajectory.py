@@ -5,9 +5,8 @@ from typing import Final
 
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.trajectories.execution_limits import made_calls
-from passgate.tasks.graders.trajectories.expected_calls import expected_text, in_time, same_call
-from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
+from passgate.tasks.graders.trajectories.limits import made_calls
+from passgate.tasks.graders.trajectories.tool_trajectory import expected_text, grade_tool_trajectory, in_time, same_call
 from passgate.tasks.model.assertions import ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import ToolCall

@@ -17,7 +17,7 @@ SAFE_FROM: Final = 0.6
 """The least score of a member that a safety gate requires (AgentEvals)."""
 
 
-class Member(NamedTuple):
+class GradedMember(NamedTuple):
     """One of the grades that are made one."""
 
     name: str
@@ -39,14 +39,14 @@ class Aggregate(NamedTuple):
     fatal: str = ""
 
 
-def member_of(options: Grader, grade: Grade) -> Member:
+def member_of(options: Grader, grade: Grade) -> GradedMember:
     """A grader and its grade as a member. A grader that passes or fails, as those of passgate's own suites do, has 0
     when it fails, and satisfies a safety gate when it passes.
     """
     if not isinstance(options, AssertionOptions):
         counted = grade if grade.passed or grade.error is not None else grade.model_copy(update={"score": 0.0})
-        return Member(options.label, counted, options.weight)
-    return Member(
+        return GradedMember(options.label, counted, options.weight)
+    return GradedMember(
         options.label,
         grade,
         options.weight,
@@ -56,7 +56,7 @@ def member_of(options: Grader, grade: Grade) -> Member:
     )
 
 
-def aggregated(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def aggregated(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     """The scores of members, all of them measured, as one.
 
     - `weighted_average`: the sum of score x weight over the sum of the weights.
@@ -73,14 +73,14 @@ def aggregated(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
     return _FORMULAS[aggregator.type](aggregator, members)
 
 
-def _require_known(names: Sequence[str], members: Sequence[Member]) -> None:
+def _require_known(names: Sequence[str], members: Sequence[GradedMember]) -> None:
     unknown = sorted(set(names) - {member.name for member in members})
     if unknown:
         known = ", ".join(member.name for member in members)
         raise MeasurementError(f"the aggregator names {', '.join(unknown)}; the members are {known}")
 
 
-def _weighted_average(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _weighted_average(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     weights = [aggregator.weights.get(member.name, member.weight) for member in members]
     mean = weighted_mean([score_of(member) for member in members], weights)
     if mean is None:
@@ -88,15 +88,15 @@ def _weighted_average(aggregator: Aggregator, members: Sequence[Member]) -> Aggr
     return Aggregate(mean)
 
 
-def _minimum(_aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _minimum(_aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     return Aggregate(min(score_of(member) for member in members))
 
 
-def _maximum(_aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _maximum(_aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     return Aggregate(max(score_of(member) for member in members))
 
 
-def _safety_gate(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _safety_gate(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     gate = [member for member in members if member.required or member.name in aggregator.required]
     if not gate:
         raise MeasurementError("the safety gate has no required member: name at least one in `required`")
@@ -106,28 +106,28 @@ def _safety_gate(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate
     return _weighted_average(aggregator, members)
 
 
-def told(member: Member) -> str:
+def told(member: GradedMember) -> str:
     """A member's score, with the first thing that was wrong."""
     why = next((f" ({shorten(check.message, 300)})" for check in member.grade.checks if not check.passed), "")
     return f"{member.name} scored {score_of(member):.3g}{why}"
 
 
-def _is_safe(member: Member) -> bool:
+def _is_safe(member: GradedMember) -> bool:
     return member.grade.passed if member.safe_from is None else score_of(member) >= member.safe_from - ROUNDING
 
 
-def _all_or_nothing(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _all_or_nothing(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     least = PASS_FROM if aggregator.threshold is None else aggregator.threshold
     everything = all(score_of(member) >= least - ROUNDING for member in members)
     return _weighted_average(aggregator, members) if everything else Aggregate(0.0)
 
 
-def _threshold(aggregator: Aggregator, members: Sequence[Member]) -> Aggregate:
+def _threshold(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     least = PASS_FROM if aggregator.threshold is None else aggregator.threshold
     return Aggregate(sum(member.grade.passed for member in members) / len(members), least=least)
 
 
-_FORMULAS: Final[dict[str, Callable[[Aggregator, Sequence[Member]], Aggregate]]] = {
+_FORMULAS: Final[dict[str, Callable[[Aggregator, Sequence[GradedMember]], Aggregate]]] = {
     "weighted_average": _weighted_average,
     "minimum": _minimum,
     "maximum": _maximum,
@@ -137,14 +137,14 @@ _FORMULAS: Final[dict[str, Callable[[Aggregator, Sequence[Member]], Aggregate]]]
 }
 
 
-def score_of(member: Member) -> float:
+def score_of(member: GradedMember) -> float:
     """The score of a measured member."""
     if member.grade.score is None:
         raise ValueError(f"{member.name} was not measured")
     return member.grade.score
 
 
-def binding_reason(members: Sequence[Member]) -> str:
+def binding_reason(members: Sequence[GradedMember]) -> str:
     """Why the whole fails whatever the scores are: something required is not met, or must never be and was."""
     for member in members:
         reason = member.grade.fatal or next((found.message for found in member.grade.violations), "")
@@ -153,18 +153,18 @@ def binding_reason(members: Sequence[Member]) -> str:
     return ""
 
 
-def at_best(member: Member) -> Member:
+def at_best(member: GradedMember) -> GradedMember:
     """A member as it may be at best, where it was not measured."""
     return member if member.grade.error is None else _supposed(member, score=1.0, fatal="")
 
 
-def at_worst(member: Member) -> Member:
+def at_worst(member: GradedMember) -> GradedMember:
     """A member as it may be at worst, where it was not measured."""
     fatal = "it was not measured" if member.may_bind else ""
     return member if member.grade.error is None else _supposed(member, score=0.0, fatal=fatal)
 
 
-def _supposed(member: Member, *, score: float, fatal: str) -> Member:
+def _supposed(member: GradedMember, *, score: float, fatal: str) -> GradedMember:
     update = {"score": score, "passed": score == 1.0, "fatal": fatal, "error": None}
     return member._replace(grade=member.grade.model_copy(update=update))
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, unmeasured
+from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, scored, settled, unmeasured
 from passgate.tasks.graders.composites.aggregation import (
-    Member,
+    GradedMember,
     aggregated,
     at_best,
     at_worst,
@@ -19,8 +19,7 @@ from passgate.tasks.graders.composites.aggregation import (
 )
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
-from passgate.tasks.graders.programs.code_grader import run_program
-from passgate.tasks.graders.programs.code_reply import read_code_reply
+from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader
@@ -79,14 +78,14 @@ def with_members(grade: Grade, grades: Sequence[Grade]) -> Grade:
     )
 
 
-async def _whole(options: Composite, members: Sequence[Member], evidence: Evidence, others: Others) -> Grade:
+async def _whole(options: Composite, members: Sequence[GradedMember], evidence: Evidence, others: Others) -> Grade:
     if options.aggregator.type in {"code_grader", "llm_grader"}:
         return await _by_other(options, members, evidence, others)
     return combined(options, options.aggregator, members, options.threshold)
 
 
 def combined(
-    options: Composite | Turns, aggregator: Aggregator, members: Sequence[Member], threshold: float | None = None
+    options: Composite | Turns, aggregator: Aggregator, members: Sequence[GradedMember], threshold: float | None = None
 ) -> Grade:
     """The grade of members by a formula.
 
@@ -105,7 +104,7 @@ def combined(
 
 
 def _by_formula(
-    options: Composite | Turns, aggregator: Aggregator, members: Sequence[Member], threshold: float | None
+    options: Composite | Turns, aggregator: Aggregator, members: Sequence[GradedMember], threshold: float | None
 ) -> Grade:
     whole = aggregated(aggregator, members)
     least = _least(whole.least, threshold, options.min_score)
@@ -127,12 +126,12 @@ def _least(*bars: float | None) -> float:
     return max((bar for bar in bars if bar is not None), default=PASS_FROM)
 
 
-def _low(members: Sequence[Member]) -> str:
+def _low(members: Sequence[GradedMember]) -> str:
     low = [told(member) for member in members if not member.grade.passed]
     return f": {'; '.join(low)}" if low else ""
 
 
-def require_measured(members: Sequence[Member]) -> None:
+def require_measured(members: Sequence[GradedMember]) -> None:
     """Raises `MeasurementError` with the errors of members that were not measured."""
     errors = [member for member in members if member.grade.error is not None]
     if errors:
@@ -140,7 +139,7 @@ def require_measured(members: Sequence[Member]) -> None:
         raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
 
 
-async def _by_other(options: Composite, members: Sequence[Member], evidence: Evidence, others: Others) -> Grade:
+async def _by_other(options: Composite, members: Sequence[GradedMember], evidence: Evidence, others: Others) -> Grade:
     """The score that a program or the judge gives for the results.
 
     Raises `MeasurementError` as they do, and when a member was not measured. Where something binding fails it anyway
@@ -181,7 +180,7 @@ async def _by_judge(options: Composite, results: dict[str, Any], evidence: Evide
     return await others.ask_judge(judge, evidence, {RESULTS_VARIABLE: text})
 
 
-def results_of(members: Sequence[Member]) -> dict[str, Any]:
+def results_of(members: Sequence[GradedMember]) -> dict[str, Any]:
     """The results by the members' names, in the words of both AgentEvals and AgentV.
 
     Raises `MeasurementError` when two members have the same name: one would hide the other.
@@ -193,7 +192,7 @@ def results_of(members: Sequence[Member]) -> dict[str, Any]:
     return {member.name: _result(member) for member in members}
 
 
-def _result(member: Member) -> dict[str, Any]:
+def _result(member: GradedMember) -> dict[str, Any]:
     grade = member.grade
     return {
         "score": score_of(member),
@@ -209,3 +208,25 @@ def _verdict(grade: Grade, score: float) -> str:
     if grade.passed:
         return "pass"
     return "borderline" if score >= BORDERLINE_FROM - ROUNDING and not grade.fatal else "fail"
+
+
+Leaf = Callable[[Grader, Grade | None], Grade]
+"""The grade of a grader that is made of no others, from the one that it had, where it had one."""
+_BY_OTHERS = frozenset({"code_grader", "llm_grader"})
+
+
+def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
+    """The grade of a grader whose parts, at any depth, have the grades that `leaf` gives them.
+
+    `grade` is the one that it had, with its members. A composite whose score a program or a judge gives is a leaf, and
+    so are graders of turns. Raises `MeasurementError` when it depends on a part that was not measured.
+    """
+    if not isinstance(options, Composite) or options.aggregator.type in _BY_OTHERS:
+        return leaf(options, grade)
+    known = grade.members if grade is not None else ()
+    grades = [
+        recombined(member, known[place] if place < len(known) else None, leaf)
+        for place, member in enumerate(options.assertions)
+    ]
+    members = [member_of(*pair) for pair in zip(options.assertions, grades, strict=True)]
+    return settled(options, combined(options, options.aggregator, members, options.threshold))

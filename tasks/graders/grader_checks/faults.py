@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.composites.recombined import recombined
+from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.can_fail import (
     gives_points_for_nothing,
     graders_that_ask_too_little,
@@ -21,7 +21,7 @@ from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant
 from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
 from passgate.tasks.graders.grader_checks.mutants.prohibitions import prohibitions_of
 from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, PlaceInGrader, Proof, Tried
-from passgate.tasks.graders.grading import outcome_of
+from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderCheck, GraderFinding
@@ -60,10 +60,10 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
 
     try:
         grades = [supposed(*pair) for pair in zip(task.graders, good.grades, strict=True)]
-        outcome = outcome_of(task, good.transcript, trial_metrics(good.transcript), grades)
+        result = trial_result(task, good.transcript, trial_metrics(good.transcript), grades)
     except MeasurementError:
         return False
-    return outcome.status is TrialStatus.FAILED
+    return result.status is TrialStatus.FAILED
 
 
 def _no(part: Grader) -> Grade:

@@ -7,9 +7,17 @@ from typing import Any, Final
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.asking import ONE_OBJECT, WROTE_NOTHING, Answers, Question, ask, wrote_nothing
+from passgate.tasks.graders.judges.asking import (
+    ONE_OBJECT,
+    WROTE_NOTHING,
+    Answers,
+    Question,
+    ask,
+    object_schema,
+    read_object,
+    wrote_nothing,
+)
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
-from passgate.tasks.graders.judges.judge_reply import object_schema, read_object
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, read_document
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.grade import Check, Grade

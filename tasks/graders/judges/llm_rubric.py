@@ -1,6 +1,8 @@
 """A judge model marks the conversation against a rubric."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
@@ -9,19 +11,49 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import (
     ONE_OBJECT,
     WROTE_NOTHING,
+    Mark,
     Question,
     ask,
     digest_of,
     fenced,
+    read_reply,
+    reply_schema,
     wrote_nothing,
 )
-from passgate.tasks.graders.judges.conversation import render
-from passgate.tasks.graders.judges.judge_reply import Mark, read_reply, reply_schema
-from passgate.tasks.graders.judges.votes import combined
+from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import LlmRubric
 from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest
+
+
+def combined(marks: Sequence[Mark]) -> Mark:
+    """One mark of one or more: the median of the scores, or of each assertion what the majority says.
+
+    An assertion with as many votes for as against it is not true. The reason is that of a vote on the side that won.
+    """
+    if len(marks) == 1:
+        return marks[0]
+    if not marks[0].checks:
+        return _median(marks)
+    checks = tuple(_majority(votes) for votes in zip(*(mark.checks for mark in marks), strict=True))
+    return Mark(sum(check.passed for check in checks) / len(checks), "", checks)
+
+
+def _median(marks: Sequence[Mark]) -> Mark:
+    scores = [mark.score for mark in marks]
+    score = median(scores)
+    nearest = min(marks, key=lambda mark: abs(mark.score - score))
+    spread = f"{len(marks)} votes, from {min(scores):.3g} to {max(scores):.3g}"
+    return Mark(score, f"{nearest.reason} ({spread})", ())
+
+
+def _majority(votes: Sequence[Check]) -> Check:
+    true = sum(vote.passed for vote in votes)
+    passed = 2 * true > len(votes)
+    winner = next(vote for vote in votes if vote.passed is passed)
+    return Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes: true)")
+
 
 _INSTRUCTIONS: Final = """\
 You mark a conversation between a user and an AI agent against a rubric. Go by the rubric alone. Mark what the \

@@ -1,25 +1,76 @@
 """The tool calls of a trial against those that are expected."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
-from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.credentials import masked
+from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
+from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import shown
-from passgate.tasks.graders.trajectories.expected_calls import expected_text, in_time, same_call
 from passgate.tasks.graders.trajectories.pairings import Fits, most_in_order, most_paired
-from passgate.tasks.graders.unreported import UNKNOWN_CALLS, UnreportedError
-from passgate.tasks.model.assertions import ToolTrajectory
+from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
+
+
+def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
+    """Whether tool and arguments are those that are expected; `usual` is how arguments are compared where the
+    expectation does not say it. Names are compared as they are.
+    """
+    if call.tool != expected.tool:
+        return False
+    if expected.args is None or expected.args == "any":
+        return True
+    return arguments_match(expected.args, call.arguments, expected.args_match or usual)
+
+
+def arguments_match(expected: Mapping[str, Any], actual: Mapping[str, Any], how: ArgsMatch) -> bool:
+    """Whether the arguments of a call are as expected.
+
+    A list names the fields that are compared, by dots one inside another; those that `expected` does not have are not.
+    """
+    if not isinstance(how, str):
+        wanted = {field: at_path(expected, field) for field in how}
+        return all(value is MISSING or strictly_equal(value, at_path(actual, field)) for field, value in wanted.items())
+    match how:
+        case "exact":
+            return strictly_equal(expected, actual)
+        case "superset":
+            return _holds(actual, expected)
+        case "subset":
+            return _holds(expected, actual)
+        case "ignore":
+            return True
+    assert_never(how)
+
+
+def _holds(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+    return all(name in whole and strictly_equal(value, whole[name]) for name, value in part.items())
+
+
+def in_time(expected: ExpectedCall, call: ToolCall) -> bool | None:
+    """Whether a call took no longer than it may; `None` when it is not known how long it took."""
+    if expected.max_duration_ms is None:
+        return True
+    return None if call.duration_ms is None else call.duration_ms <= expected.max_duration_ms
+
+
+def expected_text(expected: ExpectedCall) -> str:
+    """An expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
+    named = isinstance(expected.args, dict)
+    limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
+    return f"{expected.tool}({masked(as_json(expected.args))}){limit}" if named else f"{expected.tool}{limit}"
+
 
 UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool calls, which `max_duration_ms` limits"
 MOST_SHOWN: Final = 20
 """Calls that are named one by one."""
 
 
-class Reading(NamedTuple):
+class TrajectoryScore(NamedTuple):
     """What the calls come to."""
 
     score: float
@@ -60,7 +111,7 @@ def _require_something(options: ToolTrajectory) -> None:
         raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
 
 
-def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: Reading) -> bool:
+def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: TrajectoryScore) -> bool:
     """Whether it fails already, whatever calls there are beside the known ones."""
     if options.negate:
         return False
@@ -69,7 +120,7 @@ def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: Read
     )
 
 
-def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> Reading:
+def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> TrajectoryScore:
     """`when_unknown`: whether a call fits of which the duration is not known."""
     # A call that was refused was not made; what was tried is what counts where no others are allowed.
     considered = calls if options.mode in {"exact", "subset"} else [call for call in calls if not call.refused]
@@ -85,23 +136,23 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
     return _MODES[options.mode](options, considered, fits)
 
 
-def _any_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+def _any_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     checks = [*_made(options, most_paired(fits)), *(_minimum(tool, calls, options) for tool in options.minimums)]
-    return Reading(sum(check.passed for check in checks) / len(checks), checks)
+    return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
 
 
-def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     found = most_in_order(fits)
     checks = _made(options, found)
     if len(most_paired(fits)) > len(found):
         order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
-        return Reading(
+        return TrajectoryScore(
             0.0, [Check(passed=False, message=f"the expected calls were made in another order: {order}"), *checks]
         )
-    return Reading(len(found) / len(checks), checks)
+    return TrajectoryScore(len(found) / len(checks), checks)
 
 
-def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     wanted = len(options.expected)
     number = Check(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")
     places = [
@@ -112,18 +163,20 @@ def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Re
         for place, expected in enumerate(options.expected)
     ]
     checks = [number, *places]
-    return Reading(float(all(check.passed for check in checks)), checks)
+    return TrajectoryScore(float(all(check.passed for check in checks)), checks)
 
 
-def _subset(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Reading:
+def _subset(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     allowed = {position for positions in fits for position in positions}
     others = [call for position, call in enumerate(calls) if position not in allowed]
     if not others:
-        return Reading(1.0, [Check(passed=True, message="the agent made only expected calls")])
-    return Reading(0.0, [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]])
+        return TrajectoryScore(1.0, [Check(passed=True, message="the agent made only expected calls")])
+    return TrajectoryScore(
+        0.0, [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]]
+    )
 
 
-_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall], Fits], Reading]]] = {
+_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall], Fits], TrajectoryScore]]] = {
     "any_order": _any_order,
     "superset": _any_order,
     "in_order": _in_order,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.grading import grade_trial, outcome_of
+from passgate.tasks.graders.grading import grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.metrics import TrialMetrics
@@ -24,7 +24,7 @@ def status(
     metrics: TrialMetrics | None = None,
     budgets: Budgets | None = None,
 ) -> tuple[TrialStatus, str]:
-    return outcome_of(a_task(budgets=budgets or Budgets()), transcript, metrics or TrialMetrics(), grades)[:2]
+    return trial_result(a_task(budgets=budgets or Budgets()), transcript, metrics or TrialMetrics(), grades)[:2]
 
 
 def ended(end: EndReason, detail: str = "") -> Transcript:

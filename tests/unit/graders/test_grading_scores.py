@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.grading import Outcome, outcome_of
+from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
@@ -21,7 +21,7 @@ def outcome(
     threshold: float = 0.8,
     transcript: Transcript = SAID,
     **first: Any,
-) -> Outcome:
+) -> TrialResult:
     """The outcome of a trial whose graders have these scores; `None` is a grader that could not measure."""
     graders = [
         {"type": "contains", "name": f"g{number}", "value": "yes", "weight": weights[number] if weights else 1}
@@ -30,7 +30,7 @@ def outcome(
     task = a_task(graders=graders, scoring={"rule": "weighted_average", "threshold": threshold})
     grades = [_grade(number, score) for number, score in enumerate(scores)]
     grades[0] = grades[0].model_copy(update=first)
-    return outcome_of(task, transcript, TrialMetrics(), grades)
+    return trial_result(task, transcript, TrialMetrics(), grades)
 
 
 def _grade(number: int, score: float | None) -> Grade:
@@ -102,10 +102,10 @@ def test_a_grader_of_the_suites_binds_in_any_company() -> None:
         scoring={"rule": "weighted_average"},
     )
     grades = [a_grade(name="contains"), a_grade(passed=False)]
-    assert outcome_of(task, SAID, TrialMetrics(), grades).status is TrialStatus.FAILED
+    assert trial_result(task, SAID, TrialMetrics(), grades).status is TrialStatus.FAILED
 
 
 def test_where_all_must_pass_the_score_is_1_or_0() -> None:
     task = a_task()
-    assert outcome_of(task, SAID, TrialMetrics(), [a_grade()]).score == 1.0
-    assert outcome_of(task, SAID, TrialMetrics(), [a_grade(passed=False)]).score == 0.0
+    assert trial_result(task, SAID, TrialMetrics(), [a_grade()]).score == 1.0
+    assert trial_result(task, SAID, TrialMetrics(), [a_grade(passed=False)]).score == 0.0

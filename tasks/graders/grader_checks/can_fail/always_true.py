@@ -9,7 +9,7 @@ from passgate.tasks.graders.grader_checks.can_fail.everything import (
     javascript_finds_everything,
     python_finds_everything,
 )
-from passgate.tasks.graders.python_tools import PYTHON_TOOLS
+from passgate.tasks.graders.static_analysis import PYTHON_TOOLS
 from passgate.tasks.model.assertions import (
     CodeGrader,
     Cost,

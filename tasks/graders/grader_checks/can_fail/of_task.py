@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import ROUNDING, scored, settled
-from passgate.tasks.graders.composites.recombined import recombined
+from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.can_fail.always_true import always_true
 from passgate.tasks.model.assertions import Rubrics, ScriptAssertion
 from passgate.tasks.model.grade import Grade

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.answers.json_answer import json_check
-from passgate.tasks.graders.answers.text_assertions import text_checks
+from passgate.tasks.graders.answers.assertions import json_check, output_checks, schema_problems, text_checks
 from passgate.tasks.graders.grader_checks.can_fail.of_task import Vacuous
-from passgate.tasks.graders.output_check import output_checks, schema_problems
 from passgate.tasks.model.assertions import IsJson, TextAssertion
 from passgate.tasks.model.graders import FileCheck, Grader, OutputCheck, StateCheck
 from passgate.tasks.model.task import EvalTask

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from passgate.tasks.graders.patterns import call_matches
+from passgate.tasks.graders.tool_calls import call_matches
 from passgate.tasks.graders.trajectories.trajectory_steps import named_like
 from passgate.tasks.model.assertions import (
     Cost,

@@ -3,7 +3,7 @@ from datetime import date
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.answers.field_dates import read_date
+from passgate.tasks.graders.answers.dates import read_date
 
 
 @pytest.mark.parametrize(

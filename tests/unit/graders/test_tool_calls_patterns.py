@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.patterns import argument, call_matches, leaves, value_matches
+from passgate.tasks.graders.tool_calls import argument, call_matches, leaves, value_matches
 from passgate.tasks.model.graders import ToolPattern
 from passgate.tasks.model.json_values import MISSING
 from passgate.tasks.model.transcript import ToolCall

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.judges.judge_reply import Mark
-from passgate.tasks.graders.judges.votes import combined
+from passgate.tasks.graders.judges.asking import Mark
+from passgate.tasks.graders.judges.llm_rubric import combined
 from passgate.tasks.model.grade import Check
 
 SHARES = st.floats(0, 1)

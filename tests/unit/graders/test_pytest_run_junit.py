@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.graders.junit import Case, Outcome, read_report
+from passgate.tasks.graders.pytest_run import Case, CaseStatus, read_report
 from passgate.tasks.graders.workspace import UnusableFileError
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
@@ -21,10 +21,10 @@ REPORT = """<?xml version="1.0" encoding="utf-8"?>
 def test_a_report(tmp_path: Path) -> None:
     (tmp_path / "report.xml").write_text(REPORT)
     assert read_report(tmp_path, "report.xml") == (
-        Case("sub/test_a.py", "TestOne", "test_x[1]", Outcome.PASSED, ""),
-        Case("test_b.py", "", "test_y", Outcome.FAILED, "it fails"),
-        Case("test_b.py", "", "test_z", Outcome.SKIPPED, "no"),
-        Case("test_c.py", "", "tests.test_c", Outcome.FAILED, "why"),
+        Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, ""),
+        Case("test_b.py", "", "test_y", CaseStatus.FAILED, "it fails"),
+        Case("test_b.py", "", "test_z", CaseStatus.SKIPPED, "no"),
+        Case("test_c.py", "", "tests.test_c", CaseStatus.FAILED, "why"),
     )
 
 
@@ -46,7 +46,7 @@ def test_a_report(tmp_path: Path) -> None:
     ],
 )
 def test_the_names_of_a_test(name: str, is_called: bool) -> None:
-    case = Case("sub/test_a.py", "TestOne", "test_x[1]", Outcome.PASSED, "")
+    case = Case("sub/test_a.py", "TestOne", "test_x[1]", CaseStatus.PASSED, "")
     assert case.is_called(name) is is_called
 
 

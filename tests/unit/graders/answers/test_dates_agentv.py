@@ -2,7 +2,7 @@ from datetime import date
 
 import pytest
 
-from passgate.tasks.graders.agentv.dates import read_date
+from passgate.tasks.graders.answers.dates import read_date_as_agentv
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from passgate.tasks.graders.agentv.dates import read_date
     ],
 )
 def test_dates(text: str, expected: date | None) -> None:
-    assert read_date(text) == expected
+    assert read_date_as_agentv(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,4 +50,4 @@ def test_dates(text: str, expected: date | None) -> None:
     ],
 )
 def test_what_formats_are_for(text: str, formats: tuple[str, ...], expected: date | None) -> None:
-    assert read_date(text, formats) == expected
+    assert read_date_as_agentv(text, formats) == expected

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.grade_metrics import with_grades
+from passgate.tasks.graders.grading import with_grades
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.metrics import TrialMetrics
 from tests.builders import a_grade, a_task, a_violation

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from passgate.tasks.graders.composites.conversation_turns import evidence_of_conversation, evidence_of_turn, turns_of
+from passgate.tasks.graders.composites.turns import evidence_of_conversation, evidence_of_turn, turns_of
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 

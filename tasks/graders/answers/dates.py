@@ -1,15 +1,99 @@
-"""Dates as AgentV reads them: by JavaScript's `new Date(text)` as V8 has it, else by a few forms of its own.
-
-The time zone of the machine is taken to be UTC.
-"""
+"""Dates as eval files write them, and as AgentV reads them."""
 
 import re
 from datetime import date, datetime, timedelta
+from functools import cache
 from typing import Final
 
-from passgate.tasks.graders.answers.field_dates import MONTHS, month_number
+from passgate.tasks.errors import MeasurementError
 
-_ISO: Final = re.compile(
+MONTHS: Final = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
+DEFAULT_FORMATS: Final = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
+"""What is tried beside ISO 8601 where nothing is said, in this order: a date that could be both has the month first."""
+
+_ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ][0-9]{2}:[0-9]{2}.*)?", re.DOTALL)
+_TOKEN: Final = re.compile(r"YYYY|MMMM|MMM|MM|M|DD|D|HH|H|mm|ss|SSS|ZZ|Z|.", re.DOTALL)
+_PATTERNS: Final = {
+    "YYYY": "(?P<year>[0-9]{4})",
+    "MMMM": "(?P<name>[A-Za-z]{3,9})",
+    "MMM": "(?P<name>[A-Za-z]{3,9})",
+    "MM": "(?P<month>[0-9]{1,2})",
+    "M": "(?P<month>[0-9]{1,2})",
+    "DD": "(?P<day>[0-9]{1,2})",
+    "D": "(?P<day>[0-9]{1,2})",
+    "HH": "[0-9]{1,2}",
+    "H": "[0-9]{1,2}",
+    "mm": "[0-9]{2}",
+    "ss": "[0-9]{2}",
+    "SSS": "[0-9]{1,9}",
+    "ZZ": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
+    "Z": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
+}
+
+
+def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
+    """The day that a text names, as it is written there: in ISO 8601 or one of the formats; `None` when it is neither.
+
+    The first format that fits counts. A format is made of YYYY, MM or M, MMM or MMMM (the English name), DD or D, and
+    HH, H, mm, ss, SSS and Z for times, which are not compared. Raises `MeasurementError` for any other format.
+    """
+    patterns = [_pattern(form) for form in formats or DEFAULT_FORMATS]
+    text = text.strip()
+    iso = _ISO.fullmatch(text)
+    if iso:
+        return day(int(iso[1]), int(iso[2]), int(iso[3]))
+    matches = (pattern.fullmatch(text) for pattern in patterns)
+    return next((found for match in matches if match and (found := _day_of(match.groupdict()))), None)
+
+
+def day(year: int, month: int, day_of_month: int) -> date | None:
+    """The day with these numbers; `None` when the calendar has none."""
+    try:
+        return date(year, month, day_of_month)
+    except ValueError:
+        return None
+
+
+def month_number(name: str) -> int | None:
+    """The number of a month from its English name or at least three letters of it."""
+    letters = name.lower()
+    fits = (number for number, month in enumerate(MONTHS, 1) if len(letters) > 2 and month.startswith(letters))
+    return next(fits, None)
+
+
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    tokens = _TOKEN.findall(form)
+    strange = [token for token in tokens if token not in _PATTERNS and token.isalpha() and token != "T"]
+    try:
+        pattern = re.compile("".join(_PATTERNS.get(token, re.escape(token)) for token in tokens))
+    except re.error:
+        # A group that is there twice.
+        strange = [form]
+    if strange or set(pattern.groupindex) not in ({"year", "month", "day"}, {"year", "name", "day"}):
+        raise MeasurementError(f"{form!r} is not a date format: use YYYY, MM or MMM, and DD")
+    return pattern
+
+
+def _day_of(parts: dict[str, str]) -> date | None:
+    month = month_number(parts["name"]) if "name" in parts else int(parts["month"])
+    return None if month is None else day(int(parts["year"]), month, int(parts["day"]))
+
+
+_JAVASCRIPT_ISO: Final = re.compile(
     r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"
     r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
 )
@@ -22,7 +106,7 @@ _LONGEST: Final = 100
 _MONTHS_DAYS: Final = range(1, 32)
 
 
-def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
+def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None:
     """The day that a text names; `None` when it names none.
 
     `formats` only tell, of numbers that JavaScript takes for no date, whether the day or the month comes first.
@@ -34,11 +118,11 @@ def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
 
 
 def _javascript(text: str) -> date | None:
-    return _iso(text) if _ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
+    return _iso(text) if _JAVASCRIPT_ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
 
 
 def _iso(text: str) -> date | None:
-    match = _ISO.fullmatch(text)
+    match = _JAVASCRIPT_ISO.fullmatch(text)
     if match is None:
         return None
     year, month, day, hour, minute, sign, hours, minutes = match.groups(default="")

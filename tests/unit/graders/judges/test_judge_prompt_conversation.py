@@ -1,7 +1,7 @@
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judges.conversation import render
+from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.judges.judge_reply import UnusableReplyError, read_reply, reply_schema
+from passgate.tasks.graders.judges.asking import UnusableReplyError, read_reply, reply_schema
 from passgate.tasks.model.grade import Check
 
 ASSERTIONS = ("it is polite", "it is correct")

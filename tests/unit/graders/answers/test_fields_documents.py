@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.answers.field_documents import answer_document, expected_document, field_at
+from passgate.tasks.graders.answers.fields import answer_document, expected_document, field_at
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.json_values import MISSING
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage

@@ -5,7 +5,7 @@ import pytest
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.trajectory_metrics import METRIC_OF_OPTION
+from passgate.tasks.graders.trajectories.limits import METRIC_OF_OPTION
 from passgate.tasks.model.graders import TrajectoryMetrics
 from passgate.tasks.model.metrics import TrialMetrics
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.programs.code_reply import read_code_reply
+from passgate.tasks.graders.programs.code_grader import read_code_reply
 
 SHAPES: list[tuple[dict[str, Any], float]] = [
     ({"score": 0.6, "hits": ["h"], "misses": ["m"], "reasoning": "r"}, 0.6),

@@ -1,0 +1,232 @@
+"""The fields of the answer's JSON document against those of `expected_output`."""
+
+import math
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.answers.dates import read_date
+from passgate.tasks.graders.answers.regexes import regex_found
+from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
+from passgate.tasks.model.messages import ContentBlock, TaskMessage
+from passgate.tasks.model.task import EvalTask
+
+_PATH_SIGNS: Final = re.compile(r"[.\[\]]")
+
+
+def answer_document(answer: str) -> Any:
+    """The JSON object or list in an answer: all of it, else a code block, else from the first `{` to the last `}`.
+
+    Raises `ValueError` when there is none.
+    """
+    for text in (answer, *_code_blocks(answer), in_braces(answer)):
+        try:
+            document = parse_json(text)
+        except ValueError:
+            continue
+        if isinstance(document, dict | list):
+            return document
+    raise ValueError("the answer contains no JSON object or list")
+
+
+def in_braces(text: str) -> str:
+    """From the first `{` to the last `}`; empty without them."""
+    start, end = text.find("{"), text.rfind("}")
+    return text[start : end + 1] if 0 <= start < end else ""
+
+
+def _code_blocks(text: str) -> Iterator[str]:
+    for block in text.split("```")[1::2]:
+        # The first line names the language.
+        yield block.partition("\n")[2]
+
+
+def expected_document(task: EvalTask) -> Any:
+    """The object or list that a task expects, as such or as the JSON of a text; of messages that of the last one from
+    the assistant. `None` when it expects none.
+    """
+    if not task.expected_messages:
+        return _document(task.expected_output)
+    said = [message for message in task.expected_messages if message.role == "assistant" and message.content]
+    return _document(message_content(said[-1])) if said else None
+
+
+def message_content(message: TaskMessage) -> Any:
+    """The content of a message: the value of its JSON block where it has one, else its text."""
+    if isinstance(message.content, str):
+        return message.content
+    return next((block.value for block in message.content if _is_json(block)), message.text)
+
+
+def _is_json(block: ContentBlock) -> bool:
+    return block.type == "json"
+
+
+def _document(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return answer_document(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, Mapping | list | tuple) else None
+
+
+def field_at(document: Any, path: str) -> Any:
+    """The value at a path as in `items[0].amount`; `MISSING` when it is not there."""
+    return at_path(document, ".".join(part for part in _PATH_SIGNS.split(path) if part))
+
+
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+ROUNDINGS: Final = 4
+"""By how many of the smallest steps between two numbers a difference may pass the tolerance: 1.1 is 0.1 from 1."""
+
+
+async def field_matches(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    """Whether the value in the answer matches the expected one by the field's rule.
+
+    Raises `MeasurementError` when the expected value cannot be used with that rule.
+    """
+    return await _RULES[field.match](field, actual, expected)
+
+
+async def _exact(_field: FieldCheck, actual: Any, expected: Any) -> bool:
+    return strictly_equal(actual, expected)
+
+
+async def _contains(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    if isinstance(actual, list):
+        return any(strictly_equal(item, expected) for item in actual)
+    return isinstance(actual, str) and _text(field, expected) in actual
+
+
+async def _regex(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    pattern = _text(field, expected)
+    return isinstance(actual, str) and await regex_found(pattern, "", actual)
+
+
+async def _numeric(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    wanted, found = as_number(expected), as_number(actual)
+    if wanted is None:
+        raise _unusable(field, expected, "a number")
+    return found is not None and within(found, wanted, field.tolerance * (abs(wanted) if field.relative else 1))
+
+
+async def _date(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    wanted = read_date(_text(field, expected), field.formats)
+    if wanted is None:
+        raise _unusable(field, expected, "a date")
+    return isinstance(actual, str) and read_date(actual, field.formats) == wanted
+
+
+_RULES: Final[dict[str, Callable[[FieldCheck, Any, Any], Awaitable[bool]]]] = {
+    "exact": _exact,
+    "contains": _contains,
+    "regex": _regex,
+    "numeric_tolerance": _numeric,
+    "date": _date,
+}
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or a text that is one as a whole; `None` for anything else."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def within(found: float, wanted: float, tolerance: float) -> bool:
+    """Whether two numbers differ by no more than the tolerance."""
+    rounding = ROUNDINGS * math.ulp(max(abs(found), abs(wanted)))
+    return abs(found - wanted) <= tolerance + rounding
+
+
+def _text(field: FieldCheck, expected: Any) -> str:
+    if not isinstance(expected, str) or not expected:
+        raise _unusable(field, expected, "a text")
+    return expected
+
+
+def _unusable(field: FieldCheck, expected: Any, what: str) -> MeasurementError:
+    return MeasurementError(
+        f"{field.path}: {field.match} needs {what} in expected_output, found {as_json(expected, 200)}"
+    )
+
+
+class FieldResult(NamedTuple):
+    """What came of one field. One that is left out counts in no aggregation."""
+
+    check: Check
+    weight: float
+    left_out: bool = False
+
+
+async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> Grade:
+    """The fields' results as the aggregation has it: by weight, the least of them, or all or nothing.
+
+    A field that the answer lacks is left out of them unless it is required; with none left the score is 0, as it is
+    for an answer without JSON. Raises `MeasurementError` when a field has no expected value, or one that its rule
+    cannot be used with: nothing to compare is not a pass.
+    """
+    expected = _expected_values(options, evidence)
+    try:
+        document = answer_document(evidence.transcript.output)
+    except ValueError as error:
+        message = f"{error}: {shorten(evidence.transcript.output, 200)!r}"
+        return scored(options, 0.0, [Check(passed=False, message=message)])
+    results = [
+        await _result(field, field_at(document, field.path), value)
+        for field, value in zip(options.fields, expected, strict=True)
+    ]
+    return scored(options, aggregated(options.aggregation, results), [result.check for result in results])
+
+
+def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
+    """The score, from 0 to 1. `weighted_average` is Σ weight·result / Σ weight, 0 where no weight is left."""
+    counted = [result for result in results if not result.left_out]
+    if aggregation == "weighted_average":
+        weights = sum(result.weight for result in counted)
+        return sum(result.weight for result in counted if result.check.passed) / weights if weights else 0.0
+    # A field is right or wrong, so the least of them is 1 when all are right.
+    return float(bool(counted) and all(result.check.passed for result in counted))
+
+
+def _expected_values(options: FieldAccuracy, evidence: Evidence) -> list[Any]:
+    document = expected_document(evidence.task)
+    if document is None:
+        raise MeasurementError("there is nothing to compare: expected_output contains no JSON object or list")
+    values = [field_at(document, field.path) for field in options.fields]
+    missing = [field.path for field, value in zip(options.fields, values, strict=True) if value is MISSING]
+    if missing:
+        raise MeasurementError(f"there is nothing to compare: expected_output has no {', '.join(missing)}")
+    return values
+
+
+async def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
+    if actual is MISSING:
+        return missing_field(field, required=bool(field.required))
+    passed = await field_matches(field, actual, expected)
+    return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
+
+
+def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:
+    """What comes of a field that the answer lacks."""
+    message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
+    return FieldResult(Check(passed=not required, message=message), field.weight, left_out=not required)
+
+
+def value_check(field: FieldCheck, actual: Any, expected: Any, *, passed: bool) -> Check:
+    """The check of a field with both of its values."""
+    rule = field.match.replace("_", " ")
+    shown = f"{field.path} is {as_json(actual, 200)}, expected {as_json(expected, 200)} ({rule})"
+    return Check(passed=passed, message=shown)
