@@ -20,12 +20,17 @@ from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.grader_places import grader_problem
 from passgate.tasks.graders import grade
+from passgate.tasks.graders.grader_checks.derived import derived_transcript
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.mutants.derived import derived_transcript
-from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant, mutants_of
-from passgate.tasks.graders.grader_checks.mutants.parts import is_cheap, is_judged, parts_of, sees_only_the_state
-from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, Proof, Tried
-from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals, refusals_of
+from passgate.tasks.graders.grader_checks.mutants import (
+    Mutant,
+    is_cheap,
+    is_judged,
+    mutants_of,
+    parts_of,
+    sees_only_the_state,
+)
+from passgate.tasks.graders.grader_checks.proof import Mutated, Proof, Refusals, Tried, refusals_of
 from passgate.tasks.graders.grading import grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered

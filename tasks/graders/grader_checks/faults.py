@@ -13,14 +13,14 @@ from typing import Final, Literal
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.can_fail import (
+    Vacuous,
     gives_points_for_nothing,
     graders_that_ask_too_little,
     graders_that_cannot_fail,
 )
-from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant
-from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
-from passgate.tasks.graders.grader_checks.mutants.prohibitions import prohibitions_of
-from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, PlaceInGrader, Proof, Tried
+from passgate.tasks.graders.grader_checks.demands import prohibitions_of
+from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of
+from passgate.tasks.graders.grader_checks.proof import Mutated, PlaceInGrader, Proof, Tried
 from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Grade
@@ -49,9 +49,7 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
     """
 
     def leaf(part: Grader, known: Grade | None) -> Grade:
-        if mutant.hits(part) or known is None:
-            return _no(part)
-        return known
+        return _no(part) if mutant.hits(part) or known is None else known
 
     def supposed(options: Grader, known: Grade) -> Grade:
         if isinstance(options, Composite) and task.scoring.compat == "agentv":
@@ -97,7 +95,7 @@ def check_of(proof: Proof) -> GraderCheck:
         file=task.file,
         line=task.line,
         known_good=_known_good(proof),
-        known_bad=_counts([(tried.status, TrialStatus.FAILED) for tried in proof.bad]),
+        known_bad=_failed(proof.bad),
         mutants=_mutant_counts(proof),
         graders=CheckCounts(right=len(shown), of=graders) if good else CheckCounts(),
         findings=tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))),
@@ -109,27 +107,25 @@ def check_of(proof: Proof) -> GraderCheck:
 def _known_good(proof: Proof) -> Literal["passed", "derived", "failed", "not measured", "none"]:
     if proof.good is None:
         return "not measured" if proof.task.cannot_run else "none"
-    match proof.good.status:
-        case TrialStatus.PASSED:
-            return "derived" if proof.derived else "passed"
-        case TrialStatus.FAILED:
-            return "failed"
-        case _:
-            return "not measured"
+    if proof.good.status is TrialStatus.PASSED:
+        return "derived" if proof.derived else "passed"
+    return "failed" if proof.good.status is TrialStatus.FAILED else "not measured"
 
 
 def _by_options(proof: Proof) -> Iterator[GraderFinding]:
     task = proof.task
     for idle in (*graders_that_cannot_fail(task), *gives_points_for_nothing(task)):
-        places = range(len(task.graders)) if idle.place is None else [idle.place]
-        yield _finding(proof, Fault.CANNOT_FAIL, places, f"cannot fail: {idle.why}", idle.remedy)
+        yield _vacuous(proof, Fault.CANNOT_FAIL, f"cannot fail: {idle.why}", idle)
 
 
 def _by_prompt(proof: Proof) -> Iterator[GraderFinding]:
-    task = proof.task
-    for weak in graders_that_ask_too_little(task):
-        places = range(len(task.graders)) if weak.place is None else [weak.place]
-        yield _finding(proof, Fault.ASKS_TOO_LITTLE, places, f"asks too little: {weak.why}", weak.remedy)
+    for weak in graders_that_ask_too_little(proof.task):
+        yield _vacuous(proof, Fault.ASKS_TOO_LITTLE, f"asks too little: {weak.why}", weak)
+
+
+def _vacuous(proof: Proof, fault: Fault, message: str, found: Vacuous) -> GraderFinding:
+    places = range(len(proof.task.graders)) if found.place is None else [found.place]
+    return _finding(proof, fault, places, message, found.remedy)
 
 
 def _of_the_good(proof: Proof) -> Iterator[GraderFinding]:
@@ -257,18 +253,18 @@ def _breaks(grade: Grade, check: int) -> bool:
 
 
 def _mutant_counts(proof: Proof) -> CheckCounts:
-    tally = _counts([(one.tried.status, TrialStatus.FAILED) for one in proof.mutated if one.counts])
+    counts = _failed([one.tried for one in proof.mutated if one.counts])
     if proof.refused is None:
-        return tally
+        return counts
     spared = not _marked_down(*proof.refused)
-    return tally.model_copy(update={"right": tally.right + spared, "of": tally.of + 1})
+    return counts.model_copy(update={"right": counts.right + spared, "of": counts.of + 1})
 
 
-def _counts(outcomes: Sequence[tuple[TrialStatus, TrialStatus]]) -> CheckCounts:
-    """Of pairs of what came out and what must."""
-    measured = [(found, wanted) for found, wanted in outcomes if found in {TrialStatus.PASSED, TrialStatus.FAILED}]
-    right = sum(found is wanted for found, wanted in measured)
-    return CheckCounts(right=right, of=len(measured), unmeasured=len(outcomes) - len(measured))
+def _failed(tries: Sequence[Tried]) -> CheckCounts:
+    """How many tries that must fail have failed."""
+    measured = [tried for tried in tries if tried.status in {TrialStatus.PASSED, TrialStatus.FAILED}]
+    right = sum(tried.status is TrialStatus.FAILED for tried in measured)
+    return CheckCounts(right=right, of=len(measured), unmeasured=len(tries) - len(measured))
 
 
 def _unmeasured(proof: Proof) -> Iterator[str]:
@@ -292,13 +288,7 @@ def _first(grade: Grade) -> str:
 
 
 def _finding(
-    proof: Proof,
-    fault: Fault,
-    places: Sequence[int],
-    message: str,
-    remedy: str,
-    *,
-    within: PlaceInGrader = (),
+    proof: Proof, fault: Fault, places: Sequence[int], message: str, remedy: str, *, within: PlaceInGrader = ()
 ) -> GraderFinding:
     task = proof.task
     where = proof.locate(task, places[0] if len(places) == 1 else None, message, within)

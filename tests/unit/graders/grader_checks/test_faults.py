@@ -7,11 +7,8 @@ import pytest
 
 from passgate.tasks.formats.grader_places import grader_problem
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant
-from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
-from passgate.tasks.graders.grader_checks.mutants.proof import Mutated, Proof, Tried
-from passgate.tasks.graders.grader_checks.mutants.refusals import Refusals
-from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
+from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of, saying
+from passgate.tasks.graders.grader_checks.proof import Mutated, Proof, Refusals, Tried
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.task import EvalTask, Reference

@@ -1,19 +1,23 @@
-"""A refusal that names what it must not do, which is no violation: graders go by calls, not by words.
+"""What was tried with the graders of a task, and what they made of it."""
 
-It is held against a refusal that names nothing. What fails or finds a violation in the first alone goes by the name.
-"""
-
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
-from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
+from passgate.tasks.errors import Problem
+from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of, saying
 from passgate.tasks.model.assertions import ToolUsed
+from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader, PolicyCheck, ToolCalls
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import TrialStatus
 
+PlaceInGrader = tuple[str | int, ...]
+"""Keys and indices from a grader's options to one of their values."""
+Locate = Callable[[EvalTask, int | None, str, PlaceInGrader], Problem]
+"""Says where in its file a task has a grader, counted from 0 (`None`: all of them), with a message."""
 MOST_NAMES: Final = 10
 _SHORTEST: Final = 3
 _WILD: Final = str.maketrans(dict.fromkeys("*?[]", " "))
@@ -26,6 +30,45 @@ class Refusals(NamedTuple):
     """What the first of them names."""
     naming: Transcript
     plain: Transcript
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One transcript and what the graders made of it."""
+
+    what: str
+    status: TrialStatus
+    reason: str = ""
+    grades: tuple[Grade, ...] = ()
+    transcript: Transcript = field(default_factory=Transcript)
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """A mutant and what came of it."""
+
+    mutant: Mutant
+    tried: Tried
+    counts: bool
+    """Whether correct graders must kill it."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Everything that was tried with the graders of a task."""
+
+    task: EvalTask
+    locate: Locate
+    good: Tried | None = None
+    """What must pass; `None` where the task has nothing of the kind."""
+    derived: bool = False
+    """Whether that was put together from the graders' options."""
+    bad: tuple[Tried, ...] = ()
+    """What must fail."""
+    mutated: tuple[Mutated, ...] = ()
+    refusals: Refusals | None = None
+    refused: tuple[Tried, Tried] | None = None
+    """The refusal that names what it refuses, and the one that does not."""
 
 
 def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Iterable[str]) -> Refusals | None:

@@ -6,27 +6,14 @@ made bad like any other; whether they ask for the right things it cannot show.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
-from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
-from passgate.tasks.model.assertions import (
-    Cost,
-    Equals,
-    ExecutionMetrics,
-    IsJson,
-    Latency,
-    Regex,
-    TextAssertion,
-    TokenUsage,
-    ToolArguments,
-    ToolSequence,
-    ToolTrajectory,
-    ToolUsed,
-)
+from passgate.tasks.graders.grader_checks.demands import required_tools
+from passgate.tasks.graders.grader_checks.mutants import parts_of, saying
+from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grader_options import AssertionOptions
-from passgate.tasks.model.graders import Composite, Grader, OutputCheck, RequiredTool, ToolCalls
+from passgate.tasks.model.graders import Composite, Grader, OutputCheck, ToolCalls
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -69,16 +56,12 @@ def derived_transcript(task: EvalTask) -> Transcript | None:
     return said.model_copy(update={"messages": (asked, *steps, words)})
 
 
-def _answer(pieces: Iterable[_Piece]) -> str:
-    pieces = list(pieces)
+def _answer(pieces: Sequence[_Piece]) -> str:
     whole = next((piece.whole for piece in pieces if piece.whole is not None), None)
     if whole is not None:
         return whole
-    texts = [
-        *(piece.first for piece in pieces),
-        *(text for piece in pieces for text in piece.texts),
-        *(piece.last for piece in pieces),
-    ]
+    middle = [text for piece in pieces for text in piece.texts]
+    texts = [*(piece.first for piece in pieces), *middle, *(piece.last for piece in pieces)]
     return " ".join(dict.fromkeys(filter(None, texts)))
 
 
@@ -91,21 +74,13 @@ def _piece(part: Grader) -> _Piece:
     return piece(part)
 
 
-def _of_text(part: TextAssertion) -> _Piece:
+def _of_text(part: evals.TextAssertion) -> _Piece:
     values = (part.value,) if isinstance(part.value, str) else part.value
     if part.type == "starts_with":
         return _Piece(first=values[0].strip())
     if part.type == "ends_with":
         return _Piece(last=values[0].strip())
     return _Piece(texts=values[:1] if part.type.endswith("_any") else values)
-
-
-def _of_equals(part: Equals) -> _Piece:
-    return _Piece(whole=part.value if isinstance(part.value, str) else json.dumps(part.value))
-
-
-def _of_regex(part: Regex) -> _Piece:
-    return _Piece(texts=(_literal(part.value),))
 
 
 def _literal(pattern: str) -> str:
@@ -115,7 +90,7 @@ def _literal(pattern: str) -> str:
     return re.sub(r"\\(.)", r"\1", bare)
 
 
-def _of_json(part: IsJson) -> _Piece:
+def _of_json(part: evals.IsJson) -> _Piece:
     if part.value is not None:
         raise _UnknownError
     return _Piece(whole="{}")
@@ -129,7 +104,7 @@ def _of_output(part: OutputCheck) -> _Piece:
 
 
 def _of_tool_calls(part: ToolCalls) -> _Piece:
-    entries = [entry if isinstance(entry, RequiredTool) else RequiredTool(tool=entry) for entry in part.required]
+    entries = required_tools(part)
     wanted = [entry.tool for entry in entries] + [
         value for entry in entries for value in entry.params.values() if isinstance(value, str)
     ]
@@ -138,52 +113,33 @@ def _of_tool_calls(part: ToolCalls) -> _Piece:
     return _Piece(calls=tuple(_call(entry.tool, entry.params) for entry in entries for _ in range(entry.min)))
 
 
-def _of_trajectory(part: ToolTrajectory) -> _Piece:
+def _of_trajectory(part: evals.ToolTrajectory) -> _Piece:
     expected = tuple(_call(call.tool, call.args if isinstance(call.args, dict) else {}) for call in part.expected)
     made = [call.tool for call in expected]
     more = [tool for tool, least in part.minimums.items() for _ in range(least - made.count(tool))]
     return _Piece(calls=(*expected, *(_call(tool) for tool in more)))
 
 
-def _of_used(part: ToolUsed) -> _Piece:
-    return _named([tool for tool in part.tools for _ in range(part.min)])
-
-
-def _of_sequence(part: ToolSequence) -> _Piece:
-    return _named(part.steps)
-
-
-def _named(tools: Iterable[str]) -> _Piece:
-    tools = list(tools)
+def _named(tools: Sequence[str], arguments: Mapping[str, Any] | None = None) -> _Piece:
     if any(_WILD & set(tool) for tool in tools):
         raise _UnknownError
-    return _Piece(calls=tuple(_call(tool) for tool in tools))
+    return _Piece(calls=tuple(_call(tool, arguments) for tool in tools))
 
 
-def _of_arguments(part: ToolArguments) -> _Piece:
-    if _WILD & set(part.tool):
-        raise _UnknownError
-    return _Piece(calls=(_call(part.tool, {**part.defaults, **part.args}),))
-
-
-def _call(tool: str, arguments: dict[str, Any] | None = None) -> ToolCall:
-    return ToolCall(tool=tool, arguments=arguments or {}, duration_ms=0)
-
-
-def _nothing(_part: Grader) -> _Piece:
-    return _Piece()
+def _call(tool: str, arguments: Mapping[str, Any] | None = None) -> ToolCall:
+    return ToolCall(tool=tool, arguments=dict(arguments or {}), duration_ms=0)
 
 
 _PIECES: Final[dict[type, Callable[[Any], _Piece]]] = {
-    TextAssertion: _of_text,
-    Equals: _of_equals,
-    Regex: _of_regex,
-    IsJson: _of_json,
+    evals.TextAssertion: _of_text,
+    evals.Equals: lambda part: _Piece(whole=part.value if isinstance(part.value, str) else json.dumps(part.value)),
+    evals.Regex: lambda part: _Piece(texts=(_literal(part.value),)),
+    evals.IsJson: _of_json,
     OutputCheck: _of_output,
     ToolCalls: _of_tool_calls,
-    ToolTrajectory: _of_trajectory,
-    ToolUsed: _of_used,
-    ToolSequence: _of_sequence,
-    ToolArguments: _of_arguments,
-    **dict.fromkeys((Latency, Cost, TokenUsage, ExecutionMetrics), _nothing),
+    evals.ToolTrajectory: _of_trajectory,
+    evals.ToolUsed: lambda part: _named([tool for tool in part.tools for _ in range(part.min)]),
+    evals.ToolSequence: lambda part: _named(part.steps),
+    evals.ToolArguments: lambda part: _named([part.tool], {**part.defaults, **part.args}),
+    **dict.fromkeys((evals.Latency, evals.Cost, evals.TokenUsage, evals.ExecutionMetrics), lambda _: _Piece()),
 }

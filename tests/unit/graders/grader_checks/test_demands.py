@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grader_checks.mutants.prohibitions import Prohibition, prohibitions_of
+from passgate.tasks.graders.grader_checks.demands import Prohibition, prohibitions_of
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript

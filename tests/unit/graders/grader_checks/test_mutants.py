@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.grader_checks.mutants.mutants import Mutant, mutants_of
-from passgate.tasks.graders.grader_checks.mutants.parts import parts_of
-from passgate.tasks.graders.grader_checks.mutants.transcripts import saying
+from passgate.tasks.graders.grader_checks.mutants import Mutant, mutants_of, parts_of, saying
 from passgate.tasks.model.transcript import Message, Transcript
 from tests.builders import a_task, calls
 

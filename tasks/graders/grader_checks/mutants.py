@@ -21,29 +21,39 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from passgate.tasks.graders.grader_checks.mutants.answer_demands import lacking, wants_an_answer
-from passgate.tasks.graders.grader_checks.mutants.call_demands import (
+from passgate.tasks.graders.grader_checks.demands import (
     counts_of,
     is_limit,
+    lacking,
     names_tools,
     needs_call,
     stranger_to,
+    wants_an_answer,
     wants_calls,
 )
-from passgate.tasks.graders.grader_checks.mutants.parts import is_cheap, is_judged, parts_of, sees_only_the_state
-from passgate.tasks.graders.grader_checks.mutants.transcripts import (
-    endless,
-    renamed,
-    silent,
-    with_answer,
-    without_calls,
+from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics, ScriptAssertion, Unavailable
+from passgate.tasks.model.graders import (
+    Composite,
+    DeterministicTests,
+    Grader,
+    LlmRubric,
+    StateCheck,
+    StaticAnalysis,
+    Turns,
 )
-from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 MOST_SINGLE_CALLS: Final = 12
 """Calls of one transcript that are dropped and swapped one by one."""
+ENDLESS_MILLISECONDS: Final = 1e12
+ENDLESS_USAGE: Final = Usage(
+    tokens_in=10**8, tokens_cached=10**8, tokens_cache_write=10**8, tokens_out=10**8, cost_usd=1e6
+)
+"""Of a step; the sum over the steps has to be one that a transcript can hold."""
+_STATE: Final = (DeterministicTests, StaticAnalysis, StateCheck)
+_JUDGES: Final = (LlmRubric, LlmGrader, Rubrics)
+_PROGRAMS: Final = (CodeGrader, ScriptAssertion, Unavailable)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,3 +156,103 @@ def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
 
 def _looks_at_words(part: Grader) -> bool:
     return not sees_only_the_state(part) and not is_judged(part)
+
+
+def silent(transcript: Transcript) -> Transcript:
+    """The same deeds without a word."""
+    messages = tuple(
+        message.model_copy(update={"content": ""}) if message.role == "assistant" else message
+        for message in transcript.messages
+    )
+    return transcript.model_copy(update={"messages": messages, "output": ""})
+
+
+def with_answer(transcript: Transcript, answer: str) -> Transcript:
+    """The same with another final answer."""
+    messages = list(transcript.messages)
+    spoken = [place for place, said in enumerate(messages) if said.role == "assistant" and said.content.strip()]
+    if spoken:
+        messages[spoken[-1]] = messages[spoken[-1]].model_copy(update={"content": answer})
+    return transcript.model_copy(update={"messages": tuple(messages), "output": answer})
+
+
+def without_calls(transcript: Transcript, places: Sequence[int]) -> Transcript:
+    """The same without the calls at these places, counted over all messages, nor the messages that had nothing else."""
+    return _with_calls(transcript, places, lambda _: None)
+
+
+def renamed(transcript: Transcript, places: Sequence[int], tool: str) -> Transcript:
+    """The same with another tool in the calls at these places."""
+    return _with_calls(transcript, places, lambda call: call.model_copy(update={"tool": tool}))
+
+
+def _with_calls(
+    transcript: Transcript, places: Sequence[int], change: Callable[[ToolCall], ToolCall | None]
+) -> Transcript:
+    messages, place = [], 0
+    for message in transcript.messages:
+        numbered = enumerate(message.tool_calls, start=place)
+        changed = [change(call) if position in places else call for position, call in numbered]
+        calls = tuple(call for call in changed if call is not None)
+        place += len(message.tool_calls)
+        if calls or message.content.strip() or not message.tool_calls:
+            messages.append(message.model_copy(update={"tool_calls": calls}))
+    return transcript.model_copy(update={"messages": tuple(messages)})
+
+
+def endless(transcript: Transcript, tool: str, number: int) -> Transcript:
+    """A trial that makes the same failing call so many times, a step each, before it answers; it takes and costs
+    immensely.
+    """
+    first = next(iter(transcript.tool_calls), ToolCall(tool=tool))
+    call = first.model_copy(update={"is_error": True, "duration_ms": ENDLESS_MILLISECONDS, "refused": False})
+    step = Message(role="assistant", tool_calls=(call,), usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
+    last = Message(role="assistant", content=transcript.output, usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
+    asked = tuple(message for message in transcript.messages if message.role != "assistant")
+    return transcript.model_copy(
+        update={
+            "messages": (*asked, *[step] * number, last),
+            "usage": Usage(),
+            "wall_time_seconds": ENDLESS_MILLISECONDS / 1000,
+        }
+    )
+
+
+def saying(prompt: str, answer: str) -> Transcript:
+    """A trial of one answer and no call."""
+    asked, said = Message(role="user", content=prompt), Message(role="assistant", content=answer)
+    return Transcript(messages=(asked, said), output=answer, usage=Usage(tokens_in=0, tokens_out=0, cost_usd=0.0))
+
+
+def parts_of(grader: Grader) -> Iterator[Grader]:
+    """The graders that one is made of, at any depth; itself when it is made of none. A composite whose score a program
+    or a judge gives is among its parts.
+    """
+    if not isinstance(grader, Composite | Turns):
+        yield grader
+        return
+    if isinstance(grader, Composite) and grader.aggregator.type in {"code_grader", "llm_grader"}:
+        yield grader
+    for member in _members(grader):
+        yield from parts_of(member)
+
+
+def _members(grader: Composite | Turns) -> Sequence[Grader]:
+    if isinstance(grader, Composite):
+        return grader.assertions
+    return [*(member for turn in grader.turns for member in turn.assertions), *grader.conversation]
+
+
+def sees_only_the_state(part: Grader) -> bool:
+    """Whether it looks at nothing that the agent said or called."""
+    return isinstance(part, _STATE)
+
+
+def is_judged(part: Grader) -> bool:
+    """Whether a judge model is asked."""
+    return isinstance(part, _JUDGES) or (isinstance(part, Composite) and part.aggregator.type == "llm_grader")
+
+
+def is_cheap(part: Grader) -> bool:
+    """Whether grading takes neither a judge nor a program."""
+    return not is_judged(part) and not isinstance(part, (*_STATE, *_PROGRAMS, Composite))

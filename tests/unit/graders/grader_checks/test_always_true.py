@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from passgate.tasks.graders.grader_checks.can_fail.commands import always_succeeds, same_for_all
+from passgate.tasks.graders.grader_checks.always_true import always_succeeds, same_for_all
 
 ALWAYS = [
     "true",

@@ -1,0 +1,202 @@
+"""Why a grader that is made of no others is satisfied by every trial, told from its options."""
+
+import math
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from passgate.tasks.graders.grader_checks.everything import javascript_finds_everything, python_finds_everything
+from passgate.tasks.graders.static_analysis import PYTHON_TOOLS
+from passgate.tasks.model import assertions as evals
+from passgate.tasks.model import graders as native
+from passgate.tasks.model.graders import Grader
+
+_RATES: Final = ("max_loop_rate", "max_retry_rate", "max_tool_error_rate")
+_LEASTS: Final = ("min_steps", "min_tool_calls")
+_TRUTHS: Final = frozenset({"true", "True", "1", "1.0", "return true", "return True", "return 1", "return 1.0"})
+_OPERATORS: Final = frozenset({"&&", "||", "|", ";", "&"})
+_SUCCEED: Final = frozenset({"true", ":", "echo", "printf"})
+_SUCCEED_ON_A_PIPE: Final = _SUCCEED | {"tee", "cat", "head", "tail", "wc", "sort", "uniq", "tr", "cut", "nl"}
+_END_THE_SHELL: Final = frozenset({"exit", "exec", "return", "set", "kill", "trap"})
+_CALLS_A_SHELL: Final = frozenset({"sh", "bash", "dash", "/bin/sh", "/bin/bash"})
+
+
+def always_true(options: Grader) -> str | None:
+    """Why every trial satisfies a grader, `negate` aside; `None` when one may not, or when that cannot be told."""
+    rule = _RULES.get(type(options))
+    if rule is None:
+        return None
+    is_idle, why = rule
+    return why(options) if is_idle(options) else None
+
+
+def _state(options: native.StateCheck) -> bool:
+    return all(isinstance(check, native.CommandCheck) and _is_idle(check) for check in options.expect)
+
+
+def _is_idle(check: native.CommandCheck) -> bool:
+    any_output = check.stdout_equals is None and all(not text.strip() for text in check.stdout_contains)
+    any_match = check.stdout_matches is None or python_finds_everything(check.stdout_matches)
+    return any_output and any_match and check.exit_code == 0 and always_succeeds(check.command)
+
+
+def _trajectory(options: native.TrajectoryMetrics) -> bool:
+    given = list(_given(options))
+    return bool(given) and all(_is_no_limit(name, value) for name, value in given)
+
+
+def _is_no_limit(name: str, value: float) -> bool:
+    return (name in _RATES and value >= 1) or (name in _LEASTS and value <= 0) or math.isinf(value)
+
+
+def _given(options: Any) -> Iterator[tuple[str, float]]:
+    """The limits of a grader that are given."""
+    for name in type(options).model_fields:
+        value = getattr(options, name)
+        if name.startswith(("max_", "min_")) and name != "min_score" and value is not None:
+            yield name, value
+
+
+def _policy(options: native.PolicyCheck) -> bool:
+    others = options.deny_tools or options.deny_output or options.secrets or options.canaries
+    return not others and all(map(_allows_all, options.arguments))
+
+
+def _allows_all(rule: native.ArgumentRule) -> bool:
+    return not rule.deny and (not rule.allow or any(set(pattern) == {"*"} for pattern in rule.allow))
+
+
+def _output(options: native.OutputCheck) -> bool:
+    demands = options.equals is not None or options.not_contains or options.json_schema is not None
+    if demands or any(text.strip() for text in options.contains):
+        return False
+    if options.matches is not None:
+        return python_finds_everything(options.matches, ignore_case=options.ignore_case)
+    return bool(options.contains)
+
+
+def _text(options: evals.TextAssertion) -> bool:
+    values = (options.value,) if isinstance(options.value, str) else options.value
+    enough = any if options.type.endswith("_any") else all
+    return enough(not value.strip() for value in values)
+
+
+def _bare(options: evals.ScriptAssertion) -> str:
+    return options.value.strip().rstrip(";").strip()
+
+
+def _tool_trajectory(options: evals.ToolTrajectory) -> bool:
+    demands = options.expected or options.mode != "any_order" or any(options.minimums.values())
+    return bool(options.minimums) and not demands
+
+
+def _execution(options: evals.ExecutionMetrics) -> bool:
+    target, tolerance = options.target_exploration_ratio, options.exploration_tolerance
+    return _is_unlimited(options) and (target is None or tolerance >= max(target, 1 - target))
+
+
+def _is_unlimited(options: Any) -> bool:
+    return all(math.isinf(value) for _, value in _given(options))
+
+
+_RULES: Final[dict[type, tuple[Callable[[Any], bool], Callable[[Any], str]]]] = {
+    native.DeterministicTests: (
+        lambda tests: tests.command is not None and always_succeeds(tests.command),
+        lambda tests: f"`{tests.command}` exits 0 whatever the tests say",
+    ),
+    native.StaticAnalysis: (
+        lambda analysis: all(tool not in PYTHON_TOOLS and always_succeeds(tool) for tool in analysis.tools),
+        lambda analysis: f"{', '.join(f'`{tool}`' for tool in analysis.tools)} exits 0 whatever is analysed",
+    ),
+    native.StateCheck: (_state, lambda _: "its commands exit 0 whatever the agent left behind"),
+    native.TrajectoryMetrics: (
+        _trajectory,
+        lambda options: f"every trial has {', '.join(f'{name}: {value:g}' for name, value in _given(options))}",
+    ),
+    native.PolicyCheck: (_policy, lambda _: "its rules allow every argument"),
+    native.OutputCheck: (
+        _output,
+        lambda output: (
+            "every answer contains a blank" if output.matches is None else f"every answer matches {output.matches!r}"
+        ),
+    ),
+    native.LlmRubric: (
+        lambda rubric: rubric.threshold <= 0,
+        lambda _: "its threshold is 0, and every score reaches that",
+    ),
+    evals.TextAssertion: (_text, lambda _: "every answer contains a blank"),
+    evals.Regex: (
+        lambda regex: javascript_finds_everything(regex.value, regex.flags),
+        lambda regex: f"every answer matches /{regex.value}/{regex.flags}",
+    ),
+    evals.CodeGrader: (
+        lambda code: same_for_all(code.command),
+        lambda code: f"`{code.command[0]}` says the same of every trial",
+    ),
+    evals.ScriptAssertion: (
+        lambda script: _bare(script) in _TRUTHS,
+        lambda script: f"`{_bare(script)}` says the same of every answer",
+    ),
+    evals.ToolTrajectory: (_tool_trajectory, lambda _: "no tool has to be called: its minimums are 0"),
+    evals.ToolUsed: (
+        lambda used: used.min == 0 and used.max is None,
+        lambda _: "no tool has to be called: `min` is 0",
+    ),
+    evals.StepCount: (
+        lambda steps: not steps.min and steps.max is None,
+        lambda _: "every trial has 0 steps or more",
+    ),
+    evals.ExecutionMetrics: (_execution, lambda _: "no trial exceeds its limits"),
+    evals.Latency: (lambda latency: math.isinf(latency.threshold), lambda _: "no trial exceeds its limit"),
+    evals.Cost: (lambda cost: math.isinf(cost.budget), lambda _: "no trial exceeds its limit"),
+    evals.TokenUsage: (_is_unlimited, lambda _: "no trial exceeds its limits"),
+}
+"""Of each type of grader when every trial satisfies it, and why."""
+
+
+def always_succeeds(command: str) -> bool:
+    """Whether a shell ends with 0 after this command for certain: `true`, `pytest || true`, `pytest | tee log`.
+
+    Whatever is more than a list of plain commands is taken to be able to fail.
+    """
+    words = _words(command)
+    if not words or any(word in {"{", "}"} or word.startswith(("<<", "#")) for word in words):
+        return False
+    last = max((place for place, word in enumerate(words) if word in _OPERATORS), default=-1)
+    before, operator, final = words[: max(last, 0)], words[last] if last >= 0 else "", words[last + 1 :]
+    if _END_THE_SHELL.intersection(before):
+        return False
+    if operator == "&" and not final:
+        return True
+    if operator == "&&" or any(set(word) <= set("()<>") for word in final):
+        return False
+    return _succeeds(final, on_a_pipe=operator == "|")
+
+
+def same_for_all(command: Sequence[str]) -> bool:
+    """Whether a program, given with its arguments, says and does the same whatever it is given."""
+    if len(command) == 3 and command[0] in _CALLS_A_SHELL and command[1] == "-c":
+        words = _words(command[2])
+        return bool(words) and words[0] in _SUCCEED and not _OPERATORS.intersection(words) and "$" not in command[2]
+    return bool(command) and command[0] in _SUCCEED
+
+
+def _succeeds(words: Sequence[str], *, on_a_pipe: bool) -> bool:
+    if not words:
+        return False
+    if words[0] == "exit":
+        return list(words[1:]) == ["0"]
+    return words[0] in (_SUCCEED_ON_A_PIPE if on_a_pipe else _SUCCEED)
+
+
+def _words(command: str) -> list[str]:
+    """The words and operators of a command; none when it cannot be read."""
+    lines = command.strip().replace("\\\n", " ").replace("\n", " ; ")
+    lexer = shlex.shlex(lines, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    return words[:-1] if words and words[-1] == ";" else words
