@@ -26,7 +26,7 @@ from bench.mutations import MUTATIONS
 from passgate.flows.cli.validate import readers_of_settings
 from passgate.tasks.errors import InputError, Problem
 from passgate.tasks.formats.loading import load_paths, policy_or_default
-from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE, read_quarantine
+from passgate.tasks.formats.project_files import QUARANTINE_FILE, read_quarantine
 from passgate.tasks.planning.preflight import problems_at_gates
 
 REPOSITORY = Path(__file__).parents[1]

@@ -72,7 +72,7 @@ def pin(
     from passgate.tasks.commands.pin import pinned_commit, pinned_runs
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.formats.pins_file import PINS_FILE
+    from passgate.tasks.formats.project_files import PINS_FILE
     from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.integrity.revision import user_name
     from passgate.tasks.model.baseline import Pins

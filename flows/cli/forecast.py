@@ -80,7 +80,7 @@ def _grounds(plan: "Plan", assume: float | None, rates: Path | None) -> "Grounds
     from passgate.tasks.commands.forecast import grounds_of
     from passgate.tasks.errors import InputError
     from passgate.tasks.formats.four_suite import shown_path
-    from passgate.tasks.formats.rates_file import read_rates
+    from passgate.tasks.formats.project_files import read_rates
 
     names = [task.name for task in plan.tasks]
     if assume is not None:

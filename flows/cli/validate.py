@@ -32,7 +32,7 @@ def validate(
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError
     from passgate.tasks.formats.loading import Loaded, load_paths, policy_or_default
-    from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
+    from passgate.tasks.formats.project_files import QUARANTINE_FILE
     from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
 
     for path in paths:
@@ -65,8 +65,7 @@ def readers_of_settings(gates: str) -> dict[str, Callable[[Path], object]]:
     """Map the name of each settings file to its reader. A reader raises `InputError` or `UsageError`."""
     from passgate.tasks.formats.agents_file import AGENTS_FILE
     from passgate.tasks.formats.loading import load_pins_file, load_policy, load_price_table
-    from passgate.tasks.formats.pins_file import PINS_FILE
-    from passgate.tasks.formats.prices_file import PRICES_FILE
+    from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE
     from passgate.tasks.planning.named_agents import load_agents
 
     return {
@@ -99,7 +98,7 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
     from datetime import UTC, datetime
 
     from passgate.tasks.formats.four_suite import shown_path
-    from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
+    from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
 
     name, today = shown_path(file, Path.cwd()), datetime.now(UTC).date()
     answer = read_quarantine(file, name, today) if tasks is None else read_quarantine_of(file, name, today, tasks)

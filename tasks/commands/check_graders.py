@@ -18,7 +18,7 @@ from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
-from passgate.tasks.formats.grader_places import grader_problem
+from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.grader_checks.derived import derived_transcript
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed

@@ -8,13 +8,18 @@ from enum import StrEnum
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.comparability import no_longer_comparable
-from passgate.tasks.formats.evals.read.lines import sidecar_names
-from passgate.tasks.formats.evals.serialise import Serialisation, serialised_task
-from passgate.tasks.formats.evals.write.differences import differences
-from passgate.tasks.formats.outputs import Output, eval_output, four_suite_output, lines_output
-from passgate.tasks.formats.staging import Staged, staging
-from passgate.tasks.formats.task_files import Found, SourceTask, task_of_file, tasks_of_paths, tests_of_file
+from passgate.tasks.formats.conversion import (
+    ConvertedFiles,
+    Staged,
+    eval_output,
+    four_suite_output,
+    lines_output,
+    no_longer_comparable,
+    staging,
+)
+from passgate.tasks.formats.evals.read.case_files import sidecar_names
+from passgate.tasks.formats.evals.write.serialise import Serialisation, differences, serialised_task
+from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tasks_of_paths, tests_of_file
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
 
@@ -170,7 +175,7 @@ def _renamed(before: Sequence[SourceTask], after: Sequence[SourceTask]) -> Itera
             yield f"{one.origin.file}:{one.origin.line}: {one.task.task_id!r} is written as {other.task.task_id!r}"
 
 
-def _not_written(tasks: Sequence[SourceTask], output: Output) -> tuple[Problem, ...]:
+def _not_written(tasks: Sequence[SourceTask], output: ConvertedFiles) -> tuple[Problem, ...]:
     """What is known to be missing before anything is read again."""
     return tuple(
         task.problem(loss.path, f"task {task.task.task_id!r}: {loss.reason}")
@@ -179,7 +184,9 @@ def _not_written(tasks: Sequence[SourceTask], output: Output) -> tuple[Problem, 
     )
 
 
-def _read(tasks: Sequence[SourceTask], output: Output, staged: Staged, target: Target) -> tuple[SourceTask, ...]:
+def _read(
+    tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, target: Target
+) -> tuple[SourceTask, ...]:
     """The tasks of the written files. Raises `InputError` where they cannot be read."""
     read = _READERS[target.dialect](output, staged, target)
     if read.problems:
@@ -188,7 +195,7 @@ def _read(tasks: Sequence[SourceTask], output: Output, staged: Staged, target: T
 
 
 def _not_read(
-    tasks: Sequence[SourceTask], output: Output, read: Sequence[SourceTask], target: Target
+    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], target: Target
 ) -> tuple[Problem, ...]:
     """What the written files do not say."""
     lost: list[Problem] = []
@@ -207,7 +214,7 @@ def _said(task: TaskFile) -> dict[str, object]:
     return serialised_task(task, Serialisation(lambda path: path))
 
 
-def _unreadable(tasks: Sequence[SourceTask], output: Output, staged: Staged, read: Found) -> Iterator[Problem]:
+def _unreadable(tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, read: Found) -> Iterator[Problem]:
     """Problems of written files as problems of the tasks that they come from."""
     names = {str(written.name): place for written, place in staged.places.items()}
     for problem in read.problems:
@@ -217,7 +224,7 @@ def _unreadable(tasks: Sequence[SourceTask], output: Output, staged: Staged, rea
         yield task.problem(path, f"task {task.task.task_id!r} cannot be written to {place}: {problem.message}")
 
 
-def _number(problem: Problem, place: Path | None, output: Output) -> int:
+def _number(problem: Problem, place: Path | None, output: ConvertedFiles) -> int:
     """Which task a problem of a written file is about; the first where it is about all."""
     count, files = len(output.expected), [*output.texts]
     listed = re.match(r"tests\[(\d+)\]", problem.path)
@@ -228,24 +235,24 @@ def _number(problem: Problem, place: Path | None, output: Output) -> int:
     return min(problem.line, count) - 1 if place is not None and place.suffix == ".jsonl" else 0
 
 
-def _read_each(output: Output, staged: Staged, target: Target) -> Found:
+def _read_each(output: ConvertedFiles, staged: Staged, target: Target) -> Found:
     read = [task_of_file(written, output.root, target.policy) for written in staged.places]
     return Found(
         tuple(task for one in read for task in one.tasks), tuple(problem for one in read for problem in one.problems)
     )
 
 
-def _read_first(output: Output, staged: Staged, target: Target) -> Found:
+def _read_first(output: ConvertedFiles, staged: Staged, target: Target) -> Found:
     return tests_of_file(next(iter(staged.places)), output.root, target.policy, target.environment)
 
 
 _WHAT = {Dialect.FOUR_SUITE: "a task file", Dialect.EVAL: "EVAL.yaml", Dialect.JSONL: "JSONL"}
-_OUTPUTS: Mapping[Dialect, Callable[[Sequence[SourceTask], Path], Output]] = {
+_OUTPUTS: Mapping[Dialect, Callable[[Sequence[SourceTask], Path], ConvertedFiles]] = {
     Dialect.FOUR_SUITE: four_suite_output,
     Dialect.EVAL: eval_output,
     Dialect.JSONL: lines_output,
 }
-_READERS: Mapping[Dialect, Callable[[Output, Staged, Target], Found]] = {
+_READERS: Mapping[Dialect, Callable[[ConvertedFiles, Staged, Target], Found]] = {
     Dialect.FOUR_SUITE: _read_each,
     Dialect.EVAL: _read_first,
     Dialect.JSONL: _read_first,

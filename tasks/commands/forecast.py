@@ -15,7 +15,7 @@ from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
 from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
 from passgate.tasks.forecasts.trials_of import trials_of
-from passgate.tasks.formats.pins_file import PINS_FILE
+from passgate.tasks.formats.project_files import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of

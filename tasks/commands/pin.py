@@ -5,7 +5,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.formats.loading import load_pins
-from passgate.tasks.formats.pins_file import PINS_FILE, write_pins
+from passgate.tasks.formats.project_files import PINS_FILE, write_pins
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.baseline import Pins

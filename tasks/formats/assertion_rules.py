@@ -4,9 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from passgate.tasks.formats.findings import Finding, check_json_schema, check_path
+from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, read_text
 from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.formats.text_files import read_text
 from passgate.tasks.model.assertions import (
     CodeGrader,
     ExecutionMetrics,

@@ -1,20 +1,29 @@
-"""Digests of tasks and graders: what must be equal for two results to be comparable."""
+"""The files that tasks use, and digests of tasks and graders: what must be equal for two results to be comparable."""
 
 import hashlib
+import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.command_files import Command, named_by_command, run_by_command, words_of_command
-from passgate.tasks.formats.rules import SANDBOXES
-from passgate.tasks.formats.task_messages import names_a_file
-from passgate.tasks.model.assertions import CodeGrader
+from passgate.tasks.formats.rules import SANDBOXES, names_a_file, sandbox_names
+from passgate.tasks.model.assertions import CodeGrader, LlmGrader
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import TaskFile
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.task import EvalTask, TaskFile
+from passgate.tasks.model.workspace import Repository, Workspace
 
+Command = tuple[str, tuple[str, ...]]
+"""A folder relative to the suites folder, and the words of what runs there."""
+
+_LONGEST_NAME = 4096
+_LONGEST_PART = 255
+_RUN_BY_PYTHON = "__main__.py"
+_COPYING = frozenset(("cp", "git", "install", "ln", "mv", "rsync", "tar"))
+"""Programs that put files where the agent works and run none of them."""
+_OPERATORS = frozenset(";&|()")
 _NOT_THE_TASK = frozenset(
     (
         *("graders", "tracked_metrics", "gates", "reference", "description", "tags"),
@@ -28,6 +37,100 @@ _MOST_GRADERS = 256
 
 _Names = Callable[[Command, Path], Iterable[str]]
 """What a command in a suites folder has of it."""
+
+
+def named_by_command(command: Command, root: Path) -> Iterator[str]:
+    """The files and folders that a command names, also in a text for a shell, relative to the suites folder `root`.
+
+    Of a folder that it works in, or that holds the suites folder, only what Python runs there.
+    """
+    for name in _names(command[0], _all_words(command)):
+        if (root / name).is_file():
+            yield name
+        elif (root / name).is_dir():
+            if not _is_around(name, os.path.normpath(command[0])):
+                yield name
+            elif (root / name / _RUN_BY_PYTHON).is_file():
+                yield os.path.normpath(f"{name}/{_RUN_BY_PYTHON}")
+
+
+def named_outside(command: Command) -> Iterator[str]:
+    """What a command may name outside of the suites folder, whether or not it is there, relative to that folder."""
+    for name in filter(is_outside, _names(command[0], _all_words(command))):
+        yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
+
+
+def run_by_command(command: Command, root: Path) -> Iterator[str]:
+    """The files that a command names, but for what it puts somewhere else, relative to the suites folder `root`."""
+    return (name for name in _names(command[0], _run_words(command)) if (root / name).is_file())
+
+
+def run_outside(command: Command, root: Path) -> Iterator[str]:
+    """The same outside of the suites folder, whether or not it is there.
+
+    Of a folder only what Python runs there: the agent may work on the rest.
+    """
+    for name in filter(is_outside, _names(command[0], _run_words(command))):
+        yield f"{name}/{_RUN_BY_PYTHON}" if (root / name).is_dir() else name
+
+
+def words_of_command(command: Command, root: Path) -> Iterator[str]:
+    """The words of a command that are files, whatever it does with them, relative to the suites folder `root`."""
+    return (name for name in _names(*command) if (root / name).is_file())
+
+
+def is_outside(name: str) -> bool:
+    """Whether a name that is relative to the suites folder leads out of it."""
+    return Path(os.path.normpath(name)).parts[:1] == (os.pardir,)
+
+
+def _all_words(command: Command) -> Iterator[str]:
+    return (word for part in _parts(command[1]) for word in part)
+
+
+def _run_words(command: Command) -> Iterator[str]:
+    return (word for part in _parts(command[1]) if part[0] not in _COPYING for word in part)
+
+
+def _names(folder: str, words: Iterable[str]) -> Iterator[str]:
+    """The words that may be paths, relative to the suites folder."""
+    for word in words:
+        is_short = len(word) <= _LONGEST_NAME and all(
+            len(part.encode("utf-8", "surrogatepass")) <= _LONGEST_PART for part in word.split("/")
+        )
+        if is_short and "\0" not in word and not word.startswith("/"):
+            yield os.path.normpath(f"{folder}/{word}")
+
+
+def _parts(words: tuple[str, ...]) -> list[list[str]]:
+    """The commands that a command is made of: itself, and those of its texts for a shell."""
+    parts = [[*words]]
+    for text in (word for word in words if any(letter.isspace() for letter in word)):
+        parts.append([])
+        for word in _shell_words(text):
+            if _OPERATORS.issuperset(word):
+                parts.append([])
+            else:
+                parts[-1].append(word)
+    return [part for part in parts if part]
+
+
+def _shell_words(text: str) -> list[str]:
+    inner = shlex.shlex(text, posix=True, punctuation_chars=True)
+    inner.commenters = ""
+    try:
+        return list(inner)
+    except ValueError:
+        return text.split()
+
+
+def _is_around(name: str, folder: str) -> bool:
+    """Whether a folder holds the suites folder, or is one of the suites that a command runs in or below."""
+    return _holds_suites(name) or (not is_outside(name) and Path(folder).is_relative_to(name))
+
+
+def _holds_suites(name: str) -> bool:
+    return {*Path(name).parts} <= {os.pardir}
 
 
 class FileDigests:
@@ -158,3 +261,64 @@ def _tree_digest(path: Path) -> str:
             for entry in files
         ]
     )
+
+
+def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:
+    """The files and folders outside of a suites folder that its tasks go by, relative to it: what they are graded with
+    (tests and settings, prompts of judges, what commands name), scripts of hooks, and files of messages.
+
+    Whether they are there does not matter. The folders that the agent works on are not among them, and neither is what
+    hooks copy.
+    """
+    graders = [grader for task in tasks for grader in all_graders(task.graders)]
+    named = {name for command in {*grader_commands(graders)} for name in named_outside(command)}
+    hooks = {command for task in tasks for command in hook_commands(task.workspace)}
+    run = {name for command in hooks for name in run_outside(command, suites_folder)}
+    messages = {name for task in tasks for name in message_files((*task.messages, *task.expected_messages))}
+    prompts = {grader.prompt_file for grader in graders if isinstance(grader, LlmGrader) and grader.prompt_file}
+    return {name for name in {*prompts, *named_by_graders(graders), *named, *run, *messages} if is_outside(name)}
+
+
+def given_to_agents(tasks: Iterable[EvalTask], suites_folder: Path) -> set[str]:
+    """The folders of a suites folder that agents get copies of, relative to it."""
+    sandboxes = {f"{SANDBOXES}/{name}/files" for name in sandbox_names(suites_folder)}
+    return sandboxes | {task.workspace.template for task in tasks if task.workspace and task.workspace.template}
+
+
+def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
+    """A task that was read from a copy of a suites folder, with the folders that its agent works on outside of it as
+    they are around the original, and local repositories too.
+
+    An agent's own files may lie in them, and the agent under test is the original's. Where such a folder differs the
+    task is another one, and so is its digest.
+    """
+    if task.workspace is None:
+        return task
+    workspace = _moved(task.workspace, copy, original)
+    if workspace == task.workspace:
+        return task
+    template = task.workspace.template
+    digest = task.task_digest
+    if template is not None and workspace.template != template:
+        before, now = (FileDigests(folder).of(template) for folder in (copy, original))
+        digest = digest if before == now else digest_of([digest, now])
+    return task.model_copy(update={"workspace": workspace, "task_digest": digest})
+
+
+def _moved(workspace: Workspace, copy: Path, original: Path) -> Workspace:
+    template = workspace.template
+    if template is not None and is_outside(template) and (original / template).is_dir():
+        template = _seen_from(copy, original / template)
+    repos = tuple(_moved_repository(repository, copy, original) for repository in workspace.repos)
+    return workspace.model_copy(update={"template": template, "repos": repos})
+
+
+def _moved_repository(repository: Repository, copy: Path, original: Path) -> Repository:
+    # A copy holds no repository, wherever in it that lies.
+    if not (original / repository.repo).is_dir():
+        return repository
+    return repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
+
+
+def _seen_from(folder: Path, path: Path) -> str:
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()

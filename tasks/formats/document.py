@@ -75,7 +75,7 @@ def read_document(file: Path, name: str) -> Document:
     document = Document(file=name)
     try:
         node = _compose(read_source(file))
-    except UnreadableError as error:
+    except UnreadableFileError as error:
         place, message = error.place, str(error)
         document.problems.append(Problem(file=name, line=place.line, column=place.column, path="", message=message))
     else:
@@ -83,7 +83,7 @@ def read_document(file: Path, name: str) -> Document:
     return document
 
 
-class UnreadableError(Exception):
+class UnreadableFileError(Exception):
     """A file that is no text or no YAML document, and from which place on."""
 
     def __init__(self, message: str, place: Place = Place(1, 1)) -> None:
@@ -92,21 +92,21 @@ class UnreadableError(Exception):
 
 
 def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
-    """The text of a file. Raises `UnreadableError`."""
+    """The text of a file. Raises `UnreadableFileError`."""
     content = b""
     try:
         about = file.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise UnreadableError("cannot be read: it is no regular file")
+            raise UnreadableFileError("cannot be read: it is no regular file")
         if about.st_size > max_bytes:
-            raise UnreadableError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
+            raise UnreadableFileError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
         content = file.read_bytes()
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")
-        raise UnreadableError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
+        raise UnreadableFileError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
     except (OSError, ValueError) as error:
-        raise UnreadableError(f"cannot be read: {error}") from error
+        raise UnreadableFileError(f"cannot be read: {error}") from error
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -116,13 +116,13 @@ def _compose(text: str) -> yaml.Node | None:
     except yaml.reader.ReaderError as error:
         unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
         place = _place_after(text[: unprintable.start()]) if unprintable else Place(1, 1)
-        raise UnreadableError(f"not valid YAML: {error.reason}", place) from error
+        raise UnreadableFileError(f"not valid YAML: {error.reason}", place) from error
     except yaml.MarkedYAMLError as error:
         place = _place(error.problem_mark or error.context_mark)
         what = ", ".join(filter(None, [error.context, error.problem]))
         if _character(text, place) == "\t":
             what = "a tab; indent with spaces"
-        raise UnreadableError(f"not valid YAML: {what}", place) from error
+        raise UnreadableFileError(f"not valid YAML: {what}", place) from error
     return node
 
 
@@ -139,7 +139,7 @@ def _refuse_depth(text: str) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise UnreadableError(f"nested deeper than {MAX_DEPTH} levels", _place(event.start_mark))
+            raise UnreadableFileError(f"nested deeper than {MAX_DEPTH} levels", _place(event.start_mark))
 
 
 def _place_after(text: str) -> Place:

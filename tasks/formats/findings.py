@@ -1,4 +1,4 @@
-"""What is found wrong in a document, and the checks that several rules share."""
+"""What is found wrong in a task, and the checks that several rules share."""
 
 import difflib
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ from passgate.tasks.formats.document import DocumentPath
 
 Finding = tuple[DocumentPath, str]
 """Where in the document, and what is wrong there."""
+MAX_TEXT_BYTES = 1024 * 1024
 
 
 def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
@@ -49,3 +50,19 @@ def is_address(text: str) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
     except ValueError:
         return False
+
+
+def read_text(file: Path) -> str:
+    """The text of a file. Raises `ValueError` with what is wrong with it, as in "is not UTF-8 text"."""
+    try:
+        if not file.is_file():
+            raise ValueError("is no file")
+        with file.open("rb") as stream:
+            content = stream.read(MAX_TEXT_BYTES + 1)
+        if len(content) > MAX_TEXT_BYTES:
+            raise ValueError(f"is larger than {MAX_TEXT_BYTES // 1024 // 1024} MiB")
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("is not UTF-8 text") from None
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from error

@@ -11,22 +11,88 @@ from pathlib import Path
 from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths
-from passgate.tasks.formats.evals.read.recognise import is_eval
-from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.document import DocumentPath, format_path, read_document
+from passgate.tasks.formats.evals.map.reader import EvalReader
+from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths, is_eval
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
-from passgate.tasks.formats.pins_file import PINS_FILE, read_pins
-from passgate.tasks.formats.policy_file import read_policy
-from passgate.tasks.formats.prices_file import PRICES_FILE, read_prices
-from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE, read_quarantine_of
+from passgate.tasks.formats.normalise import Origin
+from passgate.tasks.formats.project_files import (
+    PINS_FILE,
+    PRICES_FILE,
+    QUARANTINE_FILE,
+    read_pins,
+    read_policy,
+    read_prices,
+    read_quarantine_of,
+)
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.run import RunRequest
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import EvalTask, TaskFile
 
 Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """A task, and where it comes from."""
+
+    task: TaskFile
+    root: Path
+    """The suites folder that its paths are relative to, absolute."""
+    origin: Origin
+
+    def problem(self, path: str, message: str) -> Problem:
+        """A problem with this task."""
+        return Problem(file=self.origin.file, line=self.origin.line, column=1, path=path, message=message)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The tasks of a file and its problems."""
+
+    tasks: tuple[SourceTask, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tasks of files and folders of any dialect, in order, with the problems of all of them.
+
+    `environment` are the variables of the process.
+    """
+    named = files_of_paths(paths, environment)
+    found = [tasks_of_file(file, root, policy, environment) for root, file in named.read]
+    return Found(
+        tuple(task for one in found for task in one.tasks),
+        tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
+    )
+
+
+def tasks_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tasks of one file of any dialect, with its paths relative to a suites folder."""
+    if is_eval(file):
+        return tests_of_file(file, root, policy, environment)
+    return task_of_file(file, root, policy)
+
+
+def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
+    """The tests of an eval file."""
+    working_folder = Path.cwd()
+    reader = EvalReader(root, policy, environment, lambda path: shown_path(path, working_folder))
+    said, complaints = reader.task_files(file)
+    tasks = tuple(SourceTask(task, root, origin) for task, origin in said)
+    return Found(tasks, tuple(complaints.problems))
+
+
+def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
+    """The task of a task file. What passgate cannot read, or does not know, it cannot write either: a problem."""
+    answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
+    unread = [*answer.problems, *answer.unread, *answer.warnings]
+    if answer.task is None or unread:
+        return Found(problems=tuple(unread))
+    return Found((SourceTask(answer.task, root, answer.origin),))
 
 
 def load_policy(file: Path) -> Policy:
@@ -242,3 +308,17 @@ def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:
     missing = [problem for problem in loaded.cannot_run if str(problem) in reasons]
     if missing:
         raise InputError(missing)
+
+
+def grader_problem(task: EvalTask, place: int | None, message: str, within: DocumentPath = ()) -> Problem:
+    """A problem with the grader at a place of a task's graders, counted from 0; with all of them when that is `None`.
+
+    `within` is where in the grader's options. It stands at their line in a task file; an eval file has it where the
+    test begins, which it names.
+    """
+    path: DocumentPath = ("graders",) if place is None else ("graders", place, *within)
+    document = read_document(Path(task.file), task.file)
+    if isinstance(document.data, dict) and document.data.get("task_id") == task.task_id:
+        return document.problem(path, message)
+    told = f"{task.own_id}: {message}"
+    return Problem(file=task.file, line=task.line, column=1, path=format_path(path), message=told)

@@ -1,18 +1,19 @@
-"""What a schema cannot say: names must be known, paths must exist, graders must be able to fail."""
+"""What a schema cannot say of a task: names must be known, paths must exist, parts must fit together."""
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from passgate.tasks.formats.assertion_rules import assertion_rules
 from passgate.tasks.formats.discover import SHARED_FOLDER, suite_of
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.environment_rules import agent_findings
-from passgate.tasks.formats.findings import Finding, check_json_schema, check_path
+from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, read_text
 from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.formats.scoring_rules import scoring_findings, workspace_findings
-from passgate.tasks.formats.task_messages import message_findings
 from passgate.tasks.model.graders import (
     ArgumentRule,
     CommandCheck,
@@ -28,15 +29,222 @@ from passgate.tasks.model.graders import (
     ToolCalls,
     TrajectoryMetrics,
 )
+from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics, metric_columns
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import Solution, TaskFile, TrackedMetrics
+from passgate.tasks.model.task import Environment, Metric, Replay, Solution, TaskFile, Tool, TrackedMetrics
+from passgate.tasks.model.transcript import Transcript
 
+Messages = tuple[TaskMessage, ...]
+MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
+NO_FILES = ("data:", "https://", "http://")
+"""How images begin that are no file."""
+
+_ASKED: DocumentPath = ("inputs", "messages")
+_EXPECTED: DocumentPath = ("expected_messages",)
+_MAX_BYTES = 32 * 1024 * 1024
+_TOOLS: DocumentPath = ("environment", "tools")
+_REPLAY: DocumentPath = ("environment", "replay")
+_USER: DocumentPath = ("environment", "user")
+_OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
+_WORKSPACE: DocumentPath = ("environment", "workspace")
+HOOKS = ("before_all", "before_each", "after_each", "after_all")
 SANDBOXES = f"{SHARED_FOLDER}/sandboxes"
 
 
+def message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    """Everything wrong with the messages of a task, those that it asks and those that it expects."""
+    asked = task.inputs.get("messages")
+    if asked is not None:
+        if str(task.inputs.get("prompt") or "").strip():
+            yield _ASKED, "give either `prompt` or `messages`"
+        try:
+            yield from _file_findings(_ASKED, MESSAGES.validate_python(asked), root)
+        except ValidationError as error:
+            for found in error.errors():
+                yield (*_ASKED, *found["loc"]), found["msg"]
+    yield from _file_findings(_EXPECTED, task.expected_messages, root)
+
+
+def asked_messages(task: TaskFile, root: Path) -> Messages:
+    """The messages of a task's inputs with what their files hold, where nothing is wrong with them."""
+    return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
+
+
+def with_texts(messages: Messages, root: Path) -> Messages:
+    """Messages with what their files hold."""
+    return tuple(
+        message
+        if isinstance(message.content, str)
+        else message.model_copy(update={"content": tuple(_with_text(block, root) for block in message.content)})
+        for message in messages
+    )
+
+
+def _with_text(block: ContentBlock, root: Path) -> ContentBlock:
+    return block.model_copy(update={"text": read_text(root / block.value)}) if block.type == "file" else block
+
+
+def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterator[Finding]:
+    for index, message in enumerate(messages):
+        for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
+            if names_a_file(block):
+                yield from _block_findings((*path, index, "content", position, "value"), block, root)
+
+
+def names_a_file(block: ContentBlock) -> bool:
+    """Whether the value of a block is a path: that of an image may be its data or an address."""
+    return block.type == "file" or (block.type == "image" and not str(block.value).startswith(NO_FILES))
+
+
+def _block_findings(path: DocumentPath, block: ContentBlock, root: Path) -> Iterator[Finding]:
+    name: Any = block.value
+    if not isinstance(name, str):
+        yield path, "expected a path"
+        return
+    problems = list(check_path(path, name, root))
+    yield from problems
+    if not problems and block.type == "file":
+        try:
+            read_text(root / name)
+        except ValueError as error:
+            yield path, f"{name!r} {error}"
+
+
+def agent_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    """Everything wrong with what a task gives to agents that let passgate run their tools, and with its user."""
+    yield from _tools(task.environment, root)
+    if task.environment.replay is not None:
+        yield from _replay(task.environment, task.environment.replay, root)
+    yield from _user(task)
+    schema = task.inputs.get("output_schema")
+    if schema is not None:
+        path: DocumentPath = ("inputs", "output_schema")
+        yield from check_json_schema(path, schema) if isinstance(schema, dict) else [(path, "not a JSON Schema")]
+
+
+def _tools(environment: Environment, root: Path) -> Iterator[Finding]:
+    names: set[str] = set()
+    for index, tool in enumerate(environment.tools):
+        path: DocumentPath = (*_TOOLS, index)
+        if tool.name in names:
+            yield (*path, "name"), f"there is a tool {tool.name!r} already: give this one another name"
+        names.add(tool.name)
+        yield from _parameters((*path, "parameters"), tool)
+        if tool.function is not None:
+            yield from _function((*path, "function"), tool.function, root)
+
+
+def _parameters(path: DocumentPath, tool: Tool) -> Iterator[Finding]:
+    problems = list(check_json_schema(path, tool.parameters))
+    yield from problems
+    if not problems and tool.parameters.get("type") != "object":
+        yield path, "arguments go by name: write `type: object` and describe them under `properties`"
+
+
+def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding]:
+    file, _, name = function.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        yield path, f"{function!r} is not of the form FILE.py:NAME"
+        return
+    problems = list(check_path(path, file, root))
+    yield from problems
+    if problems:
+        return
+    try:
+        known = _functions((root / file).read_bytes())
+    except (OSError, ValueError, SyntaxError) as error:
+        yield path, f"{file} is not a Python file that can be read: {error}"
+        return
+    if name not in known:
+        yield path, f"{file} defines no function {name!r}{nearest(name, known)}"
+
+
+def _functions(source: bytes) -> list[str]:
+    body = ast.parse(source).body
+    return [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def _replay(environment: Environment, replay: Replay, root: Path) -> Iterator[Finding]:
+    path: DocumentPath = (*_REPLAY, "transcript")
+    if not environment.tools:
+        yield _REPLAY, "a recording answers the calls of tools: declare them under `environment.tools`"
+    if environment.user is not None and environment.user.persona is not None:
+        yield (*_USER, "persona"), "a recording only fits what was said then: write what the user says under `says`"
+    problems = list(check_path(path, replay.transcript, root))
+    yield from problems
+    if not problems:
+        yield from _recording(path, root / replay.transcript, environment.tools)
+
+
+def _recording(path: DocumentPath, file: Path, tools: tuple[Tool, ...]) -> Iterator[Finding]:
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_BYTES // 1024 // 1024} MiB")
+        recording = Transcript.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        yield path, f"not a recorded transcript: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return
+    except (OSError, ValueError) as error:
+        yield path, f"not a recorded transcript: {error}"
+        return
+    names = [tool.name for tool in tools]
+    for tool in dict.fromkeys(call.tool for call in recording.tool_calls if not call.refused):
+        if names and tool not in names:
+            yield path, f"it calls {tool!r}, which `environment.tools` does not declare{nearest(tool, names)}"
+
+
+def _user(task: TaskFile) -> Iterator[Finding]:
+    asks = str(task.inputs.get("prompt") or "").strip() or task.inputs.get("messages")
+    if task.environment.user is not None and not asks:
+        yield _USER, "a conversation begins with `inputs.prompt`: write what the user says first"
+
+
+def scoring_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
+    """Everything wrong with scoring, weights and the metric of a task, whose suite the policy knows."""
+    weighted = task.scoring.rule == "weighted_average"
+    if weighted and task.scoring.threshold == 0:
+        yield ("scoring", "threshold"), "with a threshold of 0 nothing can fail"
+    if weighted and not any(grader.weight for grader in task.graders):
+        yield ("graders",), "no grader has a weight: there is no score"
+    for index, grader in enumerate(task.graders):
+        if grader.weight != 1 and not weighted:
+            yield (
+                ("graders", index, "weight"),
+                "all graders must pass: a weight needs `scoring: {rule: weighted_average}`",
+            )
+    suite = policy.suites[task.suite]
+    metric = task.trials.metric or suite.metric
+    if metric in _OF_SCORES and not weighted:
+        yield ("trials", "metric"), f"{metric!s} is of scores: it needs `scoring: {{rule: weighted_average}}`"
+    if metric is Metric.CONFIDENCE_INTERVAL and (task.trials.k or suite.k) < 2:
+        yield ("trials", "k"), "a confidence interval needs 2 trials or more"
+
+
+def workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    """Everything wrong with the template, the repositories and the hooks of a task."""
+    workspace = task.environment.workspace
+    if workspace is None:
+        return
+    if task.environment.sandbox is not None:
+        yield _WORKSPACE, "give either `sandbox` or `workspace`"
+    if workspace.template is not None:
+        yield from check_path((*_WORKSPACE, "template"), workspace.template, root)
+    for index, repository in enumerate(workspace.repos):
+        path: DocumentPath = (*_WORKSPACE, "repos", index)
+        if repository.path.startswith("/") or ".." in Path(repository.path).parts:
+            yield (*path, "path"), f"{repository.path!r} is outside the workspace"
+        if repository.repo.startswith((".", "/")):
+            yield from check_path((*path, "repo"), repository.repo, root)
+    for name in HOOKS:
+        hook = getattr(workspace, name)
+        if hook is not None:
+            yield from check_path((*_WORKSPACE, name, "cwd"), hook.cwd, root)
+
+
 @dataclass(frozen=True)
-class Surroundings:
+class RuleContext:
     """What a task is checked against."""
 
     file: Path
@@ -44,7 +252,7 @@ class Surroundings:
     policy: Policy
 
 
-def findings(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+def findings(task: TaskFile, around: RuleContext) -> Iterator[Finding]:
     """Everything wrong with a task whose shape is right."""
     yield from _suite(task, around)
     yield from _sandbox(task, around.suites_folder)
@@ -68,7 +276,7 @@ def own_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
     yield from _reference(task, root)
 
 
-def _suite(task: TaskFile, around: Surroundings) -> Iterator[Finding]:
+def _suite(task: TaskFile, around: RuleContext) -> Iterator[Finding]:
     folder = suite_of(around.file)
     if folder is not None and folder != task.suite:
         yield ("suite",), f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`"

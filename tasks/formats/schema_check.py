@@ -4,6 +4,7 @@ import difflib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,13 +16,11 @@ from pydantic import ValidationError as ModelError
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath, read_document
-from passgate.tasks.formats.evals.json_kinds import JSON_TYPES, shown
 
 _OF_OUR_OWN = "Value error, "
 """What pydantic puts before the text of a model's own check."""
 _MISSPELT_FROM = 0.8
 """How like a known key, from 0 to 1, an unknown one is that is taken for its misspelling."""
-_TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
 _BOUNDS = {
     "minimum": "at least",
     "maximum": "at most",
@@ -30,6 +29,48 @@ _BOUNDS = {
 }
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class Kind(StrEnum):
+    """What a value can be; as a text, what problems call it."""
+
+    TEXT = "a text"
+    NUMBER = "a number"
+    WHOLE = "a whole number"
+    TRUTH = "true or false"
+    LIST = "a list"
+    MAPPING = "a mapping"
+
+
+JSON_TYPES = {
+    Kind.TEXT: "string",
+    Kind.NUMBER: "number",
+    Kind.WHOLE: "integer",
+    Kind.TRUTH: "boolean",
+    Kind.LIST: "array",
+    Kind.MAPPING: "object",
+}
+"""What JSON Schema calls them."""
+_TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
+
+
+def is_kind(value: Any, kind: Kind) -> bool:
+    """Whether a JSON value is of a kind; `true` is no number, and 2.0 is a whole one."""
+    return Draft202012Validator.TYPE_CHECKER.is_type(value, JSON_TYPES[kind])
+
+
+def wrong_kind(value: Any, kinds: Sequence[Kind]) -> str | None:
+    """What to say of a value that is of none of the kinds; `None` where it is of one, or where any will do."""
+    for kind in kinds:
+        if is_kind(value, kind):
+            return None
+    return None if not kinds else f"expected {' or '.join(kinds)}, not {shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A value as problems show it: JSON, cut short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 @dataclass(frozen=True)

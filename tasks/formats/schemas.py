@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from passgate.tasks.formats.evals.schemas.agentevals_schema import agentevals_schema
 from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
-from passgate.tasks.formats.evals.schemas.schema_words import DRAFT
+from passgate.tasks.formats.evals.schemas.definitions import DRAFT
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy

@@ -1,20 +1,226 @@
-"""AgentV's `.agentv/targets.yaml` as a file: its targets by their names.
+"""AgentV's `.agentv/targets.yaml`: its targets by their names, and each as an agent of ours, or why it cannot be one.
 
 What is wrong with a target is said when that target is asked for, so that it does not spoil the others.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import Document, read_document
-from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.formats.target_agent import Target, agent_of, not_set, resolved
-from passgate.tasks.model.agent import AgentSpec
+from jsonschema import Draft202012Validator
 
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.agents_file import endpoint_findings
+from passgate.tasks.formats.document import Document, read_document
+from passgate.tasks.formats.schema_check import check_schema, nearest
+from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions, Endpoint, Upstreams
+
+_REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_PLACEHOLDER = re.compile(r"(?<!\$)\{[A-Z_]+\}")
+_TEXT = {"type": "string", "minLength": 1}
+_SECONDS = {"type": "number", "exclusiveMinimum": 0}
+_READ_OVER = (
+    *("grader_target", "judge_target", "workers", "verbose", "keep_temp_files", "stream_log", "log_dir"),
+    *("fallback_targets", "max_retries", "retry_initial_delay_ms", "retry_max_delay_ms", "retry_backoff_factor"),
+    *("retry_status_codes", "healthcheck", "version", "api_version"),
+)
+"""Keys without a meaning here: passgate has its own judge, concurrency, retries, logs and `passgate doctor`."""
+_COMMON = {"name": _TEXT, "provider": _TEXT, "timeout_seconds": _SECONDS, **dict.fromkeys(_READ_OVER, True)}
+_COMMAND = ("command", "command_template")
+_FILES = ("files_format", "attachments_format")
+_MODEL = ("model", "deployment")
+_ADDRESS = ("base_url", "endpoint")
+_CLI_KEYS = {
+    **dict.fromkeys((*_COMMAND, *_FILES, "cwd"), _TEXT),
+    "provider_batching": {"type": "boolean"},
+}
+_CHAT_KEYS = {
+    **dict.fromkeys((*_MODEL, *_ADDRESS, "api_key"), _TEXT),
+    "api_format": {"enum": ["chat", "responses"]},
+    "temperature": {"type": "number", "minimum": 0},
+    "max_output_tokens": {"type": "integer", "minimum": 1},
+}
 TARGETS_FILE = Path(".agentv", "targets.yaml")
+
+
+@dataclass(frozen=True)
+class _ChatProvider:
+    """A provider whose models are reached by chat completions as OpenAI's are."""
+
+    base_url: str | None
+    """`None` for OpenAI's own, and where the target has to say it."""
+    api_key_variable: str
+    limit: str = "max_tokens"
+    """What its requests call the most tokens of a reply."""
+
+
+_CHAT_PROVIDERS = {
+    "openai": _ChatProvider(None, "OPENAI_API_KEY", "max_completion_tokens"),
+    "azure": _ChatProvider(None, "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
+    "openrouter": _ChatProvider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "gemini": _ChatProvider("https://generativelanguage.googleapis.com/v1beta/openai", "GOOGLE_GENERATIVE_AI_API_KEY"),
+}
+_REMEDIES = {
+    "anthropic": "give the command of an agent that calls it as provider `cli`, or name provider `openai` with the "
+    "base_url of an OpenAI-compatible endpoint",
+    "mock": "write a function that returns the text and name it in agents.yaml as `python:MODULE:FUNCTION`",
+}
+_REMEDY = "give the command that starts it as provider `cli`"
+SUPPORTED = ("cli", *_CHAT_PROVIDERS)
+"""The providers whose targets can be agents."""
+
+
+@dataclass(frozen=True)
+class AgentVTarget:
+    """One target of a file and what its texts stand for."""
+
+    document: Document
+    position: int
+    """In the list of targets."""
+    folder: Path
+    """What relative paths start from."""
+    environment: Mapping[str, str]
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the file says of the target."""
+        entry: dict[str, Any] = self.document.data["targets"][self.position]
+        return entry
+
+    def problem(self, message: str, key: str | None = None) -> Problem:
+        """A problem of the target, at one of its keys."""
+        return self.document.problem(("targets", self.position, *([key] if key else [])), message)
+
+    def key(self, *names: str) -> str | None:
+        """Which of several names of one thing the target uses."""
+        return next((name for name in names if name in self.entry), None)
+
+    def text(self, key: str | None) -> str | None:
+        """The text at a key, with what its variables stand for."""
+        return None if key is None else resolved(self.entry[key], self.environment) or None
+
+    def shape_problems(self, keys: Mapping[str, Any]) -> list[Problem]:
+        """How the target differs from what its provider takes, and which of its variables are not set."""
+        schema = {"properties": {**_COMMON, **keys}, "additionalProperties": False}
+        whole = {"properties": {"targets": {"prefixItems": [*[True] * self.position, schema]}}}
+        return check_schema(self.document, Draft202012Validator(whole)) or list(self._text_problems(keys))
+
+    def _text_problems(self, keys: Mapping[str, Any]) -> Iterator[Problem]:
+        texts = {key: value for key, value in self.entry.items() if key in keys and isinstance(value, str)}
+        for key, text in texts.items():
+            missing = not_set(text, self.environment) if key != "api_key" else None
+            if missing is not None:
+                yield self.problem(missing, key)
+            if "\0" in text:
+                yield self.problem("holds a NUL character, which no command and no address can", key)
+
+
+def not_set(text: str, environment: Mapping[str, str]) -> str | None:
+    """Which of the variables in `${{ NAME }}` are missing, in words; `None` when all are there."""
+    missing = [name for name in _REFERENCE.findall(text) if not environment.get(name, "").strip()]
+    return f"not set in the environment: {', '.join(dict.fromkeys(missing))}" if missing else None
+
+
+def resolved(text: str, environment: Mapping[str, str]) -> str:
+    """The text with the values of its variables, which are all set."""
+    return _REFERENCE.sub(lambda found: environment[found[1]], text).strip()
+
+
+def agent_of(target: AgentVTarget) -> AgentSpec | list[Problem]:
+    """The agent that a target without an alias is, or everything that keeps it from being one."""
+    provider = target.entry.get("provider")
+    if not isinstance(provider, str):
+        return [target.problem("expected a text `provider`", "provider")]
+    if provider.lower() == "cli":
+        return _cli_agent(target)
+    if provider.lower() in _CHAT_PROVIDERS:
+        return _chat_agent(target, provider.lower())
+    remedy = _REMEDIES.get(provider.lower(), _REMEDY)
+    known = ", ".join(SUPPORTED)
+    return [target.problem(f"the provider {provider!r} cannot be an agent ({known} can): {remedy}", "provider")]
+
+
+def _cli_agent(target: AgentVTarget) -> AgentSpec | list[Problem]:
+    problems = target.shape_problems(_CLI_KEYS) or list(_cli_problems(target))
+    if problems:
+        return problems
+    return _spec(target, AgentKind.CLI, _line(target), {"files_format": target.text(target.key(*_FILES))})
+
+
+def _line(target: AgentVTarget) -> str:
+    """The command as `cli:` takes AgentV's: with a placeholder of AgentV's in it, which makes it a line for a shell."""
+    line = target.text(target.key(*_COMMAND)) or ""
+    if not _PLACEHOLDER.search(line):
+        line = f": {{EVAL_ID}}; {line}"
+    folder = target.text(target.key("cwd"))
+    if folder is None:
+        return line
+    # As AgentV has it: a workspace goes before the folder that the target names.
+    path = shlex.quote(os.path.normpath(target.folder / folder))
+    return f'[ -n "$(ls -A)" ] || cd {path} || exit; {line}'
+
+
+def _cli_problems(target: AgentVTarget) -> Iterator[Problem]:
+    if target.text(target.key(*_COMMAND)) is None:
+        yield target.problem("the key 'command' is missing")
+    if target.entry.get("provider_batching") is True:
+        yield target.problem("every trial starts a command of its own: no batches", "provider_batching")
+
+
+def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem]:
+    problems = target.shape_problems(_CHAT_KEYS) or list(_chat_problems(target, provider))
+    if problems:
+        return problems
+    usual, address = _CHAT_PROVIDERS[provider], target.key(*_ADDRESS)
+    base_url = target.text(address) or usual.base_url
+    if provider == "azure" and base_url is not None:
+        base_url = _azure_address(base_url)
+    endpoint = Endpoint(base_url=base_url, api_key_variable=_key_variable(target, usual))
+    wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
+    settings = {
+        "upstreams": Upstreams(openai=endpoint),
+        "completion": CompletionOptions(parameters=_parameters(target.entry, usual.limit)),
+    }
+    return wrong or _spec(target, AgentKind.OPENAI, target.text(target.key(*_MODEL)) or "", settings)
+
+
+def _chat_problems(target: AgentVTarget, provider: str) -> Iterator[Problem]:
+    if target.text(target.key(*_MODEL)) is None:
+        yield target.problem("the key 'model' is missing")
+    if provider == "azure" and target.text(target.key(*_ADDRESS)) is None:
+        yield target.problem("the key 'endpoint' is missing")
+    if _key_variable(target, _CHAT_PROVIDERS[provider]) is None:
+        yield target.problem("keys do not stand in files: write ${{ NAME }}, the variable that holds it", "api_key")
+
+
+def _key_variable(target: AgentVTarget, usual: _ChatProvider) -> str | None:
+    """The variable that holds the key; `None` where the file says something else."""
+    if "api_key" not in target.entry:
+        return usual.api_key_variable
+    reference = _REFERENCE.fullmatch(target.entry["api_key"].strip())
+    return reference[1] if reference else None
+
+
+def _azure_address(text: str) -> str:
+    """Azure's chat completions, of a resource's name or address."""
+    address = text.rstrip("/") if "://" in text else f"https://{text}.openai.azure.com"
+    return f"{address.removesuffix('/v1').removesuffix('/openai')}/openai/v1"
+
+
+def _parameters(entry: Mapping[str, Any], limit: str) -> dict[str, Any]:
+    names = {"temperature": "temperature", "max_output_tokens": limit}
+    return {names[key]: entry[key] for key in names if key in entry}
+
+
+def _spec(target: AgentVTarget, kind: AgentKind, what: str, settings: Mapping[str, Any]) -> AgentSpec:
+    given = {key: value for key, value in settings.items() if value is not None}
+    if "timeout_seconds" in target.entry:
+        given["timeout_seconds"] = target.entry["timeout_seconds"]
+    return AgentSpec(kind=kind, target=what, name=target.entry["name"], **given)
 
 
 @dataclass(frozen=True)
@@ -69,9 +275,9 @@ def agent_of_target(
         name = resolved(target.entry["use_target"], environment)
 
 
-def _target(files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]) -> Target:
+def _target(files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]) -> AgentVTarget:
     file = next(file for file in files if name in file.positions)
-    return Target(file.document, file.positions[name], file.folder, environment)
+    return AgentVTarget(file.document, file.positions[name], file.folder, environment)
 
 
 def _alias_problem(alias: Any, known: Sequence[str], seen: Sequence[str], environment: Mapping[str, str]) -> str | None:

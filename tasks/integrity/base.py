@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from passgate.tasks.files.temporary import temporary_folder
-from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.integrity.base_files import is_committed, read_committed
 from passgate.tasks.integrity.git import top_folder
 from passgate.tasks.integrity.merge_base import find_base

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.formats.evals.read.environment import ENV_FILE, EnvFileError, read_env_file
+from passgate.tasks.formats.digests import in_place_of
+from passgate.tasks.formats.evals.read.documents import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.read.folder import files_of_folder
-from passgate.tasks.formats.outside_folders import in_place_of
 from passgate.tasks.integrity.base_files import (
     CommittedFile,
     Submodule,

@@ -9,13 +9,11 @@ from typing import Final
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
+from passgate.tasks.formats.digests import given_to_agents, judging_outside
 from passgate.tasks.formats.evals.map.assertion_templates import FOLDER as TEMPLATES_FOLDER
-from passgate.tasks.formats.evals.read.environment import ENV_FILE
+from passgate.tasks.formats.evals.read.documents import ENV_FILE
 from passgate.tasks.formats.loading import policy_of_run
-from passgate.tasks.formats.outside_folders import given_to_agents, judging_outside
-from passgate.tasks.formats.pins_file import PINS_FILE
-from passgate.tasks.formats.prices_file import PRICES_FILE
-from passgate.tasks.formats.quarantine_file import QUARANTINE_FILE
+from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.run_folder import CHANGE, RunFolder
 from passgate.tasks.integrity.agent_of_base import judged_agent, recordings_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from passgate.tasks.errors import InputError, Problem
-from passgate.tasks.formats.grader_places import grader_problem
+from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.task import EvalTask
 

@@ -12,7 +12,7 @@ from passgate.tasks.agents import parse_agent
 from passgate.tasks.attestations.statement import VERDICT_FILE
 from passgate.tasks.commands import verify as verifying
 from passgate.tasks.commands.forecast import forecast, grounds_of
-from passgate.tasks.formats import command_files
+from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.graders.grader_checks import faults as blame
@@ -65,7 +65,7 @@ def test_where_the_branches_are_read_from() -> None:
 def test_what_an_edit_is() -> None:
     edits = rows(table(section("docs/integrity.md", "What is an edit"), "what"))[2:]
     assert [row[0] for row in edits] == list(get_args(What))
-    assert code_in(section("docs/integrity.md", "What is an edit")) >= command_files._COPYING
+    assert code_in(section("docs/integrity.md", "What is an edit")) >= digests._COPYING
 
 
 def test_the_faults_and_the_mutants_of_grader_checks() -> None:

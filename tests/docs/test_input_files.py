@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from passgate.tasks.formats import agents_file, target_agent
+from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
@@ -109,19 +109,19 @@ def test_keys_of_pins_and_of_the_quarantine(heading: str, model: type[BaseModel]
 
 def test_targets_of_agentv() -> None:
     text = section("docs/agents.md", "Targets of AgentV")
-    assert cells(table(text, "provider")) == list(target_agent.SUPPORTED)
+    assert cells(table(text, "provider")) == list(targets_file.SUPPORTED)
     keys = {row[0].strip("`"): row[1] for row in rows(table(text, "key"))[2:]}
-    assert {key for key, of in keys.items() if of == "`cli`"} == set(target_agent._CLI_KEYS)
-    assert {key for key, of in keys.items() if of == "the others"} == set(target_agent._CHAT_KEYS)
-    common = {*target_agent._COMMON, "use_target"} - set(target_agent._READ_OVER)
+    assert {key for key, of in keys.items() if of == "`cli`"} == set(targets_file._CLI_KEYS)
+    assert {key for key, of in keys.items() if of == "the others"} == set(targets_file._CHAT_KEYS)
+    common = {*targets_file._COMMON, "use_target"} - set(targets_file._READ_OVER)
     assert {key for key, of in keys.items() if of == "all"} == common
     read_over = text.partition("These keys are read over")[2].partition(": ")[2].partition(". ")[0]
-    assert code_in(read_over) == set(target_agent._READ_OVER)
+    assert code_in(read_over) == set(targets_file._READ_OVER)
 
 
 def test_addresses_and_keys_of_the_providers_of_agentv() -> None:
     for provider, _, base_url, key in rows(table(section("docs/agents.md", "Targets of AgentV"), "provider"))[3:]:
-        known = target_agent._CHAT_PROVIDERS[provider.strip("`")]
+        known = targets_file._CHAT_PROVIDERS[provider.strip("`")]
         assert key.strip("`") == known.api_key_variable
         assert not re.fullmatch(r"`[\w./]+`", base_url) or known.base_url == f"https://{base_url.strip('`')}"
 

@@ -8,7 +8,7 @@ from passgate.tasks.agents.http import endpoint
 from passgate.tasks.agents.processes.printed import MAX_PRINTED_BYTES, PRINTED_BYTES
 from passgate.tasks.agents.tools import sandbox_tools
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
-from passgate.tasks.formats import text_files
+from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals.map import assertion_templates
 from passgate.tasks.formats.evals.read import compose, documents, variables
@@ -47,7 +47,7 @@ NUMBERS = {8: "eight"}
         ("docs/evals.md", "Tests from elsewhere", f"others, {assertion_templates.MAX_DEPTH} deep"),
         ("docs/evals.md", "Workspaces", f"at most {Hook.model_fields['timeout_seconds'].default} seconds"),
         ("docs/security.md", "What is done about it", f"has at most {documents.MAX_LINES_BYTES // MIB} MiB"),
-        ("docs/security.md", "What is done about it", f"{text_files.MAX_TEXT_BYTES // MIB} MiB; includes"),
+        ("docs/security.md", "What is done about it", f"{findings.MAX_TEXT_BYTES // MIB} MiB; includes"),
         ("docs/security.md", "What is done about it", f"{compose.MAX_OPENED:,} files"),
         ("docs/security.md", "What is done about it", f"at most {variables.MAX_RENDERED:,} characters"),
         ("docs/baseline.md", "What is pooled", f"the newest {merge_base.MOST_ANCESTORS} commits"),

@@ -10,8 +10,7 @@ from tests.property.test_documents import PATIENT, changed, holds, paths_of, val
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.formats.agents_file import read_agents
-from passgate.tasks.formats.pins_file import read_pins
-from passgate.tasks.formats.prices_file import read_prices
+from passgate.tasks.formats.project_files import read_pins, read_prices
 from passgate.tasks.formats.targets_file import TargetsFile, agent_of_target, read_targets
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins

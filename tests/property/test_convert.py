@@ -11,8 +11,8 @@ from tests.builders import SHIPPED
 
 from passgate.tasks.commands.convert import Converted, Dialect, Target, accept_existing, refuse_losses, write_tasks
 from passgate.tasks.formats.evals.map.prompt_text import names_file
+from passgate.tasks.formats.loading import SourceTask, tasks_of_paths
 from passgate.tasks.formats.normalise import Origin
-from passgate.tasks.formats.task_files import SourceTask, tasks_of_paths
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import TaskFile
 

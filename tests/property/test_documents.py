@@ -14,7 +14,7 @@ from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, task_document
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.four_suite import TaskReader
-from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.formats.schema_check import schema_validator
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import MOST_TRIALS, EvalTask, TaskFile

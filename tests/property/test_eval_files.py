@@ -8,13 +8,12 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.formats.evals.node import Complaints
-from passgate.tasks.formats.evals.paths import ground_of
 from passgate.tasks.formats.evals.read.compose import raw_tests
-from passgate.tasks.formats.evals.read.environment import WITH_TEMPLATES, interpolate
-from passgate.tasks.formats.evals.read.folder import files_of_folder
+from passgate.tasks.formats.evals.read.documents import WITH_TEMPLATES, interpolate
+from passgate.tasks.formats.evals.read.folder import files_of_folder, kind_of
 from passgate.tasks.formats.evals.read.json_text import JsonError, offset_of, parse_json
-from passgate.tasks.formats.evals.read.recognise import kind_of
+from passgate.tasks.formats.evals.read.node import Complaints
+from passgate.tasks.formats.evals.read.paths import ground_of
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 

@@ -12,7 +12,7 @@ from tests.builders import SHIPPED
 from tests.property.test_documents import PATIENT
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.evals.reader import EvalReader
+from passgate.tasks.formats.evals.map.reader import EvalReader
 from passgate.tasks.formats.schema_check import schema_validator
 
 Problems = Callable[[dict[str, Any]], list[Problem]]

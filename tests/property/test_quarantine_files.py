@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import a_task
 
-from passgate.tasks.formats.quarantine_file import read_quarantine, read_quarantine_of
+from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
 from passgate.tasks.gates.quarantine import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.quarantine import QuarantineFile

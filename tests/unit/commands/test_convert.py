@@ -18,8 +18,8 @@ from passgate.tasks.commands.convert import (
     refuse_losses,
 )
 from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.formats.loading import tasks_of_paths
 from passgate.tasks.formats.schema_check import schema_validator
-from passgate.tasks.formats.task_files import tasks_of_paths
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED, write_task
 

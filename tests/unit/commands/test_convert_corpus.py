@@ -10,7 +10,7 @@ import pytest
 from passgate.tasks.commands.convert import Dialect, Target, convert
 from passgate.tasks.errors import InputError
 from passgate.tasks.formats.evals.read.folder import files_of_folder
-from passgate.tasks.formats.task_files import tasks_of_paths
+from passgate.tasks.formats.loading import tasks_of_paths
 from tests.builders import SHIPPED
 from tests.unit.formats.evals.schema_answers import CORPUS
 

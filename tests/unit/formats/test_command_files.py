@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.command_files import named_by_command, run_by_command, words_of_command
+from passgate.tasks.formats.digests import named_by_command, run_by_command, words_of_command
 
 
 @pytest.fixture

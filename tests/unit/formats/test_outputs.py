@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from passgate.tasks.formats.conversion import eval_output, four_suite_output, lines_output
+from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.normalise import Origin
-from passgate.tasks.formats.outputs import eval_output, four_suite_output, lines_output
-from passgate.tasks.formats.task_files import SourceTask
 from passgate.tasks.model.task import TaskFile
 
 

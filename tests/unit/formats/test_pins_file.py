@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.formats.pins_file import read_pins, write_pins
+from passgate.tasks.formats.project_files import read_pins, write_pins
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.reports.escape import printable
 from tests.unit.formats.reading import read_text

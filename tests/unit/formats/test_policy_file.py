@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.policy_file import read_policy
+from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.model.policy import Admission, GatePolicy, Policy, Regression, Reuse, Rule, SuitePolicy
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import GateName, Metric, Suite

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.prices_file import read_prices
+from passgate.tasks.formats.project_files import read_prices
 from passgate.tasks.model.price import LongPrompt, Price, PriceTable
 from tests.unit.formats.reading import read_text
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.rates_file import read_rates
+from passgate.tasks.formats.project_files import read_rates
 
 TASKS = ("golden/a", "golden/b")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.staging import staging
+from passgate.tasks.formats.conversion import staging
 
 
 def test_files_are_not_there_before_they_are_published(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.target_agent import Target, agent_of
+from passgate.tasks.formats.targets_file import AgentVTarget, agent_of
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 
 VARIABLES = {
@@ -23,7 +23,9 @@ def answer_of(tmp_path: Path, environment: dict[str, str] | None = None, **entry
     file = tmp_path / "targets.yaml"
     file.write_text(yaml.safe_dump({"targets": [{"name": "first"}, {"name": "mine", **entry}]}), encoding="utf-8")
     document = read_document(file, "targets.yaml")
-    answer = agent_of(Target(document, 1, tmp_path / ".agentv", VARIABLES if environment is None else environment))
+    answer = agent_of(
+        AgentVTarget(document, 1, tmp_path / ".agentv", VARIABLES if environment is None else environment)
+    )
     return answer if isinstance(answer, AgentSpec) else [str(problem).partition("targets[1]")[2] for problem in answer]
 
 

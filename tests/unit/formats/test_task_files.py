@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from passgate.tasks.formats.task_files import tasks_of_paths
+from passgate.tasks.formats.loading import tasks_of_paths
 from tests.builders import SHIPPED, write_task
 
 TEST = {"id": "t", "input": "Hi", "criteria": "Is kind."}

@@ -4,16 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.built import build
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, Draft, Drafting, Form, plain
 from passgate.tasks.formats.evals.map.prompt_text import read_file_text
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
-from passgate.tasks.formats.evals.paths import find_path
-from passgate.tasks.formats.evals.read.references import FILE_SCHEME
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.evals.read.paths import find_path
 from passgate.tasks.formats.findings import check_json_schema
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 from passgate.tasks.model.assertions import (
     Equals,
     FieldAccuracy,

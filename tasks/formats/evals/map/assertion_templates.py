@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, take_apart
-from passgate.tasks.formats.evals.paths import find_path, first_of, upwards
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, take_apart
+from passgate.tasks.formats.evals.read.paths import find_path, first_of, upwards
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
 MAX_DEPTH = 3
 """Templates inside of templates."""

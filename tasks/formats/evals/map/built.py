@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.evals.json_kinds import shown
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.schema_check import nearest, shown
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, take_apart
-from passgate.tasks.formats.evals.values import as_items, as_number, as_text
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Node, as_items, as_number, as_text, take_apart
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.messages import MessageCall
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.paths import Ground, find_folder, first_of, upwards
+from passgate.tasks.formats.evals.read.node import Node
+from passgate.tasks.formats.evals.read.paths import Ground, find_folder, first_of, upwards
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
 _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
 _INLINE = frozenset({"-c", "-e", "--eval", "-m"})

@@ -9,8 +9,7 @@ from passgate.tasks.formats.evals.map.commands import command_parts
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, Draft, Form
 from passgate.tasks.formats.evals.map.prompt_text import prompt_parts
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, snake_case, take_apart
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, snake_case, take_apart
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.graders import Aggregator, Composite, Grader
 

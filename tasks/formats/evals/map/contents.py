@@ -4,12 +4,10 @@ import base64
 import binascii
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, shown
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, take_apart
-from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.formats.task_messages import NO_FILES
+from passgate.tasks.formats.evals.read.node import Key, Node, take_apart
+from passgate.tasks.formats.rules import NO_FILES
+from passgate.tasks.formats.schema_check import Kind, nearest, shown
 from passgate.tasks.model.messages import ContentBlock
 
 _TYPE = Key((Kind.TEXT,), needed=True)

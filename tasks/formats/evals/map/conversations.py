@@ -10,9 +10,7 @@ from passgate.tasks.formats.evals.map.messages import read_messages
 from passgate.tasks.formats.evals.map.own_graders import read_list
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.map.test_keys import TURN_KEYS
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Parts, take_apart
-from passgate.tasks.formats.evals.values import as_items, as_one_of
+from passgate.tasks.formats.evals.read.node import Node, Parts, as_items, as_one_of, take_apart
 from passgate.tasks.model.graders import Grader, TurnGraders, Turns
 from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.task import SimulatedUser

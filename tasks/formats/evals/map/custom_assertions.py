@@ -7,9 +7,8 @@ from pathlib import Path
 from passgate.tasks.formats.evals.map.forms import MAPPING, Draft, Drafting, Form
 from passgate.tasks.formats.evals.map.judge_forms import program_config
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Parts
-from passgate.tasks.formats.evals.paths import PROJECT_MARK, Ground, first_of, upwards
+from passgate.tasks.formats.evals.read.node import Key, Node, Parts
+from passgate.tasks.formats.evals.read.paths import PROJECT_MARK, Ground, first_of, upwards
 from passgate.tasks.model.assertions import CodeGrader
 
 _RUN = ("bun", "run")

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import shown
 from passgate.tasks.formats.evals.map.messages import ROLES, are_messages, is_message, read_messages
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
+from passgate.tasks.formats.evals.read.node import Node
+from passgate.tasks.formats.schema_check import shown
 from passgate.tasks.model.messages import TaskMessage
 
 Expected = tuple[Any, tuple[TaskMessage, ...]]

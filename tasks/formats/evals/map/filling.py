@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Parts
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.read.references import FILE_SCHEME
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import Node, Parts
+from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
 
 _ROUNDS = 3

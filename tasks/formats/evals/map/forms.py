@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Keys, Parts
+from passgate.tasks.formats.evals.read.node import Keys, Node, Parts
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.grader_options import GraderOptions
 
 TEXT, NUMBER, WHOLE = (Kind.TEXT,), (Kind.NUMBER,), (Kind.WHOLE,)

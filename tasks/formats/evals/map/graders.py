@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from passgate.tasks.formats.evals.json_kinds import Kind, is_kind, wrong_kind
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
 from passgate.tasks.formats.evals.map.assertion_templates import entries
 from passgate.tasks.formats.evals.map.built import build
@@ -17,10 +16,9 @@ from passgate.tasks.formats.evals.map.native_forms import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.reading import ReadFile, Reading
 from passgate.tasks.formats.evals.map.rubric_items import criteria_of, read_criteria
 from passgate.tasks.formats.evals.map.trajectory_forms import TRAJECTORY_FORMS
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, snake_case, take_apart
-from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node, Parts, snake_case, take_apart
+from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, wrong_kind
 from passgate.tasks.model.assertions import LlmGrader, Rubrics, Unavailable
 from passgate.tasks.model.graders import Grader
 

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, shown
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Parts, take_apart
-from passgate.tasks.formats.evals.values import as_number, as_one_of, as_text
-from passgate.tasks.formats.scoring_rules import HOOKS
+from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_number, as_one_of, as_text, take_apart
+from passgate.tasks.formats.rules import HOOKS
+from passgate.tasks.formats.schema_check import Kind, shown
 from passgate.tasks.model.workspace import Hook
 
 HOOKS_KEYS = {

@@ -5,17 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.contents import file_block
 from passgate.tasks.formats.evals.map.filling import Variables
 from passgate.tasks.formats.evals.map.messages import are_messages, is_message, read_messages
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Parts
-from passgate.tasks.formats.evals.paths import first_of
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.values import as_items
-from passgate.tasks.formats.task_messages import Messages
+from passgate.tasks.formats.evals.read.node import Node, Parts, as_items
+from passgate.tasks.formats.evals.read.paths import first_of
+from passgate.tasks.formats.evals.read.raw import RawTest
+from passgate.tasks.formats.rules import Messages
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 
 PROMPT_FILE = "PROMPT.md"

@@ -5,8 +5,7 @@ from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, 
 from passgate.tasks.formats.evals.map.prompt_text import prompt_parts
 from passgate.tasks.formats.evals.map.reading import Reading
 from passgate.tasks.formats.evals.map.rubric_items import read_criteria
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics
 
 _PROMPT = Key((*TEXT, *MAPPING), spellings=("rubric_prompt",))

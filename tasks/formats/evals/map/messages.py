@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind, shown
 from passgate.tasks.formats.evals.map.calls import read_calls
 from passgate.tasks.formats.evals.map.contents import json_block, read_content
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, take_apart
-from passgate.tasks.formats.evals.values import as_one_of, as_text
+from passgate.tasks.formats.evals.read.node import Key, Node, as_one_of, as_text, take_apart
+from passgate.tasks.formats.schema_check import Kind, shown
 from passgate.tasks.model.messages import TaskMessage
 
 ROLES = ("system", "user", "assistant", "tool")

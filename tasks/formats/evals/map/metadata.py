@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Parts
+from passgate.tasks.formats.evals.read.node import Node, Parts
 from passgate.tasks.model.json_values import strictly_equal
 
 _INTO_METADATA = ("governance", "category")

@@ -5,12 +5,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.forms import LIST, Draft, Drafting, Form
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts
 from passgate.tasks.formats.rules import grader_findings
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.grader_options import GraderOptions
 from passgate.tasks.model.graders import (
     DeterministicTests,

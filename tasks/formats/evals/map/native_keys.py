@@ -6,13 +6,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.built import build
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
-from passgate.tasks.formats.evals.serialise import Serialisation, serialised_model
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
 from passgate.tasks.formats.rules import own_findings
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grader_options import Text
 from passgate.tasks.model.task import (

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from passgate.tasks.formats.evals.map.filling import Variables
 from passgate.tasks.formats.evals.map.graders import judge_of_texts, read_graders, rubric_grader, rubric_of_texts
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.values import agreed
+from passgate.tasks.formats.evals.read.node import Node, agreed
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.map.workspaces import read_workspace, shares_state
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Parts
-from passgate.tasks.formats.evals.paths import find_path
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.read.references import FILE_SCHEME
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import Node, Parts
+from passgate.tasks.formats.evals.read.paths import find_path
+from passgate.tasks.formats.evals.read.raw import RawTest
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 from passgate.tasks.model.workspace import Workspace
 
 _KEYS = ("workspace", "environment")

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.paths import find_path
-from passgate.tasks.formats.evals.read.references import FILE_SCHEME
-from passgate.tasks.formats.text_files import read_text
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import Node
+from passgate.tasks.formats.evals.read.paths import find_path
+from passgate.tasks.formats.findings import read_text
 
 _PREFIXES = ("./", "../", "/", FILE_SCHEME)
 _FILE_NAME = re.compile(

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.model.graders import Grader
 
 ReadFile = Callable[[Path], Node | None]

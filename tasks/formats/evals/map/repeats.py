@@ -1,10 +1,17 @@
 """How often a test is tried, and how its trials decide it."""
 
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.runtime import Runtime
-from passgate.tasks.formats.evals.node import Complaints
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
-from passgate.tasks.formats.evals.values import as_count, as_number, as_one_of
+from passgate.tasks.formats.evals.read.node import (
+    Complaints,
+    Key,
+    Keys,
+    Parts,
+    as_count,
+    as_number,
+    as_one_of,
+    take_apart,
+)
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.task import Metric, Trials
 
 STRATEGIES = {

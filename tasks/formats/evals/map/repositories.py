@@ -1,10 +1,8 @@
 """Git repositories that a workspace is made of."""
 
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, take_apart
-from passgate.tasks.formats.evals.values import as_count, as_items, as_text, as_texts
+from passgate.tasks.formats.evals.read.node import Key, Node, as_count, as_items, as_text, as_texts, take_apart
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.workspace import Repository
 
 _COMMIT = Key((Kind.TEXT,), spellings=("base_commit", "ref"), says="A commit, tag or branch.")

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from passgate.tasks.formats.evals.json_kinds import Kind, is_kind, shown, wrong_kind
 from passgate.tasks.formats.evals.map.built import build
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.schema_check import Kind, is_kind, shown, wrong_kind
 from passgate.tasks.model.assertions import Criterion, ScoreRange
 
 HIGHEST = 10

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from passgate.tasks.formats.evals.json_kinds import Kind, shown, wrong_kind
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, Keys, take_apart
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.root_rules import check_execution, is_timeout
-from passgate.tasks.formats.evals.values import agreed, as_number
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node, agreed, as_number, take_apart
+from passgate.tasks.formats.evals.read.raw import RawTest
+from passgate.tasks.formats.evals.read.top_level import check_execution, is_timeout
+from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
 
 _NUMBER, _TEXT, _TRUTH = (Kind.NUMBER,), (Kind.TEXT,), (Kind.TRUTH,)
 _ANY = Key()

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from passgate.tasks.formats.evals.map.reading import ReadFile
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground, find_folder, find_path
-from passgate.tasks.formats.text_files import read_text
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground, find_folder, find_path
+from passgate.tasks.formats.findings import read_text
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 import json
 from dataclasses import dataclass, replace
 
-from passgate.tasks.formats.evals.json_kinds import Kind, shown, wrong_kind
 from passgate.tasks.formats.evals.map.filling import Variables
 from passgate.tasks.formats.evals.map.inputs import read_suite_input
 from passgate.tasks.formats.evals.map.own_graders import NAMES, Graders, read_own_graders
 from passgate.tasks.formats.evals.map.runtime import check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.task_messages import Messages
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.rules import Messages
+from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
 
 _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",

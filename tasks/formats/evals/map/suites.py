@@ -6,8 +6,8 @@ from typing import Any
 
 from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.parts import Parts
-from passgate.tasks.formats.evals.raw import RawTest
+from passgate.tasks.formats.evals.read.node import Parts
+from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.model.task import Suite
 
 

@@ -1,7 +1,7 @@
 """The keys of one test in eval files, in all dialects."""
 
-from passgate.tasks.formats.evals.json_kinds import Kind
-from passgate.tasks.formats.evals.parts import Key
+from passgate.tasks.formats.evals.read.node import Key
+from passgate.tasks.formats.schema_check import Kind
 
 _TEXT, _LIST, _MAPPING = (Kind.TEXT,), (Kind.LIST,), (Kind.MAPPING,)
 _NUMBER = (Kind.NUMBER,)

@@ -27,10 +27,9 @@ from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.map.suite_wide import SuiteWide
 from passgate.tasks.formats.evals.map.suites import belonging_of, other_suite
 from passgate.tasks.formats.evals.map.test_keys import OPTIONS_KEYS, OPTIONS_NOT_HAD, TEST_KEYS
-from passgate.tasks.formats.evals.parts import Parts, take_apart
-from passgate.tasks.formats.evals.raw import RawTest
-from passgate.tasks.formats.evals.values import as_mapping, as_text
-from passgate.tasks.formats.task_messages import Messages
+from passgate.tasks.formats.evals.read.node import Parts, as_mapping, as_text, take_apart
+from passgate.tasks.formats.evals.read.raw import RawTest
+from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile

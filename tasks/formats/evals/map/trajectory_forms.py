@@ -1,11 +1,10 @@
 """Graders of the tool calls of a trial, as AgentEvals and AgentV write them and as the latest AgentV does."""
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
 from passgate.tasks.formats.evals.map.built import build
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, WHOLE, Draft, Drafting, Form
 from passgate.tasks.formats.evals.map.reading import Reading
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Keys, Parts, take_apart
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
 from passgate.tasks.model.assertions import (
     ExpectedCall,
     LlmGrader,

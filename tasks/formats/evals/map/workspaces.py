@@ -3,13 +3,20 @@
 from collections.abc import Sequence
 from typing import Any
 
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.hooks import HOOK_KEYS, read_hook, read_hooks
 from passgate.tasks.formats.evals.map.repositories import read_repositories
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Node
-from passgate.tasks.formats.evals.parts import Key, Parts, take_apart
-from passgate.tasks.formats.evals.values import as_mapping, as_one_of, as_text, as_texts
+from passgate.tasks.formats.evals.read.node import (
+    Key,
+    Node,
+    Parts,
+    as_mapping,
+    as_one_of,
+    as_text,
+    as_texts,
+    take_apart,
+)
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.workspace import Workspace
 
 WORKSPACE_KEYS = {

@@ -4,19 +4,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
-from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
-from passgate.tasks.formats.evals.read.case_folders import CASE_FILES, case_folder_of, case_folders
-from passgate.tasks.formats.evals.read.csv_tests import CSV_SUFFIX, read_table
-from passgate.tasks.formats.evals.read.documents import Documents, LinePlaces
-from passgate.tasks.formats.evals.read.includes import Include, check_parent, is_include, read_include
-from passgate.tasks.formats.evals.read.lines import LINES_SUFFIX, lines_beside, read_lines, says_something, sidecar_of
-from passgate.tasks.formats.evals.read.references import files_of
-from passgate.tasks.formats.evals.read.selection import selected
+from passgate.tasks.formats.evals.read.case_files import (
+    CASE_FILES,
+    CSV_SUFFIX,
+    LINES_SUFFIX,
+    case_folder_of,
+    case_folders,
+    lines_beside,
+    read_lines,
+    read_table,
+    says_something,
+    sidecar_of,
+)
+from passgate.tasks.formats.evals.read.documents import Documents, LinePlaces, files_of
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.evals.read.raw import (
+    Include,
+    RawTest,
+    SuiteContext,
+    check_parent,
+    is_include,
+    read_include,
+    selected,
+)
 from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
-from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
-from passgate.tasks.formats.evals.root_rules import check_root
+from passgate.tasks.formats.evals.read.top_level import check_root, check_top_level, has_tests, tests_of, without_tests
 
 MAX_DEPTH = 8
 """Of files that include files."""

@@ -1,28 +1,125 @@
-"""The files that eval files are made of, read with their environment variables filled in."""
+"""The files that eval files are made of, read with their environment variables filled in, and the paths of more."""
 
+import difflib
+import glob
+import itertools
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+
+from dotenv import dotenv_values
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import DocumentPath, UnreadableError, format_path, read_document, read_source
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground, upwards
-from passgate.tasks.formats.evals.read.environment import (
-    ENV_FILE,
-    PLAIN,
-    WITH_TEMPLATES,
-    EnvFileError,
-    interpolate,
-    variables_for,
-)
+from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, format_path, read_document, read_source
 from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground, find_path, upwards
 
+PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+"""`${{ NAME }}`."""
+WITH_TEMPLATES = re.compile(PLAIN.pattern + r"|(?<!\$)\{\{-?\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*-?\}\}")
+"""`${{ NAME }}` and `{{ env.NAME }}`, for files whose texts are templates."""
+ENV_FILE = ".env"
+MAX_ENV_BYTES = 1024 * 1024
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 MAX_LINES_BYTES = 64 * 1024 * 1024
 """Of a file with one value a line (JSONL, CSV)."""
 TEMPLATE_KEYS = ("prompts", "providers", "default_test", "scenarios", "evaluate_options", "env")
 """Keys of files whose texts are templates: there `{{ env.NAME }}` is an environment variable."""
+FILE_SCHEME = "file://"
+MAX_MATCHES = 20_000
+_MAGIC = frozenset("*?[")
+
+
+class EnvFileError(ValueError):
+    """A `.env` file that cannot be read, and why."""
+
+    def __init__(self, file: Path, message: str) -> None:
+        self.file = file
+        super().__init__(message)
+
+
+Missing = tuple[DocumentPath, str]
+"""Where a variable is asked for that is not set, and its name."""
+
+
+def variables_for(folder: Path, repository: Path, process: Mapping[str, str]) -> dict[str, str]:
+    """The variables for files of a folder: those of the process, then of the `.env` files from the folder up to the
+    repository, the nearest first.
+
+    Raises `EnvFileError`.
+    """
+    folders = [parent for parent in (folder, *folder.parents) if parent.is_relative_to(repository)]
+    variables: dict[str, str] = {}
+    for parent in reversed(folders):
+        variables |= read_env_file(parent / ENV_FILE)
+    return variables | dict(process)
+
+
+def read_env_file(file: Path) -> dict[str, str]:
+    """The variables of one `.env` file; none without it. Raises `EnvFileError`."""
+    try:
+        if not file.is_file():
+            return {}
+        if file.stat().st_size > MAX_ENV_BYTES:
+            raise EnvFileError(file, f"cannot be read: the file is larger than {MAX_ENV_BYTES // 1024} KiB")
+        values = dotenv_values(file, interpolate=False, encoding="utf-8-sig")
+    except OSError as error:
+        raise EnvFileError(file, f"cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise EnvFileError(file, "cannot be read: this is not UTF-8 text") from error
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def interpolate(
+    value: Any, variables: Mapping[str, str], placeholder: re.Pattern[str] = PLAIN
+) -> tuple[Any, tuple[Missing, ...]]:
+    """A value with the environment variables in its texts filled in, and what is missing: that becomes empty.
+
+    A text that is one placeholder becomes true, false or a number where the variable says so.
+    """
+    missing: list[Missing] = []
+
+    def filled(inner: Any, path: DocumentPath) -> Any:
+        if isinstance(inner, str):
+            if "{{" not in inner:
+                return inner
+            missing.extend((path, name) for name in _names(inner, placeholder) if name not in variables)
+            return _filled(inner, variables, placeholder)
+        if isinstance(inner, dict):
+            return {key: filled(item, (*path, key)) for key, item in inner.items()}
+        if isinstance(inner, list):
+            return [filled(item, (*path, index)) for index, item in enumerate(inner)]
+        return inner
+
+    return filled(value, ()), tuple(dict.fromkeys(missing))
+
+
+def _names(text: str, placeholder: re.Pattern[str]) -> Iterator[str]:
+    return (_name(match) for match in placeholder.finditer(text))
+
+
+def _name(match: re.Match[str]) -> str:
+    return next(group for group in match.groups() if group)
+
+
+def _filled(text: str, variables: Mapping[str, str], placeholder: re.Pattern[str]) -> Any:
+    whole = placeholder.fullmatch(text.strip())
+    if whole:
+        return _typed(variables.get(_name(whole), ""))
+    return placeholder.sub(lambda match: variables.get(_name(match), ""), text)
+
+
+def _typed(text: str) -> Any:
+    if text in {"true", "false"}:
+        return text == "true"
+    number = _NUMBER.fullmatch(text)
+    if number is None:
+        return text
+    return float(text) if number[2] else int(text)
 
 
 @dataclass(frozen=True)
@@ -85,7 +182,7 @@ class Documents:
         self.ground.looked_at.add(file)
         try:
             return read_source(file, max_bytes).removeprefix("\ufeff")
-        except UnreadableError as error:
+        except UnreadableFileError as error:
             self.refuse(
                 Problem(
                     file=self.shown(file), line=error.place.line, column=error.place.column, path="", message=str(error)
@@ -154,3 +251,79 @@ def _own_environment(root: Node) -> dict[str, str]:
 def has_templates(root: Node) -> bool:
     """Whether the texts of an eval file are templates."""
     return isinstance(root.value, Mapping) and any(key in root.value for key in TEMPLATE_KEYS)
+
+
+def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
+    """The files and folders that a text stands for: those of a pattern in order of their names, or the one of a path.
+
+    Where it stands for none that is a problem, for tests would be missing.
+    """
+    name = node.value.strip().removeprefix(FILE_SCHEME)
+    if not name:
+        documents.refuse(node.problem("an empty path"))
+        return ()
+    if not is_pattern(name) or (node.folder / name).exists():
+        return _single(node, name, documents)
+    return _matching(node, name, documents)
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a text stands for all files that match it."""
+    return not _MAGIC.isdisjoint(name)
+
+
+def _single(node: Node, name: str, documents: Documents) -> tuple[Path, ...]:
+    found = Complaints()
+    path = find_path(node, name, documents.ground, found)
+    documents.complaints.problems.extend(found.problems)
+    for problem in found.cannot_run:
+        documents.refuse(node.problem(problem.message + _nearest_file(node.folder, name)))
+    return () if path is None else (Path(path),)
+
+
+def _nearest_file(folder: Path, name: str) -> str:
+    parent = (folder / name).parent
+    try:
+        neighbours = [entry.name for entry in parent.iterdir()]
+    except (OSError, ValueError):
+        return ""
+    close = difflib.get_close_matches(Path(name).name, neighbours, n=1, cutoff=0.75)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...]:
+    base = documents.ground.repository if pattern.startswith("/") else node.folder
+    repository = documents.ground.repository.resolve()
+    documents.ground.looked_at.add(_folder_of(base, pattern.lstrip("/")))
+    try:
+        found = sorted(_files(base, pattern.lstrip("/")))
+        outside = any(not path.resolve().is_relative_to(repository) for path in found)
+    except (OSError, ValueError, RuntimeError) as error:
+        documents.refuse(node.problem(f"{pattern[:100]!r} is not a pattern: {error}"))
+        return ()
+    if outside:
+        documents.refuse(node.problem(f"{pattern!r} leaves the repository"))
+        return ()
+    if not found:
+        documents.refuse(node.problem(f"no file matches {pattern!r}"))
+    if len(found) > MAX_MATCHES:
+        documents.refuse(node.problem(f"more than {MAX_MATCHES} files match {pattern!r}"))
+        return ()
+    documents.ground.looked_at.update(found)
+    return tuple(found)
+
+
+def _folder_of(base: Path, pattern: str) -> Path:
+    """The innermost folder that all files of a pattern lie in."""
+    plain = itertools.takewhile(lambda part: not is_pattern(part), Path(pattern).parts[:-1])
+    return Path(os.path.normpath(base.joinpath(*plain)))
+
+
+def _files(base: Path, pattern: str) -> Iterator[Path]:
+    """At most one more than is allowed. Hidden files match only where the pattern says their dot."""
+    for count, name in enumerate(glob.iglob(pattern, root_dir=base, recursive=True)):  # noqa: PTH207
+        path = Path(os.path.normpath(base / name))
+        if path.is_file() and "node_modules" not in path.parts:
+            yield path
+        if count > MAX_MATCHES * 10:
+            return

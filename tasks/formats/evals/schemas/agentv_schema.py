@@ -3,15 +3,16 @@
 from typing import Final
 
 from passgate.tasks.formats.evals.map.forms import Form
-from passgate.tasks.formats.evals.root_rules import ROOT_RULES, TIMEOUT_RULE
-from passgate.tasks.formats.evals.schemas.grader_schema import Schema, grader_definitions, reference
-from passgate.tasks.formats.evals.schemas.schema_words import (
+from passgate.tasks.formats.evals.read.top_level import ROOT_RULES, TIMEOUT_RULE
+from passgate.tasks.formats.evals.schemas.definitions import (
     COMMON_TEST,
     COMPATIBILITY,
     MESSAGE_LIST,
     MESSAGES,
+    Schema,
     described,
     goals_needed,
+    grader_definitions,
     headed,
     listed,
     mapping,
@@ -19,6 +20,7 @@ from passgate.tasks.formats.evals.schemas.schema_words import (
     number,
     one_needed,
     record,
+    reference,
     text,
     text_or,
     texts,

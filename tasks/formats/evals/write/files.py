@@ -2,19 +2,86 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import yaml
+
+from passgate.tasks.formats.evals.read.case_files import CASE_FILES
 from passgate.tasks.formats.evals.write.tests import written_test
-from passgate.tasks.formats.evals.write.yaml_text import yaml_text
 from passgate.tasks.model.json_values import strictly_equal
 
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 120
+_MEANT_OTHERWISE = frozenset({*(name.partition(".")[0] for name in CASE_FILES), "eval", "gates", "agents", "prices"})
+"""Names of files that are no tasks."""
+_WIDTH = 2**31
+"""No line is broken: a text of one line stays in one."""
+_LOOKS_OTHERWISE = re.compile(
+    r"[-+]?(0o?[0-7_]+|0x[0-9a-f_]+|0b[01_]+|(\.\d+|\d[\d_]*(\.\d*)?)(e[-+]?\d+)?|\.(inf|nan))|y|n|null|true|false",
+    re.IGNORECASE,
+)
+"""What some version of YAML takes for a number or a truth value, of which PyYAML knows only its own."""
+_OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
 Said = Mapping[str, Any]
 """A task as task files have it, its paths as the file writes them."""
 
 _SHARED = ("suite", "execution", "run", "workspace", "environment")
 _LONGEST_NAME = 64
 _NO_NAME = "tests"
+
+
+def file_names(ids: Iterable[str]) -> list[str]:
+    """A name for each id, without a suffix, like it: safe in every file system, and of no two the same, case aside."""
+    taken: set[str] = set()
+    names = []
+    for task_id in ids:
+        wanted = _safe(task_id)
+        name, number = wanted, 2
+        while name.lower() in taken:
+            name, number = f"{wanted}-{number}", number + 1
+        taken.add(name.lower())
+        names.append(name)
+    return names
+
+
+def _safe(task_id: str) -> str:
+    # A name that begins with a dot or an underscore is not looked at.
+    name = _UNSAFE.sub("-", task_id)[:_LONGEST].lstrip("._-").rstrip(".-")
+    stands_for_more = name.lower() in _MEANT_OTHERWISE or name.lower().endswith(".eval")
+    return f"{name}-task" if stands_for_more or name.lower().startswith("dataset") else name or "task"
+
+
+def yaml_text(document: Any) -> str:
+    """A document of JSON values as YAML, keys in their order. Reading it gives the same document."""
+    text: str = yaml.dump(
+        document, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
+    )
+    return text
+
+
+class _BlockDumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Items of lists are indented, as in the files that people write."""
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+
+
+def _style(text: str) -> str | None:
+    if _OTHER_BREAKS.search(text):
+        return '"'
+    if "\n" in text:
+        return "|" if text.strip() else '"'
+    return "'" if _LOOKS_OTHERWISE.fullmatch(text) else None
+
+
+_BlockDumper.add_representer(str, _text)
 
 
 def eval_document(name: str, tasks: Sequence[Said]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passgate.tasks.formats.evals.map.native_forms import NAMESPACE
-from passgate.tasks.formats.evals.parts import snake_case
+from passgate.tasks.formats.evals.read.node import snake_case
 
 Said = Mapping[str, Any]
 """A grader as task files have it, its paths as eval files write them."""

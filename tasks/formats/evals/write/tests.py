@@ -1,15 +1,20 @@
 """A task as a test of an eval file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from passgate.tasks.formats.evals.root_rules import is_timeout
-from passgate.tasks.formats.evals.write.graders import written_criteria, written_graders
-from passgate.tasks.formats.evals.write.messages import conversation_of, written_messages
-from passgate.tasks.formats.evals.write.native import only_passgates
-from passgate.tasks.formats.evals.write.workspaces import written_workspace
+from passgate.tasks.formats.evals.map.native_keys import KEY
+from passgate.tasks.formats.evals.map.tests import TRACKED
+from passgate.tasks.formats.evals.read.top_level import is_timeout
+from passgate.tasks.formats.evals.write.graders import written_command, written_criteria, written_graders
+from passgate.tasks.formats.rules import HOOKS
 
 Said = Mapping[str, Any]
+
+_CALL_NAMES = {"arguments": "input", "result": "output"}
+
+_REQUIREMENTS = ("required_commands", "required_python_modules")
 """A task as task files have it, its paths as the eval file writes them."""
 
 _STRATEGIES = {
@@ -18,6 +23,117 @@ _STRATEGIES = {
     "mean": "mean",
     "confidence_interval": "confidence_interval",
 }
+
+
+def written_messages(messages: Sequence[Said]) -> list[dict[str, Any]]:
+    """Messages with what there is in them."""
+    return [_message(message) for message in messages]
+
+
+def _message(message: Said) -> dict[str, Any]:
+    calls = [
+        {_CALL_NAMES.get(key, key): value for key, value in call.items()} for call in message.get("tool_calls", ())
+    ]
+    words = {"role": message["role"], "content": message.get("content", ""), **message}
+    if calls:
+        words["tool_calls"] = calls
+    if calls and not words["content"]:
+        del words["content"]
+    return words
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A test with turns."""
+
+    keys: dict[str, Any]
+    """What it says of its turns."""
+    graders: list[Any]
+    """What is asked of the whole conversation."""
+
+
+def conversation_of(task: Said) -> Conversation | None:
+    """The turns of a task whose graders are one for each thing that the user says; `None` for any other."""
+    user, graders = task.get("environment", {}).get("user", {}), task["graders"]
+    says = user.get("says", [])
+    if len(graders) != 1 or set(user) - {"says"} or set(graders[0]) - _TURNS_KEYS or graders[0]["type"] != "turns":
+        return None
+    turns = graders[0]["turns"]
+    if len(turns) != len(says) + 1 or not _can_open(task["inputs"]):
+        return None
+    inputs = [_opening(task["inputs"]), *says]
+    listed = [_turn(said, turn) for said, turn in zip(inputs, turns, strict=True)]
+    how = {key: graders[0][key] for key in ("aggregation", "on_turn_failure") if key in graders[0]}
+    return Conversation({"mode": "conversation", "turns": listed, **how}, graders[0].get("conversation", []))
+
+
+_TURNS_KEYS = {"type", "turns", "conversation", "aggregation", "on_turn_failure"}
+
+
+def _can_open(inputs: Said) -> bool:
+    return bool(inputs.get("prompt") or inputs.get("messages"))
+
+
+def _opening(inputs: Said) -> Any:
+    return inputs["prompt"] if inputs.get("prompt") else written_messages(inputs["messages"])
+
+
+def _turn(said: Any, turn: Said) -> dict[str, Any]:
+    expected = {"expected_output": turn["expected_output"]} if "expected_output" in turn else {}
+    graders = {"assert": written_graders(turn["assertions"])} if "assertions" in turn else {}
+    return {"input": said, **expected, **graders}
+
+
+def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
+    """The mapping `passgate` of a test; nothing where the test says all without it."""
+    parts = {
+        "inputs": {key: value for key, value in task["inputs"].items() if not _is_input(key, value)},
+        "environment": _environment(task.get("environment", {}), is_conversation=is_conversation),
+        "trials": task["trials"] if "trials" in task and "k" not in task["trials"] else {},
+        "tracked_metrics": [] if task["tracked_metrics"] == list(TRACKED) else task["tracked_metrics"],
+        "gates": task.get("gates", {}),
+        "reference": task.get("reference", {}),
+        "scoring": {} if "rule" in task.get("scoring", {}) else {"rule": "all"},
+    }
+    said = {key: value for key, value in parts.items() if value}
+    return {KEY: said} if said else {}
+
+
+def _is_input(key: str, value: Any) -> bool:
+    """Whether the test says it as its `input`."""
+    return key in {"prompt", "messages"} and bool(value)
+
+
+def _environment(environment: Said, *, is_conversation: bool) -> dict[str, Any]:
+    budgets = {key: value for key, value in environment.get("budgets", {}).items() if key != "max_seconds"}
+    elsewhere = {"workspace", "budgets", *(("user",) if is_conversation else ())}
+    rest = {key: value for key, value in environment.items() if key not in elsewhere}
+    return {**rest, **({"budgets": budgets} if budgets else {})}
+
+
+def written_workspace(workspace: Said | None) -> dict[str, Any]:
+    """`workspace`, and `environment` for the variables that only the newest dialect has."""
+    if workspace is None:
+        return {}
+    hooks = {name: _hook(workspace[name]) for name in HOOKS if name in workspace}
+    needs = {name: workspace[name] for name in _REQUIREMENTS if name in workspace}
+    said = {
+        **{key: workspace[key] for key in ("template", "repos") if key in workspace},
+        **({"hooks": hooks} if hooks else {}),
+        **({"env": needs} if needs else {}),
+    }
+    variables = workspace.get("environment")
+    return {
+        # A workspace of which nothing is said is one all the same.
+        **({"workspace": said or {"repos": []}} if said or not variables else {}),
+        **({"environment": {"type": "host", "env": variables}} if variables else {}),
+    }
+
+
+def _hook(hook: Said) -> Any:
+    command = written_command(hook["command"])
+    rest = {key: value for key, value in hook.items() if key != "command"}
+    return {"command": command, **rest} if rest or isinstance(command, list) else command
 
 
 def written_test(task: Said) -> dict[str, Any]:
@@ -30,7 +146,7 @@ def written_test(task: Said) -> dict[str, Any]:
         **{key: task[key] for key in ("description", "tags", "criteria", "note", "conversation_id") if task.get(key)},
         **(conversation.keys if conversation is not None else _input(task["inputs"])),
         **_expected(task),
-        **_graders(graders, task, is_conversation=conversation is not None),
+        **_test_graders(graders, task, is_conversation=conversation is not None),
         **_execution(task),
         **_run(task),
         **written_workspace(task.get("environment", {}).get("workspace")),
@@ -52,7 +168,7 @@ def _expected(task: Said) -> dict[str, Any]:
     return {"expected_output": task["expected_output"]} if "expected_output" in task else {}
 
 
-def _graders(graders: list[Any], task: Said, *, is_conversation: bool) -> dict[str, Any]:
+def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> dict[str, Any]:
     """The graders of a test. Its own rubric may come first; a judge of the criteria need not be said."""
     tells = str(task.get("criteria", "")).strip() or "expected_output" in task or "expected_messages" in task
     if graders == [{"type": "llm_grader"}] and tells and not is_conversation:

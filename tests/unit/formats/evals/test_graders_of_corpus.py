@@ -6,8 +6,8 @@ import pytest
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.map.graders import read_graders, rubric_grader
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground
 from tests.unit.formats.evals.schema_answers import CORPUS
 
 LISTS = ("assert", "assertions", "evaluators", "rubrics")

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.document import Document
-from passgate.tasks.formats.evals.json_kinds import Kind, is_kind, shown
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, Parts, snake_case, take_apart
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Node, Parts, snake_case, take_apart
+from passgate.tasks.formats.schema_check import Kind, is_kind, shown
 
 KEYS = {
     "max_tokens": Key((Kind.WHOLE,), spellings=("limit",)),

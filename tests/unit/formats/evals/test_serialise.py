@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from passgate.tasks.formats.evals.serialise import LeavesError, Serialisation, serialised_task
+from passgate.tasks.formats.evals.write.serialise import LeavesError, Serialisation, serialised_task
 from passgate.tasks.model.task import TaskFile
 
 PLAIN: dict[str, Any] = {

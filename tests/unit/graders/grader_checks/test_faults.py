@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.grader_places import grader_problem
+from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of, saying
 from passgate.tasks.graders.grader_checks.proof import Mutated, Proof, Refusals, Tried

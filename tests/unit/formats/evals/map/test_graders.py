@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.map.graders import rubric_grader
-from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.model.assertions import Equals, Regex, Rubrics, TextAssertion, Unavailable
 from tests.unit.formats.evals.grader_lists import FILE, read
 

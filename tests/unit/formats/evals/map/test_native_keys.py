@@ -6,12 +6,11 @@ from typing import Any
 import yaml
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.json_kinds import Kind
 from passgate.tasks.formats.evals.map.native_keys import KEY, with_native
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.parts import Key, take_apart
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Node, take_apart
+from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.task import TaskFile
 from tests.unit.formats.evals.eval_files import write
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.evals.map.metadata import merged
-from passgate.tasks.formats.evals.names import full_id
-from passgate.tasks.formats.evals.paths import Ground
+from passgate.tasks.formats.evals.read.paths import Ground, full_id
 from passgate.tasks.model.task import Suite
 from tests.builders import SHIPPED
 from tests.unit.formats.evals.eval_tasks import SOUND, read_file, read_test, read_tests

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.read.environment import (
+from passgate.tasks.formats.evals.read.documents import (
     MAX_ENV_BYTES,
     PLAIN,
     WITH_TEMPLATES,

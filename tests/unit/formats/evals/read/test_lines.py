@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from passgate.tasks.formats.evals.read.lines import MOST_BROKEN_LINES
+from passgate.tasks.formats.evals.read.case_files import MOST_BROKEN_LINES
 from tests.unit.formats.evals.eval_files import read, write
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.formats.evals.read.recognise import kind_of
+from passgate.tasks.formats.evals.read.folder import kind_of
 
 TASK = "task_id: a\nsuite: golden\n"
 

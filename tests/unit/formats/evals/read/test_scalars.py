@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from passgate.tasks.formats.evals.read.scalars import scalars_of
+from passgate.tasks.formats.evals.read.folder import scalars_of
 
 
 def test_every_text_that_is_a_value_comes_with_its_first_keys(tmp_path: Path) -> None:

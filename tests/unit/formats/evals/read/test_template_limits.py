@@ -2,8 +2,7 @@
 
 import pytest
 
-from passgate.tasks.formats.evals.read.template_limits import MAX_LOOPS
-from passgate.tasks.formats.evals.read.variables import render_template
+from passgate.tasks.formats.evals.read.variables import MAX_LOOPS, render_template
 
 LONG = 10**9
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.write.differences import differences
+from passgate.tasks.formats.evals.write.serialise import differences
 
 
 @pytest.mark.parametrize(

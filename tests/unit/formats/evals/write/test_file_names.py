@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.formats.evals.write.file_names import file_names
+from passgate.tasks.formats.evals.write.files import file_names
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What only passgate knows of a task."""
 
-from passgate.tasks.formats.evals.write.native import only_passgates
+from passgate.tasks.formats.evals.write.tests import only_passgates
 from tests.unit.formats.evals.write.test_tests import TASK
 
 

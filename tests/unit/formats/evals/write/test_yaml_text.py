@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.formats.document import read_document
-from passgate.tasks.formats.evals.write.yaml_text import yaml_text
+from passgate.tasks.formats.evals.write.files import yaml_text
 
 CHARACTERS = st.sampled_from(list(" \n\t'\"#:-?|>&*!%@`{}[],.x0~é\u2028\x85\r\x07\ufeff=<yn1e")) | st.characters(
     exclude_categories=["Cs"]

@@ -11,12 +11,11 @@ from passgate.tasks.formats.evals.map.filling import NONE, Variables
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.map.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
 from passgate.tasks.formats.evals.map.tests import ReadTest, read_test
-from passgate.tasks.formats.evals.names import full_id
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.evals.paths import Ground, ground_of
-from passgate.tasks.formats.evals.raw import RawTest, SuiteContext
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import Documents
+from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
+from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy

@@ -1,19 +1,72 @@
-"""Mappings of eval files taken apart: every spelling of a key is one key, and no key is overlooked."""
+"""Values of eval files with where they stand, taken apart: every spelling of a key is one key, no key is overlooked."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from passgate.tasks.formats.evals.json_kinds import Kind, wrong_kind
-from passgate.tasks.formats.evals.node import Complaints, Node
-from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.document import DocumentPath, format_path
+from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, shown, wrong_kind
 from passgate.tasks.model.json_values import strictly_equal
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NEAR = 0.8
 """From which likeness on an unknown key is taken for a misspelt one where further keys are allowed."""
+
+
+class ValuePlaces(Protocol):
+    """Where the parts of one file stand."""
+
+    @property
+    def file(self) -> str:
+        """The file as users know it."""
+
+    def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
+        """A problem at a path of the file."""
+
+
+class Node(NamedTuple):
+    """A value and where it stands. The value may differ from what the file says: variables are filled in."""
+
+    value: Any
+    places: ValuePlaces
+    folder: Path
+    """The folder of the file: what its relative paths are relative to."""
+    path: DocumentPath = ()
+
+    def problem(self, message: str, *, at_key: bool = False) -> Problem:
+        """A problem at this value, or at its key."""
+        return self.places.problem(self.path, message, at_key=at_key)
+
+    def child(self, key: str | int) -> "Node":
+        """The value at a key or an index, which must be there."""
+        return Node(self.value[key], self.places, self.folder, (*self.path, key))
+
+    def get(self, key: str) -> "Node | None":
+        """The value at a key of a mapping; `None` without it and where it is null."""
+        value = self.value.get(key) if isinstance(self.value, dict) else None
+        return None if value is None else Node(value, self.places, self.folder, (*self.path, key))
+
+    def items(self) -> Iterator["Node"]:
+        """The items of a list."""
+        return (self.child(index) for index in range(len(self.value)))
+
+    def with_value(self, value: Any) -> "Node":
+        """Another value at the same place."""
+        return Node(value, self.places, self.folder, self.path)
+
+
+@dataclass
+class Complaints:
+    """What is found while files are read: problems refuse them, warnings do not."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    cannot_run: list[Problem] = field(default_factory=list)
+    """What is asked for and is not to be had, as a missing file: the test loads, and a run with it is refused."""
 
 
 @dataclass(frozen=True)
@@ -138,3 +191,64 @@ def _wrong(part: Node, key: Key) -> Iterator[tuple[Node, str]]:
         message = wrong_kind(member.value, kinds)
         if message is not None:
             yield member, message
+
+
+def as_text(node: Node | None) -> str | None:
+    """A text that is not empty."""
+    return node.value if node is not None and isinstance(node.value, str) and node.value else None
+
+
+def as_texts(node: Node | None) -> tuple[str, ...]:
+    """A list of texts; a text alone stands for a list of one."""
+    value = None if node is None else node.value
+    items = value if isinstance(value, list) else [value]
+    return tuple(item for item in items if isinstance(item, str) and item)
+
+
+def as_mapping(node: Node | None) -> Node | None:
+    return node if node is not None and isinstance(node.value, dict) else None
+
+
+def as_items(node: Node | None) -> Iterator[Node]:
+    """The items of a list."""
+    return node.items() if node is not None and isinstance(node.value, list) else iter(())
+
+
+def as_number(
+    node: Node | None, complaints: Complaints, *, least: float = 0, most: float | None = None
+) -> float | None:
+    """A number within its bounds, both included; out of bounds is a problem."""
+    if node is None or not is_kind(node.value, Kind.NUMBER):
+        return None
+    if node.value < least or (most is not None and node.value > most):
+        bounds = f"at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+        complaints.problems.append(node.problem(f"must be {bounds}, not {shown(node.value)}"))
+        return None
+    return float(node.value)
+
+
+def as_count(node: Node | None, complaints: Complaints, *, least: int = 0, most: int = 10**9) -> int | None:
+    """A whole number within its bounds, both included; out of bounds is a problem."""
+    if node is None or not is_kind(node.value, Kind.WHOLE):
+        return None
+    number = as_number(node, complaints, least=least, most=most)
+    return None if number is None else int(number)
+
+
+def as_one_of(node: Node | None, known: Sequence[str], complaints: Complaints) -> str | None:
+    """One of several texts; any other is a problem."""
+    value = as_text(node)
+    if node is None or value is None or value in known:
+        return value
+    complaints.problems.append(node.problem(f"{shown(value)} is not one of the allowed values{nearest(value, known)}"))
+    return None
+
+
+def agreed(said: Sequence[Node], complaints: Complaints) -> Node | None:
+    """The first of several values, each of which is a problem where it differs from the first."""
+    for other in said[1:]:
+        if not strictly_equal(said[0].value, other.value):
+            complaints.problems.append(
+                other.problem(f"says something else than {format_path(said[0].path)}; keep one of them", at_key=True)
+            )
+    return said[0] if said else None

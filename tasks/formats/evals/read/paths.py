@@ -1,14 +1,17 @@
-"""What the paths in an eval file lead to. No path leaves the repository."""
+"""What the paths in an eval file lead to, and the names of its tests. No path leaves the repository."""
 
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
-from passgate.tasks.formats.evals.node import Complaints, Node
+from passgate.tasks.formats.discover import SUITES
+from passgate.tasks.formats.evals.read.node import Complaints, Node
 
 PROJECT_MARK = ".agentv"
 """The folder of AgentV's settings, which lies at the top of a project."""
+_SUFFIXES = (".yaml", ".yml", ".jsonl", ".json", ".csv")
 
 
 @dataclass(frozen=True)
@@ -94,3 +97,29 @@ def upwards(folder: Path, repository: Path) -> list[Path]:
     """A folder and those above it, up to the repository."""
     above = [parent for parent in folder.parents if parent.is_relative_to(repository)]
     return [folder, *above]
+
+
+def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
+    """The id of a test with its file before it: that file's path in the suites folder without the folder of the suite
+    and without suffixes. EVAL.yaml goes by the name of its folder.
+    """
+    return f"{_file_name(file, ground)}{test_id}" + (f"#{label}" if label is not None else "")
+
+
+@cache
+def _file_name(file: Path, ground: Ground) -> str:
+    parts = Path(ground.relative(file)).parts
+    folders = [part for part in parts[:-1] if part != ".."]
+    if folders and folders[0] in SUITES:
+        folders = folders[1:]
+    stem = _stem(parts[-1])
+    return "".join(f"{part}/" for part in (*folders, *([stem] if stem else [])))
+
+
+def _stem(name: str) -> str:
+    """A file's name without suffixes; empty for EVAL.yaml."""
+    suffix = next((suffix for suffix in _SUFFIXES if name.lower().endswith(suffix)), "")
+    stem = name[: len(name) - len(suffix)]
+    if stem.lower() == "eval":
+        return ""
+    return stem[: -len(".eval")] if stem.lower().endswith(".eval") else stem

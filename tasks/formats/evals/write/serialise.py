@@ -1,6 +1,6 @@
 """What a task says, as plain values: without defaults, and with its paths as another file would write them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from passgate.tasks.formats.task_messages import MESSAGES, NO_FILES, Messages
+from passgate.tasks.formats.rules import MESSAGES, NO_FILES, Messages
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
 from passgate.tasks.model.graders import (
     Aggregator,
@@ -18,6 +18,7 @@ from passgate.tasks.model.graders import (
     SqliteCheck,
     StaticAnalysis,
 )
+from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import ContentBlock
 from passgate.tasks.model.task import Counterexample, Replay, Solution, TaskFile, Tool
 from passgate.tasks.model.workspace import Hook, Repository, Workspace
@@ -194,3 +195,26 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
+    """The paths of what one of two documents says and the other does not, or says otherwise."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in dict.fromkeys((*left, *right)):
+            inner = f"{path}.{key}" if path else str(key)
+            yield from _of_key(left, right, key, inner)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for index, (one, other) in enumerate(zip(left, right, strict=True)):
+            yield from differences(one, other, f"{path}[{index}]")
+    elif not strictly_equal(left, right):
+        yield path
+
+
+def _of_key(left: dict[str, Any], right: dict[str, Any], key: str, path: str) -> Iterator[str]:
+    if key in left and key in right:
+        yield from differences(left[key], right[key], path)
+        return
+    only = left[key] if key in left else right[key]
+    # What is said of an environment that the other lacks altogether is told key by key.
+    inner = list(differences(only, {}, path)) if isinstance(only, dict) else []
+    yield from inner or [path]

@@ -1,0 +1,262 @@
+"""Tasks written anew: the texts of their files, how these come into place, and whether earlier results still count."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.formats.digests import FileDigests
+from passgate.tasks.formats.discover import suites_folder_of
+from passgate.tasks.formats.evals.read.paths import full_id, ground_of
+from passgate.tasks.formats.evals.write.files import eval_document, eval_text, file_names, lines_texts, yaml_text
+from passgate.tasks.formats.evals.write.serialise import (
+    LeavesError,
+    Loss,
+    Place,
+    Serialisation,
+    differences,
+    serialised_task,
+)
+from passgate.tasks.formats.four_suite import with_files
+from passgate.tasks.formats.loading import SourceTask
+from passgate.tasks.formats.rules import asked_messages
+from passgate.tasks.formats.schema_check import schema_validator
+
+_MOST_PATHS = 3
+_SCHEMAS = ("eval", "agentv")
+"""Of EVAL.yaml, the strictest first."""
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Files that are written and not in their places yet."""
+
+    places: Mapping[Path, Path]
+    """Where each belongs, by where it is."""
+
+    def publish(self) -> None:
+        """Put every file into its place, over what is there."""
+        for written, place in self.places.items():
+            written.replace(place)
+
+
+def staged_name(place: Path, mark: str) -> Path:
+    """What a file is called until it is in its place: hidden, in the same folder, with the same suffix."""
+    return place.with_name(f".{place.stem}.{mark}{place.suffix}")
+
+
+@contextlib.contextmanager
+def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
+    """Write files beside their places. What is not put there is gone afterwards, and the folders made for it too.
+
+    Raises `OSError`, and `ValueError` for a text that UTF-8 cannot write.
+    """
+    mark = secrets.token_hex(4)
+    places = {staged_name(place, mark): place for place in texts}
+    made: list[Path] = []
+    try:
+        for written, place in places.items():
+            made += _make_folders(place.parent)
+            written.write_bytes(texts[place].encode("utf-8"))
+        yield Staged(places)
+    finally:
+        for written in places:
+            written.unlink(missing_ok=True)
+        _remove_empty(made)
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it; gives those that were not there, the outermost first."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()][::-1]
+    for each in missing:
+        each.mkdir(exist_ok=True)
+    return missing
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for folder in reversed(list(folders)):
+        if folder.is_dir() and not os.listdir(folder):  # noqa: PTH208 - a folder of any size, and only whether
+            folder.rmdir()
+
+
+def no_longer_comparable(
+    before: Sequence[SourceTask], after: Sequence[SourceTask], ids: Sequence[str]
+) -> Iterator[Problem]:
+    """A problem for each task whose earlier results are no baseline for it any more, at the task, with the reasons.
+
+    `ids` are the tasks' ids among all tasks of the suites folder afterwards.
+    """
+    digests = _Digests()
+    for one, other, task_id in zip(before, after, ids, strict=True):
+        # A task that cannot be run has no earlier results, and its files may be missing.
+        can_run = not one.origin.cannot_run
+        reasons = [*_changed_id(one, task_id), *_changed_digests(one, other, digests)] if can_run else []
+        if reasons:
+            message = f"earlier results are no baseline for it: {'; '.join(reasons)}"
+            yield one.problem("", f"task {one.task.task_id!r}: {message}")
+
+
+class _Digests:
+    """Digests of tasks; the files of each suites folder are read once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, FileDigests] = {}
+
+    def of(self, source: SourceTask) -> tuple[str, str]:
+        """The digest of a task and that of its graders, as loading the task gives them."""
+        files = self._files.setdefault(str(source.root), FileDigests(source.root))
+        messages = asked_messages(source.task, source.root)
+        return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
+
+
+def _changed_id(before: SourceTask, task_id: str) -> Iterator[str]:
+    if task_id != before.origin.task_id:
+        yield f"its id was {before.origin.task_id!r} and is {task_id!r}"
+
+
+def _changed_digests(before: SourceTask, after: SourceTask, digests: _Digests) -> Iterator[str]:
+    known = zip(("task", "graders"), digests.of(before), digests.of(after), strict=True)
+    changed = [name for name, digest, now in known if digest != now]
+    if changed:
+        yield f"the digest of its {' and '.join(changed)} changes, for {_cause(before, after)} differ"
+
+
+def _cause(before: SourceTask, after: SourceTask) -> str:
+    """What is said otherwise, word by word, as paths in the task."""
+    one, other = (source.task.model_dump(mode="json", exclude_defaults=True) for source in (before, after))
+    paths = list(differences(one, other))
+    more = " and more" if len(paths) > _MOST_PATHS else ""
+    return ", ".join(paths[:_MOST_PATHS]) + more or "the files that it names"
+
+
+@dataclass(frozen=True)
+class ConvertedFiles:
+    """Files that are to be written."""
+
+    root: Path
+    """The suites folder that their paths are relative to, absolute."""
+    texts: Mapping[Path, str]
+    """The text of each file; files that are read for themselves come first."""
+    expected: tuple[dict[str, Any], ...]
+    """The tasks, as reading the files has to give them."""
+    losses: tuple[tuple[Loss, ...], ...]
+    """Of each task, what is not written."""
+    ids: tuple[str, ...]
+    """The tasks' ids among all tasks of the suites folder, once the files are in their places."""
+
+
+def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> ConvertedFiles:
+    """A file for each task, in a folder for each suite."""
+    root = folder.absolute()
+    said = [_said(task, _inside(task.root, root)) for task in tasks]
+    names = file_names(task.task.task_id for task in tasks)
+    files = [folder / task.task.suite / f"{name}.yaml" for task, name in zip(tasks, names, strict=True)]
+    written = [_as_in_digest(task, plain) for task, (plain, _) in zip(tasks, said, strict=True)]
+    texts = {file: yaml_text(plain) for file, plain in zip(files, written, strict=True)}
+    ids = tuple(task.task.task_id for task in tasks)
+    return ConvertedFiles(root, texts, tuple(plain for plain, _ in said), tuple(losses for _, losses in said), ids)
+
+
+def _as_in_digest(source: SourceTask, plain: dict[str, Any]) -> dict[str, Any]:
+    """A task with its inputs word by word, which the digest of the task holds, where none of their paths has moved."""
+    unmoved, _ = _said(source, _as_written)
+    if plain.get("inputs") != unmoved.get("inputs"):
+        return plain
+    return {**plain, "inputs": source.task.model_dump(mode="json", include={"inputs"})["inputs"]}
+
+
+def eval_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
+    """One EVAL.yaml."""
+    stem = file.stem.lower().removesuffix(".eval")
+    document = eval_document(file.absolute().parent.name if stem == "eval" else stem, _beside(tasks, file))
+    return _output(tasks, file, {file: eval_text(document, _schema(document, file))})
+
+
+def lines_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
+    """A JSONL file and its sidecar."""
+    lines, sidecar = lines_texts(file.stem, _beside(tasks, file))
+    return _output(tasks, file, {file: lines, file.with_suffix(".yaml"): sidecar})
+
+
+def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) -> ConvertedFiles:
+    root = suites_folder_of(file)
+    expected = tuple(_said(task, _seen_from(task.root, root))[0] for task in tasks)
+    ids = tuple(full_id(task.task.task_id, file.absolute(), ground_of(file, root)) for task in tasks)
+    return ConvertedFiles(root, texts, expected, ((),) * len(tasks), ids)
+
+
+def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
+    """Tasks with paths as a file writes them: relative to its folder."""
+    folder = file.absolute().parent
+    return [_said(task, _dotted(task.root, folder))[0] for task in tasks]
+
+
+def _said(task: SourceTask, place: Place) -> tuple[dict[str, Any], tuple[Loss, ...]]:
+    saying = Serialisation(place)
+    return serialised_task(task.task, saying), tuple(saying.losses)
+
+
+def _schema(document: Mapping[str, Any], file: Path) -> str | None:
+    """The JSON Schema of an EVAL.yaml for editors, where the repository that it lies in has it."""
+    folder = ground_of(file, file.parent).repository / "schema"
+    for name in _SCHEMAS:
+        schema = folder / f"{name}.schema.json"
+        if schema.is_file() and schema_validator(name).is_valid(document):
+            return Path(os.path.relpath(schema, file.absolute().parent)).as_posix()
+    return None
+
+
+@cache
+def _seen_from(root: Path, folder: Path) -> Place:
+    """Paths of a suites folder as seen from another folder. What is not there stays as it is written, and so does all
+    where the folder is the same: the digests of tasks hold paths as they are written.
+    """
+    if folder == root:
+        return _as_written
+
+    @cache
+    def place(path: str) -> str:
+        try:
+            is_there = (root / path).exists()
+        except (OSError, ValueError):
+            is_there = False
+        if not is_there:
+            return path
+        seen = Path(os.path.relpath(root / path, folder)).as_posix()
+        return f"{seen}/" if path.endswith("/") else seen
+
+    return place
+
+
+def _as_written(path: str) -> str:
+    return path
+
+
+def _dotted(root: Path, folder: Path) -> Place:
+    """The same so that everyone sees that it is a path: `./x`."""
+    plain = _seen_from(root, folder)
+
+    def place(path: str) -> str:
+        seen = plain(path)
+        is_plain = seen == path and not (folder / seen).exists()
+        return seen if seen == "." or seen.startswith(("../", "/")) or seen == ".." or is_plain else f"./{seen}"
+
+    return place
+
+
+def _inside(root: Path, folder: Path) -> Place:
+    """The same for a suites folder, which no path may leave."""
+    plain = _seen_from(root, folder)
+
+    def place(path: str) -> str:
+        seen = plain(path)
+        if seen == ".." or seen.startswith("../"):
+            raise LeavesError(f"{seen!r} leaves the suites folder {folder.name!r}: write into a folder above it")
+        return seen
+
+    return place

@@ -1,0 +1,271 @@
+"""Tests that are no items of a YAML list: lines of JSONL, rows of CSV, folders with one test each."""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces
+from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
+from passgate.tasks.formats.evals.read.node import Node
+from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, has_tests
+from passgate.tasks.model.json_values import strictly_equal
+
+LINES_SUFFIX = ".jsonl"
+MOST_BROKEN_LINES = 1000
+"""Of one file. More of them are another kind of file, and the list of them helps nobody."""
+_SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
+_TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
+"""Keys of a sidecar that change nothing about its tests."""
+CSV_SUFFIX = ".csv"
+_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
+_TYPES = _LISTS | {
+    "contains", "icontains", "starts-with", "ends-with", "regex", "is-json", "equals", "latency", "cost", "llm-rubric",
+}  # fmt: skip
+_RUBRICS = ("llm-rubric:", "grade:")
+_SHORT = re.compile(
+    r"(?P<negated>not-)?(?P<type>[a-z][a-z-]*)(?:\((?P<limit>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?", re.DOTALL
+)
+_PROGRAMS = ("javascript:", "fn:", "eval:", "python:", "file://")
+_UNREADABLE = (
+    "a column that passgate does not read; known: __expected, __expected1 and so on, __description, __metadata:NAME, "
+    "__metric, __threshold, __prefix, __suffix"
+)
+CASE_FILES = ("case.yaml", "case.yml")
+_WORKSPACE = "workspace"
+
+
+def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
+    """The value of every line that is not blank. A line that is no JSON is a problem; nothing is read behind many."""
+    name, broken = documents.shown(file), 0
+    for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
+        if not line or line.isspace():
+            continue
+        places = JsonPlaces(name, line, number)
+        try:
+            node = Node(parse_json(line), places, file.parent)
+        except JsonError as error:
+            documents.refuse(places.problem_at(error.offset, str(error)))
+            broken += 1
+            if broken == MOST_BROKEN_LINES:
+                message = f"{broken} lines are no JSON: what stands behind this one is not read"
+                documents.refuse(places.problem_at(0, message))
+                return
+        else:
+            yield documents.interpolated(node) if documents.placeholder.search(line) else node
+
+
+def sidecar_of(file: Path, documents: Documents) -> Node | None:
+    """What a JSONL file's sidecar says of all its tests: the document of `<base>.yaml` or `<base>.eval.yaml`.
+
+    A file with tests of its own is none. Two sidecars must say the same.
+    """
+    documents.ground.looked_at.update(sidecar_names(file))
+    read = [documents.read_root(candidate) for candidate in sidecar_names(file) if candidate.is_file()]
+    sidecars = [root for root in read if root is not None and _is_sidecar(root, file)]
+    for other in sidecars[1:]:
+        if not strictly_equal(sidecars[0].value, other.value):
+            message = f"{file.name} has two sidecars that differ: {sidecars[0].places.file} and {other.places.file}"
+            documents.refuse(other.problem(message))
+    return sidecars[0] if sidecars else None
+
+
+def sidecar_names(file: Path) -> list[Path]:
+    """The names that a JSONL file's sidecar may have."""
+    return [file.with_name(file.name.removesuffix(LINES_SUFFIX) + suffix) for suffix in _SIDECARS]
+
+
+def lines_beside(sidecar: Path) -> Path | None:
+    """The JSONL file that an eval file without tests is the sidecar of."""
+    for suffix in reversed(_SIDECARS):
+        if sidecar.name.endswith(suffix):
+            lines = sidecar.with_name(sidecar.name.removesuffix(suffix) + LINES_SUFFIX)
+            return lines if lines.is_file() else None
+    return None
+
+
+def says_something(sidecar: Node) -> bool:
+    """Whether a sidecar's tests are others without it."""
+    return any(key not in _TELLS_NOTHING and key not in TESTS_KEYS for key in sidecar.value)
+
+
+def _is_sidecar(root: Node, lines: Path) -> bool:
+    if not isinstance(root.value, dict) or "task_id" in root.value or "id" in root.value:
+        return False
+    if not has_tests(root.value):
+        return True
+    named = [root.value[key] for key in TESTS_KEYS if isinstance(root.value.get(key), str)]
+    return any(_leads_to(root.folder, name, lines) for name in named)
+
+
+def _leads_to(folder: Path, name: str, file: Path) -> bool:
+    return os.path.normpath(folder / name.removeprefix(FILE_SCHEME)) == os.path.normpath(file)
+
+
+def read_table(file: Path, documents: Documents) -> Iterator[Node]:
+    """The test of every row, as a mapping with `id`, `vars` and `assert`."""
+    name, line = documents.shown(file), 1
+    reader = csv.DictReader(io.StringIO(documents.text(file) or "", newline=""), restkey="", restval="", strict=True)
+    try:
+        line += reader.line_num if reader.fieldnames else 0
+        for number, row in enumerate(reader, start=1):
+            node = Node(row, LinePlaces(name, line), file.parent)
+            yield documents.interpolated(node.with_value(_row_test(node, number, documents)))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        documents.refuse(LinePlaces(name, line).problem((), f"not a CSV table: {error}"))
+
+
+def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
+    test: dict[str, Any] = {"id": f"row-{number}", "vars": {}, "assert": [], "metadata": {}}
+    for column, cell in row.value.items():
+        if column == "":
+            if cell:
+                documents.refuse(row.problem("a cell without a column"))
+        else:
+            _add(test, row.child(column), column.strip(), cell, documents)
+    _name(test["assert"], row.value.get("__metric", "").strip())
+    _surround(test["vars"], row.value)
+    return {key: value for key, value in test.items() if value not in ({}, [])}
+
+
+def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Documents) -> None:
+    """Put one cell of a row where it belongs."""
+    if column == "id":
+        test["id"] = cell.strip() or test["id"]
+    elif column.startswith("__expected"):
+        if cell.strip():
+            test["assert"] += _graders(node.with_value(cell.strip()), documents)
+    elif column == "__description":
+        test["description"] = cell
+    elif column == "__threshold":
+        test |= _threshold(node, cell, documents)
+    elif column.startswith("__metadata:"):
+        test["metadata"] |= _metadata(column.removeprefix("__metadata:"), cell)
+    elif not column.startswith("__"):
+        test["vars"][column] = cell
+    elif column not in {"__metric", "__prefix", "__suffix"}:
+        documents.refuse(node.problem(_UNREADABLE))
+
+
+def _name(graders: list[dict[str, Any]], metric: str) -> None:
+    """Call the graders of a row as its `__metric` does: several of them by their numbers too."""
+    for number, grader in enumerate(graders if metric else (), start=1):
+        grader["name"] = metric if len(graders) == 1 else f"{metric}-{number}"
+
+
+def _surround(variables: dict[str, Any], row: Mapping[str, str]) -> None:
+    if "input" in variables:
+        variables["input"] = f"{row.get('__prefix', '')}{variables['input']}{row.get('__suffix', '')}"
+
+
+def _metadata(name: str, cell: str) -> dict[str, Any]:
+    if not cell.strip():
+        return {}
+    if name.endswith("[]"):
+        return {name.removesuffix("[]"): [item.strip().replace("\\,", ",") for item in re.split(r"(?<!\\),", cell)]}
+    return {name: cell}
+
+
+def _threshold(node: Node, cell: str, documents: Documents) -> dict[str, Any]:
+    if not cell.strip():
+        return {}
+    try:
+        return {"threshold": float(cell)}
+    except ValueError:
+        documents.refuse(node.problem(f"{cell[:60]!r} is not a number"))
+    return {}
+
+
+def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
+    """The grader of an `__expected` cell: `type:value` or `type(limit):value`; any other text must be equal."""
+    text = expected.value
+    for prefix in _RUBRICS:
+        if text.startswith(prefix):
+            return [{"type": "llm-rubric", "value": text.removeprefix(prefix).strip()}]
+    if text.startswith(_PROGRAMS):
+        documents.refuse(
+            expected.problem("a program in a table; write the test in a YAML file, with a `script` grader")
+        )
+        return []
+    short = _SHORT.fullmatch(text)
+    if short is None or (short["type"] not in _TYPES and short["limit"] is None and short["value"] is None):
+        return [{"type": "equals", "value": text}]
+    if short["type"] not in _TYPES:
+        documents.refuse(expected.problem(f"unknown grader {short['type']!r}; known: {', '.join(sorted(_TYPES))}"))
+        return []
+    return [_grader(short)]
+
+
+def _grader(short: re.Match[str]) -> dict[str, Any]:
+    kind, value, limit = short["type"], short["value"], short["limit"]
+    grader: dict[str, Any] = {"type": kind}
+    if kind in _LISTS:
+        grader["value"] = [item.strip() for item in (value or "").split(",")]
+    elif value is not None:
+        grader["value"] = value.strip()
+    if limit is not None:
+        grader[{"latency": "threshold", "cost": "budget"}.get(kind, "min_score")] = float(limit)
+    return grader | ({"negate": True} if short["negated"] else {})
+
+
+@dataclass(frozen=True)
+class CaseFolder:
+    """A folder that is a test."""
+
+    file: Path
+    """Its case file."""
+    workspace: Path | None
+    """The folder of files for the agent that stands beside the case file."""
+
+    @property
+    def name(self) -> str:
+        return self.file.parent.name
+
+
+def case_folders(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
+    """The cases of a folder, by name. A folder without a case file is a warning, none at all is a problem."""
+    found = [case for entry in _folders(folder, at, documents) for case in _case(entry, at, documents)]
+    if not found:
+        message = (
+            f"no folder of {at.value!r} has a {CASE_FILES[0]}; for files of tests write a pattern, as './cases/*.yaml'"
+        )
+        documents.refuse(at.problem(message))
+    return found
+
+
+def case_folder_of(file: Path) -> CaseFolder:
+    """The case that a case file is of."""
+    workspace = file.parent / _WORKSPACE
+    return CaseFolder(file, workspace if workspace.is_dir() else None)
+
+
+def _folders(folder: Path, at: Node, documents: Documents) -> Iterator[Path]:
+    repository = documents.ground.repository.resolve()
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        documents.refuse(at.problem(f"the folder cannot be read: {error.strerror}"))
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name == "node_modules" or not entry.is_dir():
+            continue
+        if entry.resolve().is_relative_to(repository):
+            yield entry
+        else:
+            documents.refuse(at.problem(f"{entry.name!r} in it leaves the repository"))
+
+
+def _case(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
+    candidates = [folder / name for name in CASE_FILES]
+    documents.ground.looked_at.update(candidates)
+    files = [file for file in candidates if file.is_file()]
+    if not files:
+        documents.complaints.warnings.append(at.problem(f"the folder {folder.name!r} has no {CASE_FILES[0]}: skipped"))
+    if len(files) > 1:
+        documents.refuse(at.problem(f"the folder {folder.name!r} has both {CASE_FILES[0]} and {CASE_FILES[1]}"))
+    return [case_folder_of(file) for file in files[:1]]

@@ -1,0 +1,169 @@
+"""Tests as files give them, put together but not yet read, and the `include` entries that bring them."""
+
+import fnmatch
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from passgate.tasks.formats.evals.read.documents import Documents
+from passgate.tasks.formats.evals.read.node import Node
+from passgate.tasks.formats.evals.read.paths import Ground
+from passgate.tasks.formats.schema_check import nearest
+
+_SELECT_KEYS = ("test_ids", "tags", "metadata")
+_INCLUDE_KEYS = ("include", "type", "select", "run")
+_TYPES = ("suite", "tests")
+
+
+@dataclass(frozen=True)
+class SuiteContext:
+    """An eval file: what it says of all its tests."""
+
+    root: Node
+    """The whole document, a mapping; for a file of raw cases an empty one."""
+    file: Path
+    """Absolute."""
+    ground: Ground
+
+
+@dataclass(frozen=True)
+class RawTest:
+    """One test with everything that has a say in it."""
+
+    node: Node
+    """A mapping; `${{ }}` are filled in, `{{ }}` are not."""
+    context: SuiteContext
+    """Whose input, graders and workspace apply: the imported suite's, or that of the file for raw cases."""
+    runtime: SuiteContext
+    """Whose runtime policy (`experiment`, `execution`) applies: that of the file that is run."""
+    runs: tuple[Node, ...] = ()
+    """The `run` mappings of the includes that brought it, innermost first."""
+    default_id: str | None = None
+    """The id where the test says none: the name of its folder."""
+    workspace: Path | None = None
+    """A folder beside the test that is its workspace template where it says none."""
+    prompt: Node | None = None
+    """A prompt template of the file (`prompts`), for the dialect in which tests are only variables."""
+    prompt_label: str | None = None
+    """Tells the tests of several prompts apart."""
+
+
+def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
+    """The tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must hold."""
+    wanted = _wanted(select, documents)
+    if wanted is None:
+        return list(tests)
+    taken = [test for test in tests if _holds(test, wanted)]
+    if not taken:
+        ids = nearest(select.value if isinstance(select.value, str) else "", [id_of(test) or "" for test in tests][:20])
+        documents.refuse(select.problem(f"no test is selected{ids}"))
+    return taken
+
+
+def id_of(test: RawTest) -> str | None:
+    """The id that a test has, or gets where it says none."""
+    said = test.node.value.get("id") if isinstance(test.node.value, dict) else None
+    return str(said) if said is not None else test.default_id
+
+
+def _wanted(select: Node, documents: Documents) -> dict[str, Any] | None:
+    """The `select` in its long form; `None` when it cannot be used."""
+    value = select.value
+    if isinstance(value, str | list):
+        value = {"test_ids": value}
+    if not isinstance(value, dict):
+        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
+        return None
+    unknown = [key for key in value if key not in _SELECT_KEYS]
+    for key in unknown:
+        documents.refuse(select.child(key).problem(f"unknown key{nearest(key, _SELECT_KEYS)}", at_key=True))
+    wrong = [key for key in ("test_ids", "tags") if not _are_texts(_listed(value.get(key, [])))]
+    for key in wrong:
+        documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
+    if not isinstance(value.get("metadata", {}), dict):
+        documents.refuse(select.child("metadata").problem("expected a mapping"))
+        return None
+    return None if unknown or wrong else value
+
+
+def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
+    patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
+    name, metadata = id_of(test) or "", _metadata_of(test)
+    return (
+        any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+        and (not tags or any(tag in _tags_of(test) for tag in tags))
+        and all(_meets(metadata.get(key), value) for key, value in wanted.get("metadata", {}).items())
+    )
+
+
+def _meets(found: Any, value: Any) -> bool:
+    """Whether what a test says is, or holds, one of the wanted values."""
+    return any(item in _listed(value) for item in _listed(found))
+
+
+def _metadata_of(test: RawTest) -> dict[str, Any]:
+    return _mapping(test.context.root.value.get("metadata")) | _mapping(test.node.value.get("metadata"))
+
+
+def _tags_of(test: RawTest) -> list[Any]:
+    root, own = test.context.root.value, test.node.value
+    sources = (root.get("tags"), _mapping(root.get("metadata")).get("tags"), _mapping(own.get("metadata")).get("tags"))
+    return [tag for source in (*sources, own.get("tags")) for tag in _listed(source)]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _are_texts(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+@dataclass(frozen=True)
+class Include:
+    """Files whose tests are taken in."""
+
+    reference: Node
+    type: Literal["suite", "tests"]
+    """`suite`: eval files with what they say of their tests. `tests`: cases for what the including file says."""
+    select: Node | None
+    run: Node | None
+
+
+def is_include(value: object) -> bool:
+    """Whether an item of a list of tests is an include."""
+    return isinstance(value, dict) and "include" in value
+
+
+def read_include(entry: Node, documents: Documents) -> Include | None:
+    """An include, or `None` when it cannot be used."""
+    before = len(documents.complaints.problems)
+    for key in entry.value:
+        if key not in _INCLUDE_KEYS:
+            documents.refuse(entry.child(key).problem(f"unknown key{nearest(key, _INCLUDE_KEYS)}", at_key=True))
+    reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
+    if not isinstance(reference.value, str):
+        documents.refuse(reference.problem("expected a path or a pattern"))
+    if kind is None:
+        documents.refuse(entry.problem("the key 'type' is missing: suite or tests"))
+    elif kind.value not in _TYPES:
+        documents.refuse(kind.problem(f"{kind.value!r} is not one of the allowed values{nearest(kind.value, _TYPES)}"))
+    if run is not None and not isinstance(run.value, dict):
+        documents.refuse(run.problem("expected a mapping"))
+    if kind is None or len(documents.complaints.problems) > before:
+        return None
+    return Include(reference, kind.value, entry.get("select"), run)
+
+
+def check_parent(root: Node, documents: Documents) -> None:
+    """A file that imports suites must not say where they work: the suites do."""
+    for parent in (root, root.get("experiment"), root.get("execution")):
+        workspace = parent.get("workspace") if parent is not None else None
+        if workspace is not None:
+            message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
+            documents.refuse(workspace.problem(message, at_key=True))

@@ -1,0 +1,289 @@
+"""The files beside gates.yaml, that one included, as models, with the place of every problem."""
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+from typing import Any
+
+import yaml
+
+from passgate.tasks.errors import Problem
+from passgate.tasks.files.atomic_write import write_atomically
+from passgate.tasks.formats.document import Document, DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.findings import Finding, is_address
+from passgate.tasks.formats.schema_check import nearest, read_model
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.branch import is_branch_name
+from passgate.tasks.model.policy import GatePolicy, Policy, Rule, SuitePolicy
+from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.sequential import LEAST_TRIALS
+from passgate.tasks.model.task import BY_TRIALS, EvalTask, Suite
+from passgate.tasks.model.vetoes import guards_safety
+
+_NEVER_A_FAIL = {
+    Rule.MISSING_EVIDENCE: "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",
+    Rule.SIGN_OFF: "a sign-off is asked for with `sign_off: true` in the gate",
+}
+PRICES_FILE = "prices.yaml"
+PINS_FILE = "baseline.yaml"
+
+_HEADER = "# What passgate compares with, whatever is newer: `passgate baseline show`, `passgate baseline clear`.\n"
+QUARANTINE_FILE = "quarantine.yaml"
+_SHAPE = 'expected a mapping as in {"golden/task_id": 0.98}, or a list of rates in the order of the tasks'
+
+
+def read_policy(file: Path, name: str) -> Policy | list[Problem]:
+    """The policy of a gates file, or everything that is wrong with it. `name` is what problems call the file."""
+    return read_model(Policy, "gates", file, name, _policy_findings)
+
+
+def _policy_findings(policy: Policy) -> Iterator[Finding]:
+    yield from _suite_findings(policy)
+    yield from _gate_findings(policy)
+    if not is_branch_name(policy.baseline.branch):
+        yield ("baseline", "branch"), f"{policy.baseline.branch!r} is not the name of a branch, as `main` is"
+
+
+def _suite_findings(policy: Policy) -> Iterator[Finding]:
+    for suite, rules in policy.suites.items():
+        if rules.budgets.max_steps is not None:
+            yield ("suites", suite, "budgets", "max_steps"), "the suite's own max_steps is the default and the limit"
+        for message in _sequential_findings(rules):
+            yield ("suites", suite, "sequential"), message
+
+
+def _sequential_findings(rules: SuitePolicy) -> Iterator[str]:
+    if rules.sequential is not None and rules.k < LEAST_TRIALS:
+        yield f"a sequential test needs `k` of at least {LEAST_TRIALS}, here it is {rules.k}"
+    if rules.sequential is not None and rules.metric not in BY_TRIALS:
+        metrics = " or ".join(sorted(BY_TRIALS))
+        yield f"a sequential test asks which trials passed: it needs the metric {metrics}, here it is {rules.metric!s}"
+
+
+def _gate_findings(policy: Policy) -> Iterator[Finding]:
+    for gate, rules in policy.gates.items():
+        for index, suite in enumerate(rules.suites):
+            if suite not in policy.suites:
+                yield ("gates", gate, "suites", index), f"`suites:` says nothing of {suite!s}"
+        for index, rule in enumerate(rules.blocks_on):
+            if rule in _NEVER_A_FAIL:
+                yield ("gates", gate, "blocks_on", index), _NEVER_A_FAIL[rule]
+        for path, message in (*_admission_findings(rules), *_reuse_findings(rules)):
+            yield ("gates", gate, *path), message
+
+
+def _admission_findings(rules: GatePolicy) -> Iterator[Finding]:
+    wanted = rules.admission
+    if wanted is not False and wanted.passes > wanted.of:
+        yield ("admission",), f"`passes: {wanted.passes}` is more than `of: {wanted.of}`: no task could be admitted"
+
+
+def _reuse_findings(rules: GatePolicy) -> Iterator[Finding]:
+    patterns = rules.reuse.agent_files if rules.reuse is not None else ()
+    for index, pattern in enumerate(patterns):
+        path = PurePath(pattern)
+        if path.is_absolute() or ".." in path.parts:
+            yield ("reuse", "agent_files", index), "must stay in the folder of the gates file, as in `src/**/*.py`"
+
+
+def read_prices(file: Path, name: str) -> PriceTable | list[Problem]:
+    """The prices of a file, or everything that is wrong with it. `name` is what problems call the file."""
+    return read_model(PriceTable, "prices", file, name, _prices_findings, at_key=True)
+
+
+def _prices_findings(table: PriceTable) -> Iterator[Finding]:
+    patterns = list(table.models)
+    for position, pattern in enumerate(patterns):
+        if not pattern.strip():
+            yield ("models", pattern), "a price needs the name of a model, or a pattern"
+            continue
+        wider = next((earlier for earlier in patterns[:position] if _covers(earlier, pattern)), None)
+        if wider is not None:
+            yield ("models", pattern), f"never used: {wider!r} stands before it and matches the same names"
+
+
+def _covers(pattern: str, other: str) -> bool:
+    """Whether a pattern surely matches every name that another one matches."""
+    # With `*` as its only wildcard, what it matches of the other's text it matches of all that the text stands for.
+    return "*" in pattern and not {"?", "["} & {*pattern} and fnmatchcase(other, pattern)
+
+
+def read_pins(file: Path, name: str) -> Pins | list[Problem]:
+    """What a file pins, or everything that is wrong with it. `name` is what problems call the file."""
+    return read_model(Pins, "baseline", file, name, _pins_findings, at_key=True)
+
+
+def _pins_findings(pins: Pins) -> Iterator[Finding]:
+    for key in ("reason", "by"):
+        if not getattr(pins, key).strip():
+            yield (key,), "must not be blank"
+    says_runs = "runs" in pins.model_fields_set
+    if pins.commit is not None and says_runs:
+        yield ("runs",), "give `commit` or `runs`, not both"
+    elif says_runs and not pins.runs:
+        yield ("runs",), "must not be empty"
+    elif pins.commit is None and not pins.runs:
+        yield (), "one of these keys is needed: commit, runs"
+
+
+def write_pins(file: Path, pins: Pins) -> None:
+    """Write a file whole or not at all, over what was there; every text is of one line. Raises `StorageError`."""
+    content = pins.model_dump(mode="json", exclude_none=True)
+    if not pins.runs:
+        del content["runs"]
+    text = _HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    write_atomically(file, text)
+
+
+def read_quarantine(file: Path, name: str, today: date) -> QuarantineFile | list[Problem]:
+    """The quarantine of a file, or everything that is wrong with it. `name` is what problems call the file.
+
+    Whether there are such tasks is not looked at, and that an entry has expired is no problem.
+    """
+    return _read_quarantine(file, name, today, lambda quarantine: _repeated([entry.task for entry in quarantine.tasks]))
+
+
+def read_quarantine_of(file: Path, name: str, today: date, tasks: Sequence[EvalTask]) -> QuarantineFile | list[Problem]:
+    """The quarantine of a file with its tasks as `suite/task_id`, or everything that is wrong with it, tasks that are
+    not there or that guard safety included.
+    """
+    known = _by_names(tasks)
+    answer = _read_quarantine(file, name, today, lambda quarantine: _task_findings(quarantine, known))
+    if isinstance(answer, list):
+        return answer
+    entries = [entry.model_copy(update={"task": known[entry.task].name}) for entry in answer.tasks]
+    return answer.model_copy(update={"tasks": tuple(entries)})
+
+
+def _read_quarantine(
+    file: Path, name: str, today: date, further: Callable[[QuarantineFile], Iterator[Finding]]
+) -> QuarantineFile | list[Problem]:
+    def findings(quarantine: QuarantineFile) -> Iterator[Finding]:
+        yield from _quarantine_findings(quarantine, today)
+        yield from further(quarantine)
+
+    return read_model(QuarantineFile, "quarantine", file, name, findings)
+
+
+def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Finding]:
+    if len(quarantine.tasks) > quarantine.most:
+        yield (
+            ("tasks", quarantine.most),
+            f"{len(quarantine.tasks)} entries are more than `most: {quarantine.most}`: repair a task and take it out",
+        )
+    latest = today + timedelta(days=quarantine.most_days)
+    for index, entry in enumerate(quarantine.tasks):
+        for key in ("task", "owner", "reason"):
+            if not getattr(entry, key).strip():
+                yield ("tasks", index, key), "must not be blank"
+        if not _is_link(entry.issue):
+            yield ("tasks", index, "issue"), "not a link as in https://host/issues/12, without a password in it"
+        if entry.expires > latest:
+            yield (
+                ("tasks", index, "expires"),
+                f"further ahead than `most_days: {quarantine.most_days}`: {latest} is the latest day today",
+            )
+
+
+def _is_link(text: str) -> bool:
+    # What cannot be seen is left out by `urlsplit`, and would not be by who follows the link.
+    return is_address(text) and text.isprintable() and " " not in text
+
+
+def _task_findings(quarantine: QuarantineFile, known: dict[str, EvalTask]) -> Iterator[Finding]:
+    named = [known[entry.task].name if entry.task in known else entry.task for entry in quarantine.tasks]
+    yield from _repeated(named)
+    for index, entry in enumerate(quarantine.tasks):
+        task = known.get(entry.task)
+        if task is None:
+            yield ("tasks", index, "task"), f"no task of the suites has this name{_nearest_task(entry.task, known)}"
+        elif guards_safety(task):
+            why = "it is adversarial" if task.suite is Suite.ADVERSARIAL else "its graders can find a violation"
+            yield (
+                ("tasks", index, "task"),
+                f"guards safety ({why}), and nothing buys back a violation: move what is flaky to a task of its own",
+            )
+
+
+def _repeated(names: Sequence[str]) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        first = seen.setdefault(name, index)
+        if first != index:
+            yield ("tasks", index, "task"), f"the task stands here a second time (first in tasks[{first}])"
+
+
+def _by_names(tasks: Sequence[EvalTask]) -> dict[str, EvalTask]:
+    """Tasks by all that an entry may call them; the name with the suite goes before another task's id."""
+    return {task.task_id: task for task in tasks} | {task.name: task for task in tasks}
+
+
+def _nearest_task(name: str, known: dict[str, EvalTask]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ": take the entry out"
+
+
+def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] | list[Problem]:
+    """The pass rates that a file gives to tasks, or everything that is wrong with it. `name` is what problems call the
+    file, `tasks` are those of the gate by their `suite/task_id`, in their order. A mapping need not name all of them.
+    """
+    document = read_document(file, name)
+    if document.problems:
+        return _not_json(file, name) or document.problems
+    if document.data == {}:
+        return [document.problem((), f"the file gives no rate: {_SHAPE}")]
+    if isinstance(document.data, Mapping):
+        rates, problems = dict(document.data), _of_names(document, tasks)
+    elif isinstance(document.data, list):
+        rates, problems = dict(zip(tasks, document.data, strict=False)), _of_number(document, tasks)
+    else:
+        return [document.problem((), _SHAPE)]
+    found = [*problems, *_of_values(document)]
+    return found or {task: float(rate) for task, rate in rates.items()}
+
+
+def _not_json(file: Path, name: str) -> list[Problem]:
+    """What keeps a file from being the JSON that its name says it is."""
+    if file.suffix.lower() != ".json":
+        return []
+    try:
+        # What a file lacks at its end, it lacks behind its last character and not in the empty lines after that.
+        json.loads(read_source(file).rstrip())
+    except json.JSONDecodeError as error:
+        message = f"not valid JSON: {error.msg}"
+        return [Problem(file=name, line=error.lineno, column=error.colno, path="", message=message)]
+    except (UnreadableFileError, ValueError, RecursionError):
+        return []
+    return []
+
+
+def _of_names(document: Document, tasks: Sequence[str]) -> list[Problem]:
+    return [
+        document.problem((name,), f"the gate has no task {name!r}{nearest(name, tasks)}", at_key=True)
+        for name in document.data
+        if name not in tasks
+    ]
+
+
+def _of_number(document: Document, tasks: Sequence[str]) -> list[Problem]:
+    given = len(document.data)
+    if given == len(tasks):
+        return []
+    return [document.problem((), f"{given} rates for the {len(tasks)} tasks of the gate")]
+
+
+def _of_values(document: Document) -> list[Problem]:
+    return [
+        document.problem(path, "expected a rate from 0 to 1, as in 0.98")
+        for path, rate in _values(document.data)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1
+    ]
+
+
+def _values(data: Any) -> Iterator[tuple[DocumentPath, Any]]:
+    pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
+    return (((key,), rate) for key, rate in pairs)
