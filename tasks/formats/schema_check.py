@@ -56,7 +56,7 @@ _TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null":
 
 def is_kind(value: Any, kind: Kind) -> bool:
     """Whether a JSON value is of a kind; `true` is no number, and 2.0 is a whole one."""
-    return Draft202012Validator.TYPE_CHECKER.is_type(value, JSON_TYPES[kind])
+    return bool(Draft202012Validator.TYPE_CHECKER.is_type(value, JSON_TYPES[kind]))
 
 
 def wrong_kind(value: Any, kinds: Sequence[Kind]) -> str | None:
