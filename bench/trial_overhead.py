@@ -26,7 +26,7 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 AT_ONCE = 32
 ANSWER = "The order is confirmed. Code: OK-17"
@@ -113,7 +113,7 @@ def main() -> None:
         timed("load", trials, lambda: load_tasks(Path("suites"), policy))
         timed("run", trials, lambda: run(gated, tasks))
         finished, _ = read_journal(Path("journal.jsonl"))
-        timed("measure", trials, lambda: measure(tasks, [one.trial for one in finished]))
+        timed("measure", trials, lambda: measurement_of(tasks, [one.trial for one in finished]))
         os.chdir("/")
 
 

@@ -1,4 +1,4 @@
-"""The main job on one page: load, run and grade, record, measure and judge, report.
+"""The main job on one page: load, run and grade, record, measure, judge, report.
 
 With an engine the verbs of `passgate.tasks` are its steps, without one they are the plain functions that they are.
 """
@@ -10,10 +10,11 @@ from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.rounds import take_over
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
+from passgate.tasks.measure import measure
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
@@ -37,7 +38,8 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
         trials = [one.trial for one in finished]
         await engine.step("record", work_of(record, plan, finished))
         baseline = pool(trials)
-        judging = work_of(judge, plan, plan.policy, trials, baseline, judge_name(plan.policy.judge))
+        measurement = await engine.step("measure", work_of(measure, plan, trials))
+        judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
         verdict = await with_change(plan, finished, await engine.step("judge", judging), run)
         view = view_of(verdict, trials, folder, baseline.tasks)
         await engine.step("report", work_of(report, view, folder, masker_of(plan)))

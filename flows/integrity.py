@@ -8,6 +8,7 @@ from passgate.tasks.errors import first_known
 from passgate.tasks.execution.rounds import take_over
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.judge import judge
+from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
@@ -56,7 +57,7 @@ async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTria
     # This run is in the history by now, and no baseline of its own.
     pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
     trials = [one.trial for one in await run(change, pool)]
-    own = judge(change, change.policy, trials, pool(trials), judge_name(change.policy.judge))
+    own = judge(change, change.policy, trials, measure(change, trials), pool(trials), judge_name(change.policy.judge))
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
 
 

@@ -1,7 +1,7 @@
 """Load: what the user asked for in, the plan of a run in its folder out."""
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.of_plan import masker_of, refuse_unwritable
+from passgate.tasks.history.of_run import masker_of, refuse_unwritable
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent_change import judging_agent

@@ -14,7 +14,7 @@ from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.files.temporary import sweep
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal, read_journal
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Plan

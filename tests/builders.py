@@ -8,6 +8,8 @@ from typing import Any
 import yaml
 
 from passgate.tasks.formats.loading import load_policy
+from passgate.tasks.judge import judge
+from passgate.tasks.measure import measure
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, FiguresOfRuns
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
@@ -18,7 +20,8 @@ from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.stats.measurement import measurement_of
 
 REPOSITORY = Path(__file__).parents[1]
 STARTED = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -148,7 +151,7 @@ def a_baseline(*tasks: EvalTask, **changes: Any) -> Baseline:
 
 def measured(*groups: tuple[EvalTask, Sequence[Trial]]) -> Measurement:
     """What is measured in these trials of these tasks."""
-    return measure([task for task, _ in groups], [trial for _, trials in groups for trial in trials])
+    return measurement_of([task for task, _ in groups], [trial for _, trials in groups for trial in trials])
 
 
 def a_grade(*, passed: bool = True, error: str | None = None, **changes: Any) -> Grade:
@@ -195,3 +198,10 @@ def write_task(file: Path, **changes: Any) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(yaml.safe_dump(task_document(**changes), allow_unicode=True), encoding="utf-8")
     return file
+
+
+def verdict_on(
+    plan: Plan, policy: Policy, trials: Sequence[Trial], baseline: Baseline, judge_name: str = ""
+) -> Verdict:
+    """What the gate says of these trials."""
+    return judge(plan, policy, trials, measure(plan, trials), baseline, judge_name)

@@ -17,7 +17,7 @@ from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.sandboxes.workbench import Workbench
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import SHIPPED, a_plan
 from tests.function_agent import FunctionAgent
 
@@ -71,7 +71,7 @@ async def gate_of_files(
     tasks, finished = await trials_of_files(folder, files, agent, judge=judge, k=k)
     plan = a_plan(*tasks)
     gate: GatePolicy = plan.policy.gates[GateName.CI_MERGE]
-    return rule_on(plan, gate, measure(tasks, [one.trial for one in finished]), Baseline(branch="main"))
+    return rule_on(plan, gate, measurement_of(tasks, [one.trial for one in finished]), Baseline(branch="main"))
 
 
 def _policy() -> Policy:

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge
 from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.digest import digest_of
@@ -20,7 +19,7 @@ from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict
 from passgate.tasks.report import report, view_of
-from tests.builders import STARTED, a_finished, a_task, measured, trials_of, write_task
+from tests.builders import STARTED, a_finished, a_task, measured, trials_of, verdict_on, write_task
 
 AT = datetime(2026, 2, 1, 9, 30, tzinfo=UTC)
 COMMIT = "c0ffee" * 6 + "0123"
@@ -95,7 +94,7 @@ def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunFolder:
     finished = [_finished(plan.tasks[0], trial) for trial in range(3)]
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
     trials = [one.trial for one in finished]
-    verdict = judge(plan, plan.policy, trials, Baseline(branch="main"), "")
+    verdict = verdict_on(plan, plan.policy, trials, Baseline(branch="main"), "")
     report(view_of(verdict, trials, run), run, masker_of(plan))
     return run
 

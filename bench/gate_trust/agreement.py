@@ -18,7 +18,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 
 class Agreement(NamedTuple):
@@ -64,7 +64,7 @@ def _decided(draw: Draw, gate: int, *, admits: bool) -> _Outcome:
         trials += [
             _trial(draw, gate, places[task.task_id], task, number) for task, numbers in more for number in numbers
         ]
-    ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), baseline)
+    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
     run = Counter(trial.task_id for trial in trials)
     return _Outcome(ruling.decision is Decision.FAIL, tuple(run[task.task_id] for task in plan.tasks))
 

@@ -22,7 +22,7 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 PASSED, FAILED, VETOED, ERROR, LEFT_OUT = range(5)
 CONFIRMING = 9
@@ -148,7 +148,7 @@ class Gate:
 
     def _decided(self, trials: list[Trial]) -> _Answer:
         plan = self._kind.plan
-        ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), self._baseline)
+        ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), self._baseline)
         unfinished = any(one.finding is Finding.UNFINISHED for one in ruling.confirmations)
         wanted = confirming_trials(plan, trials, self._baseline) if unfinished else []
         more = [(self._places[task.task_id], number) for task, numbers in wanted for number in numbers]

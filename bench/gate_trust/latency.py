@@ -13,7 +13,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Policy, Rule
 from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.percentiles import percentile
 
 Floats = npt.NDArray[np.float64]
@@ -154,7 +154,7 @@ def _agrees(now: Floats, before: Floats, bound: float, p95: float) -> bool:
         task.name: a_baseline_task(wall_times=times, costs=times)
         for task, times in zip(plan.tasks, _by_run(before), strict=True)
     }
-    ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), Baseline(branch="main", tasks=entries))
+    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), Baseline(branch="main", tasks=entries))
     blocking = {reason.rule for reason in ruling.reasons if reason.blocking}
     limits = shipped_gate().limits
     expected = {

@@ -20,6 +20,7 @@ def judge(
     from passgate.tasks.history.journal import read_journal
     from passgate.tasks.history.run_folder import RunFolder
     from passgate.tasks.judge import judge as judge_trials
+    from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.terminal import terminal
@@ -34,6 +35,6 @@ def judge(
     earlier = folder.read_verdict()
     trials = [one.trial for one in finished]
     baseline = pooled_baseline(plan, read_rows(plan), trials)
-    verdict = judge_trials(plan, policy, trials, baseline, earlier.judge if earlier else "")
+    verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")
     say(terminal(verdict, width=width(), color=color()))
     return verdict.exit_code

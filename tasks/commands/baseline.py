@@ -6,7 +6,6 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
-from passgate.tasks.history.of_plan import history_location
 from passgate.tasks.integrity.base import base_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.integrity.pinned_base import pinned_base
@@ -46,7 +45,7 @@ def pool(plan: Plan) -> Baseline:
     """What the history says of the plan's tasks. Raises `UsageError` for a history without runs, and for one
     that git tracks, `StorageError`.
     """
-    location = history_location(plan)
+    location = plan.history_location
     earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS)
     if earlier.trials.empty:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")

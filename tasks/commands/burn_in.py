@@ -19,7 +19,7 @@ from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal, read_journal
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
@@ -28,7 +28,7 @@ from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.order import run_order
 from passgate.tasks.planning.pooled_runs import pool_of_runs
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class _Series:
         if pool is None:
             self._finished.first.append(trials)
             return
-        ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), pool(trials))
+        ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), pool(trials))
         self._finished.judged.append(JudgedRun(trials, ruling))
 
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:

@@ -19,7 +19,6 @@ from passgate.tasks.formats.project_files import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
-from passgate.tasks.history.of_plan import history_location
 from passgate.tasks.integrity.base import base_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.integrity.pinned_base import pinned_base
@@ -33,7 +32,7 @@ from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.model.vetoes import guards_safety
 from passgate.tasks.planning.new_plan import plan_of
 from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """Pass rates of the curve."""
@@ -56,7 +55,7 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
 
     Raises `UsageError` where a task's rate is neither given nor to be had from the history, and `StorageError`.
     """
-    location = history_location(plan)
+    location = plan.history_location
     where = {"agent": str(plan.agent)}
     earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
     rows = earlier.trials
@@ -187,7 +186,7 @@ def _tasks(now: SettingForecast, grounds: Grounds) -> Iterator[TaskForecast]:
 
 def _all(plan: Plan, status: TrialStatus) -> Measurement:
     """What is measured when all trials come to the same."""
-    return measure(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
+    return measurement_of(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
 
 
 def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder, verdict_text
 from passgate.tasks.integrity.revision import current_revision
 from passgate.tasks.judge import inputs_of

@@ -9,14 +9,14 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 
 def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:
     """The tasks that get confirming trials, each with the numbers of those that can be run at once; none when every
     failure is decided. Tasks that may not block get none.
     """
-    policy, measurement = plan.gate_policy, measure(plan.tasks, trials)
+    policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     tasks = {task.name: task for task in plan.tasks}
     return [

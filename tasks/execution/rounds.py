@@ -11,14 +11,14 @@ from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.history.journal import Journal, read_journal
-from passgate.tasks.history.of_plan import masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.planning.baseline import Pool
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 
 async def run_planned(
@@ -38,7 +38,7 @@ async def run_planned(
 
 def _fault_of(tasks: Sequence[EvalTask], run_state: RunState, _trials_run: int) -> str:
     """Which of these tasks have not passed by the trials so far, each with its first failure or error."""
-    measured = measure(tasks, run_state.finished).tasks
+    measured = measurement_of(tasks, run_state.finished).tasks
     return "; ".join(
         f"{task.suite}/{task.task_id}: {task.failure or task.error}"
         for task in measured

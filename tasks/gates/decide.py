@@ -15,7 +15,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
 
 _VETOES = frozenset(Rule(rule) for rule in ViolationRule)
@@ -36,7 +36,7 @@ class Ruling(Frozen):
     awaiting_sign_off: bool = False
 
 
-def rule_on(plan: Plan, policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Ruling:
+def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Ruling:
     """Decide by a gate's policy. FAIL needs a blocking reason, PASS needs complete evidence, and a person's approval
     where the policy asks for it or the change makes the agent another. What day it is the plan says.
     """
@@ -84,12 +84,12 @@ def _decision(reasons: list[Reason]) -> Decision:
     return Decision.INCONCLUSIVE if blocking else Decision.PASS
 
 
-def _is_another_agent(plan: Plan) -> bool:
+def _is_another_agent(plan: RunContext) -> bool:
     """Whether the change makes the agent one that its trials, those of the merge base's, say nothing of."""
     return plan.base.agent is not None and plan.base.agent.by_base
 
 
-def _awaiting_sign_off(plan: Plan) -> Reason:
+def _awaiting_sign_off(plan: RunContext) -> Reason:
     command = f"passgate sign-off {plan.run_id} --by NAME --decision approve|reject --reason TEXT"
     why = f"{judging_agent(plan.base.agent)}; " if plan.base.agent is not None and plan.base.agent.by_base else ""
     return Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}")
@@ -130,7 +130,7 @@ def _most_value(tasks: list[TaskMeasurement]) -> tuple[str, float]:
 
 
 def _missing_evidence(
-    plan: Plan, policy: GatePolicy, measurement: Measurement, confirmed: tuple[Confirmation, ...]
+    plan: RunContext, policy: GatePolicy, measurement: Measurement, confirmed: tuple[Confirmation, ...]
 ) -> Iterator[Reason]:
     unfinished = {one.task for one in confirmed if one.finding is Finding.UNFINISHED}
     for task in measurement.tasks:

@@ -6,7 +6,7 @@ from typing import Final
 from passgate.tasks.gates.quarantine import quarantined
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import BY_TRIALS, EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.vetoes import vetoes_of
@@ -19,7 +19,7 @@ _BY_TEST: Final = {
 }
 
 
-def needless(plan: Plan, task: EvalTask, trials: Sequence[Trial]) -> str | None:
+def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str | None:
     """Why the trials of a task that are left need not be run, by those that were measured; `None` while they matter.
 
     With the gate's `curtailment` a trial is left out only where `rule_on` comes to the same decision whatever the trial
@@ -64,7 +64,7 @@ def needless(plan: Plan, task: EvalTask, trials: Sequence[Trial]) -> str | None:
     return LEFT_OUT if certain else None
 
 
-def _blocks(plan: Plan, task: EvalTask) -> bool:
+def _blocks(plan: RunContext, task: EvalTask) -> bool:
     """Whether a failure of the task blocks for certain."""
     policy, today = plan.gate_policy, plan.created_at.date()
     # Which of the two it is depends on the baseline, which is known only when the models are that have answered.
@@ -73,7 +73,7 @@ def _blocks(plan: Plan, task: EvalTask) -> bool:
     return rules <= {*policy.blocks_on} and not in_quarantine and not _asks_the_baseline(policy, task)
 
 
-def _stays(plan: Plan, task: EvalTask) -> bool:
+def _stays(plan: RunContext, task: EvalTask) -> bool:
     """Whether a task that has passed cannot block any more."""
     policy = plan.gate_policy
     compared = policy.limits != Limits() and not plan.agent.is_reference
@@ -92,7 +92,7 @@ def _has_threshold(policy: GatePolicy, task: EvalTask) -> bool:
     return Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
 
 
-def _goes_by_scores(plan: Plan, suite: Suite) -> bool:
+def _goes_by_scores(plan: RunContext, suite: Suite) -> bool:
     return any(task.suite is suite and task.metric not in BY_TRIALS for task in plan.tasks)
 
 

@@ -11,7 +11,7 @@ from passgate.tasks.model.agent_change import judging_agent, own_agent
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison
 from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
 
@@ -19,7 +19,7 @@ _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 
 
 def notes(
-    plan: Plan,
+    plan: RunContext,
     policy: GatePolicy,
     measurement: Measurement,
     baseline: Baseline,
@@ -33,11 +33,8 @@ def notes(
     yield from _of_limits(plan, policy, measurement, baseline, comparisons)
 
 
-def _of_plan(plan: Plan) -> Iterator[str]:
-    if plan.request.k is not None:
-        yield f"--k {plan.request.k} replaces the tasks' own k"
-    if plan.shipped_policy:
-        yield f"{plan.request.gates} does not exist: this run uses the policy that passgate ships"
+def _of_plan(plan: RunContext) -> Iterator[str]:
+    yield from plan.request_notes
     if plan.base.judged_by == "base":
         edited = counted(len(plan.base.edits), "file")
         base = plan.base.commit[:12]
@@ -59,7 +56,7 @@ def _of_plan(plan: Plan) -> Iterator[str]:
         )
 
 
-def _of_baseline(plan: Plan, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+def _of_baseline(plan: RunContext, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
     if baseline.left_out:
         yield baseline.left_out
     states = Counter(baseline.of(task.name).state for task in measurement.tasks)
@@ -88,7 +85,7 @@ def _of_measurement(measurement: Measurement) -> Iterator[str]:
 
 
 def _of_limits(
-    plan: Plan,
+    plan: RunContext,
     policy: GatePolicy,
     measurement: Measurement,
     baseline: Baseline,

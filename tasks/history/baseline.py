@@ -17,7 +17,7 @@ from passgate.tasks.model.baseline import (
     FiguresOfRuns,
 )
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
 from passgate.tasks.stats.decision import decide
@@ -45,18 +45,20 @@ COLUMNS = (
 """What a baseline is read from."""
 
 
-def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collection[str]] | None = None) -> Baseline:
+def baseline_of(
+    context: RunContext, trials: pd.DataFrame, models: Mapping[str, Collection[str]] | None = None
+) -> Baseline:
     """The baseline of a plan's tasks from the rows of the history, all agents and branches among them.
 
     Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
     digest, k and metric; of those the newest runs of each task, as many as the policy says. `models` narrows a task,
     by its `suite/task_id`, to the runs in which one of these models answered; where it names none, all count.
     """
-    rows = trials[_of_the_baseline(plan, trials)]
+    rows = trials[_of_the_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
     # What could not be measured, or was run only to confirm, says nothing here.
     telling = rows[
-        (rows["agent"] == str(plan.agent))
+        (rows["agent"] == str(context.agent))
         & rows["status"].isin([str(status) for status in MEASURED])
         & (rows["trial"] < rows["k"])
     ]
@@ -70,17 +72,17 @@ def baseline_of(plan: Plan, trials: pd.DataFrame, models: Mapping[str, Collectio
             return BaselineTask(state=BaselineState.NONE)
         same = _same(task, groups[key])
         answered = _answered_by(same, (models or {}).get(task.name, ()))
-        found = _pooled(task, answered, plan.policy.baseline.runs)
+        found = _pooled(task, answered, context.policy.baseline.runs)
         if len(answered) == len(same):
             return found
         # A task is admitted for what it is, whichever model answers now.
-        return found.model_copy(update={"newest": _pooled(task, same, plan.policy.baseline.runs).newest})
+        return found.model_copy(update={"newest": _pooled(task, same, context.policy.baseline.runs).newest})
 
     return Baseline(
-        branch=plan.policy.baseline.branch,
-        commit=_commit(plan),
-        pinned=plan.pins is not None,
-        tasks={task.name: entry(task) for task in plan.tasks},
+        branch=context.policy.baseline.branch,
+        commit=_commit(context),
+        pinned=context.pins is not None,
+        tasks={task.name: entry(task) for task in context.tasks},
     )
 
 
@@ -100,31 +102,31 @@ def state_of(greens: Sequence[bool]) -> BaselineState:
     return BaselineState.GREEN if share >= GREEN_SHARE else BaselineState.UNRELIABLE
 
 
-def _of_the_baseline(plan: Plan, trials: pd.DataFrame) -> pd.Series:
+def _of_the_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
     """Which rows are of the baseline: of the pinned runs, the pinned commit, the merge base, or else of the branch.
 
     A run of files that differ from their commit is of no commit and no branch; only a pin by name makes it one.
     """
-    earlier = trials["run_id"] < plan.run_id
-    pins, clean = plan.pins, ~trials["git_dirty"].isin([True])
+    earlier = trials["run_id"] < context.run_id
+    pins, clean = context.pins, ~trials["git_dirty"].isin([True])
     if pins is not None and pins.runs:
         return earlier & _begins(trials["run_id"], pins.runs)
-    if plan.base.ancestors:
-        return earlier & clean & trials["git_commit"].isin(plan.base.ancestors)
+    if context.base.ancestors:
+        return earlier & clean & trials["git_commit"].isin(context.base.ancestors)
     if pins is not None and pins.commit:  # whose ancestors git does not know here
         return earlier & clean & _begins(trials["git_commit"], (pins.commit,))
-    return earlier & clean & (trials["git_branch"] == plan.policy.baseline.branch)
+    return earlier & clean & (trials["git_branch"] == context.policy.baseline.branch)
 
 
 def _begins(values: pd.Series, beginnings: tuple[str, ...]) -> pd.Series:
     return values.isin([value for value in values.dropna().unique() if value.startswith(beginnings)])
 
 
-def _commit(plan: Plan) -> str:
+def _commit(context: RunContext) -> str:
     """The commit whose history it is: the ancestors of a plan with a pinned commit are that commit's."""
-    if plan.pins is None or plan.pins.commit is None:
-        return plan.base.commit
-    return next(iter(plan.base.ancestors), plan.pins.commit)
+    if context.pins is None or context.pins.commit is None:
+        return context.base.commit
+    return next(iter(context.base.ancestors), context.pins.commit)
 
 
 def _same(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:

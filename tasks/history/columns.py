@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
 
 SCHEMA_VERSION = 5
@@ -40,14 +40,14 @@ def _type(schema: dict[str, Any]) -> pa.DataType:
     return _PLAIN[kind]
 
 
-def row(trial: Trial, plan: Plan) -> dict[str, Any]:
+def row(trial: Trial, context: RunContext) -> dict[str, Any]:
     """One trial as a row: every column, partitions included."""
-    return rows([trial], plan)[0]
+    return rows([trial], context)[0]
 
 
-def rows(trials: Iterable[Trial], plan: Plan) -> list[dict[str, Any]]:
+def rows(trials: Iterable[Trial], context: RunContext) -> list[dict[str, Any]]:
     """The trials of a run as rows: every column, partitions included."""
-    names, of_run = arrow_schema().names, _of_run(plan)
+    names, of_run = arrow_schema().names, _of_run(context)
     values = [of_run | _of_trial(trial) for trial in trials]
     return [{name: one[name] for name in names} for one in values]
 
@@ -57,19 +57,19 @@ def policy_digest(policy: Policy) -> str:
     return digest_of(policy.model_dump(mode="json"))
 
 
-def _of_run(plan: Plan) -> dict[str, Any]:
+def _of_run(context: RunContext) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
-        "run_id": plan.run_id,
-        "gate": str(plan.gate),
-        "day": f"{plan.created_at:%Y-%m-%d}",
-        "agent": str(plan.agent),
-        "agent_digest": plan.agent_digest,
-        "git_commit": plan.revision.commit,
-        "git_branch": plan.revision.branch,
-        "git_dirty": plan.revision.dirty,
-        "passgate_version": plan.passgate_version,
-        "policy_digest": policy_digest(plan.policy),
+        "run_id": context.run_id,
+        "gate": str(context.gate),
+        "day": f"{context.created_at:%Y-%m-%d}",
+        "agent": str(context.agent),
+        "agent_digest": context.agent_digest,
+        "git_commit": context.revision.commit,
+        "git_branch": context.revision.branch,
+        "git_dirty": context.revision.dirty,
+        "passgate_version": context.passgate_version,
+        "policy_digest": policy_digest(context.policy),
     }
 
 

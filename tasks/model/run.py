@@ -77,29 +77,20 @@ class Base(Frozen):
     """Why the base cannot be told or cannot judge."""
 
 
-class Plan(Frozen):
-    """Everything that a run needs, resolved: written before the first trial and read again by `--resume`."""
+class RunContext(Frozen):
+    """What measuring, judging and recording need to know of a run, whoever has run its trials."""
 
     run_id: str
     gate: GateName
-    request: RunRequest
     agent: AgentSpec
     created_at: datetime
-    suites_folder: str
-    """Absolute."""
     policy: Policy
-    shipped_policy: bool = False
-    """Whether there is no gates file, so that the policy is the one that passgate ships."""
     prices: PriceTable = PriceTable()
     warnings: tuple[str, ...] = ()
     """What there is to say of the files, each with its place."""
     tasks: tuple[EvalTask, ...]
-    outside: tuple[str, ...] = ()
-    """Where its eval files look for files outside of the suites folder, relative to it."""
-    brought: tuple[Suite, ...] = ()
-    """Suites whose tasks are those of the change, for the merge base, whose files judge, has none of them."""
     unselected: int = 0
-    """Tasks of the gate that `--task` left out."""
+    """Tasks of the gate that were left out."""
     revision: Revision = Revision()
     base: Base = Base()
     quarantine: QuarantineFile = QuarantineFile()
@@ -107,6 +98,54 @@ class Plan(Frozen):
     agent_digest: str = ""
     """Of the agent's spec and of its files, where the policy names them."""
     passgate_version: str
+
+    @property
+    def gate_policy(self) -> GatePolicy:
+        return self.policy.gates[self.gate]
+
+    @property
+    def day(self) -> str:
+        """The day of the run, in UTC; its files in the history lie in a folder of that name."""
+        return f"{self.created_at:%Y-%m-%d}"
+
+    @property
+    def history_location(self) -> str:
+        """The folder or URL of the history that the run belongs to."""
+        return self.policy.history
+
+    @property
+    def request_notes(self) -> tuple[str, ...]:
+        """What a reader of the verdict should know of how the run was asked for."""
+        return ()
+
+
+class Plan(RunContext):
+    """Everything that a run needs, resolved: written before the first trial and read again by `--resume`."""
+
+    request: RunRequest
+    suites_folder: str
+    """Absolute."""
+    shipped_policy: bool = False
+    """Whether there is no gates file, so that the policy is the one that passgate ships."""
+    outside: tuple[str, ...] = ()
+    """Where its eval files look for files outside of the suites folder, relative to it."""
+    brought: tuple[Suite, ...] = ()
+    """Suites whose tasks are those of the change, for the merge base, whose files judge, has none of them."""
+
+    @property
+    def history_location(self) -> str:
+        """As of `RunContext`; the request may name another one than the policy."""
+        return self.request.history or self.policy.history
+
+    @property
+    def request_notes(self) -> tuple[str, ...]:
+        """As of `RunContext`."""
+        notes = []
+        if self.request.k is not None:
+            notes.append(f"--k {self.request.k} replaces the tasks' own k")
+        if self.shipped_policy:
+            notes.append(f"{self.request.gates} does not exist: this run uses the policy that passgate ships")
+        return tuple(notes)
 
     @property
     def needs_price(self) -> str | None:
@@ -120,10 +159,6 @@ class Plan(Frozen):
     def folder_of(self, suite: Suite) -> Path:
         """The suites folder that the tasks of a suite are from."""
         return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
-
-    @property
-    def gate_policy(self) -> GatePolicy:
-        return self.policy.gates[self.gate]
 
 
 class Batch(Frozen):

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
-from passgate.tasks.history.of_plan import history_location
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan
@@ -18,7 +17,7 @@ Pool = Callable[[Sequence[Trial]], Baseline]
 def read_rows(plan: Plan) -> EarlierRuns:
     """The rows of the history that baselines of the plan are made from. Raises `UsageError`, `StorageError`."""
     where = {"agent": str(plan.agent)}
-    return read_earlier_runs(history_location(plan), Path.cwd(), datetime.now(UTC), COLUMNS, where)
+    return read_earlier_runs(plan.history_location, Path.cwd(), datetime.now(UTC), COLUMNS, where)
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:

@@ -8,7 +8,7 @@ from typing import Any
 from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.of_plan import history_location, masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.metering.ledger import PRICE_REMEDY
@@ -43,7 +43,7 @@ def refuse_unrunnable(plan: Plan) -> None:
     if plan.agent.calls_models:
         resolved_endpoints(plan.agent.upstreams, os.environ)
     _refuse_unknown_price(plan)
-    open_history(history_location(plan), Path.cwd())
+    open_history(plan.history_location, Path.cwd())
     recorded = plan.agent.model_dump_json()
     if masker_of(plan).json(recorded) != recorded:
         raise UsageError(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import policy_digest
-from passgate.tasks.history.of_plan import history_location
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
@@ -50,7 +49,7 @@ def reusable(plan: Plan) -> list[FinishedTrial]:
         "policy_digest": policy_digest(plan.policy),
         "passgate_version": plan.passgate_version,
     }
-    location = history_location(plan)
+    location = plan.history_location
     trials = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
     # Run ids sort by time.
     earlier = trials[trials["run_id"] < plan.run_id]

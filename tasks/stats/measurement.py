@@ -29,7 +29,7 @@ ACCEPTED: Final = "share accepted"
 _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
 
 
-def measure(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
+def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measurement:
     """The numbers of every planned task and suite. A planned trial that is not there is missing, like an error."""
     by_task: dict[str, list[Trial]] = defaultdict(list)
     for trial in trials:

@@ -233,7 +233,7 @@ async def test_15_gains_elsewhere_buy_no_regression_back(tmp_path: Path) -> None
 async def test_15_tests_that_were_not_run_are_no_pass(tmp_path: Path) -> None:
     from passgate.tasks.gates.decide import rule_on
     from passgate.tasks.model.baseline import Baseline
-    from passgate.tasks.stats.measurement import measure
+    from passgate.tasks.stats.measurement import measurement_of
     from tests.builders import a_plan
 
     text = "name: hole\ntests:\n" + "".join(
@@ -242,7 +242,7 @@ async def test_15_tests_that_were_not_run_are_no_pass(tmp_path: Path) -> None:
     )
     tasks, finished = await trials_of_files(tmp_path, {"EVAL.yaml": text}, says(PARIS))
     plan = a_plan(*tasks)
-    ruling = rule_on(plan, plan.gate_policy, measure(tasks, [finished[0].trial]), Baseline(branch="main"))
+    ruling = rule_on(plan, plan.gate_policy, measurement_of(tasks, [finished[0].trial]), Baseline(branch="main"))
     assert ruling.decision is Decision.INCONCLUSIVE
     assert [reason.rule for reason in ruling.reasons] == [Rule.MISSING_EVIDENCE] * 3
 

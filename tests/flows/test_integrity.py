@@ -12,7 +12,6 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.metrics import TrialMetrics
@@ -24,7 +23,7 @@ from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from passgate.tasks.planning.baseline import Pool
-from tests.builders import a_plan, a_policy, a_task, trials_of
+from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 from tests.conftest import Project
 
 GATES = """
@@ -299,7 +298,7 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def judged(plan: Plan, trials: list[FinishedTrial]) -> Verdict:
-    return judge(plan, plan.policy, [one.trial for one in trials], Baseline(branch="main"), "")
+    return verdict_on(plan, plan.policy, [one.trial for one in trials], Baseline(branch="main"), "")
 
 
 def planned(*tasks: Any, **request: Any) -> Plan:

@@ -26,7 +26,7 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 
 GATES = 2000
 SEED = 20260131
@@ -171,7 +171,7 @@ def run_of(gate: Gate, turns: list[tuple[EvalTask, int]], at_once: int, *, stops
 def decided(gate: Gate, trials: list[Trial]) -> Decision:
     """The decision, after as many confirming trials as the gate wants."""
     while True:
-        measurement = measure(gate.plan.tasks, trials)
+        measurement = measurement_of(gate.plan.tasks, trials)
         baseline = baseline_of(gate, measurement)
         wanted = confirming_trials(gate.plan, trials, baseline)
         more = [gate.trials[task.task_id][number] for task, numbers in wanted for number in numbers]

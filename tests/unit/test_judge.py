@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.judge import judge
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
@@ -14,15 +13,26 @@ from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows
 from passgate.tasks.record import record
-from tests.builders import SHIPPED, a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, trials_of
+from tests.builders import (
+    SHIPPED,
+    a_baseline,
+    a_finished,
+    a_plan,
+    a_policy,
+    a_run_id,
+    a_task,
+    begun,
+    trials_of,
+    verdict_on,
+)
 
 TASK = a_task()
 NO_BASELINE = Baseline(branch="main")
 GOLDEN_ONLY = a_policy(suites=["golden"])
 
 
-def verdict_on(statuses: str, policy: Policy = GOLDEN_ONLY, baseline: Baseline = NO_BASELINE, **plan: Any) -> Verdict:
-    return judge(a_plan(TASK, **plan), policy, trials_of(TASK, statuses), baseline, "gpt-judge")
+def verdict_of(statuses: str, policy: Policy = GOLDEN_ONLY, baseline: Baseline = NO_BASELINE, **plan: Any) -> Verdict:
+    return verdict_on(a_plan(TASK, **plan), policy, trials_of(TASK, statuses), baseline, "gpt-judge")
 
 
 @pytest.mark.parametrize(
@@ -30,13 +40,13 @@ def verdict_on(statuses: str, policy: Policy = GOLDEN_ONLY, baseline: Baseline =
     [("ppp", Decision.PASS, 0), ("ppf", Decision.FAIL, 1), ("ppe", Decision.INCONCLUSIVE, 3)],
 )
 def test_the_verdict_and_its_exit_code(statuses: str, decision: Decision, code: int) -> None:
-    verdict = verdict_on(statuses)
+    verdict = verdict_of(statuses)
     assert (verdict.decision, verdict.exit_code) == (decision, code)
 
 
 def test_a_verdict_says_what_it_is_about() -> None:
     plan = a_plan(TASK, revision=Revision(commit="c0ffee", branch="feature"))
-    verdict = judge(plan, GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "gpt-judge")
+    verdict = verdict_on(plan, GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "gpt-judge")
     assert (verdict.run_id, verdict.gate, verdict.agent) == (plan.run_id, plan.gate, "cli:my-agent")
     assert (verdict.revision, verdict.started_at) == (plan.revision, plan.created_at)
     assert verdict.judged_at > verdict.started_at
@@ -44,27 +54,27 @@ def test_a_verdict_says_what_it_is_about() -> None:
 
 
 def test_the_judge_is_named_only_when_somebody_had_to_judge() -> None:
-    assert verdict_on("ppp").judge == ""
+    assert verdict_of("ppp").judge == ""
     task = a_task(graders=[{"type": "llm_rubric", "rubric": "Is it kind?"}])
-    verdict = judge(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "gpt-judge")
+    verdict = verdict_on(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "gpt-judge")
     assert verdict.judge == "gpt-judge"
 
 
 def test_another_policy_may_judge_what_was_measured() -> None:
     """Trials are what they are; the policy may have been wrong."""
     lenient = a_policy(suites=["golden"], blocks_on=[])
-    assert verdict_on("ppf", lenient).decision is Decision.PASS
-    assert verdict_on("ppf", lenient).inputs.policy != verdict_on("ppf").inputs.policy
+    assert verdict_of("ppf", lenient).decision is Decision.PASS
+    assert verdict_of("ppf", lenient).inputs.policy != verdict_of("ppf").inputs.policy
 
 
 def test_every_input_has_its_digest() -> None:
-    inputs = verdict_on("ppp").inputs
-    assert inputs == verdict_on("ppp").inputs
+    inputs = verdict_of("ppp").inputs
+    assert inputs == verdict_of("ppp").inputs
     assert inputs.passgate_version == "0.0.1"
 
     def with_task(**changes: Any) -> Verdict:
         task = a_task(**changes)
-        return judge(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "")
+        return verdict_on(a_plan(task), GOLDEN_ONLY, trials_of(task, "ppp"), NO_BASELINE, "")
 
     assert with_task(task_digest="another").inputs.tasks != inputs.tasks
     assert with_task(grader_digest="another").inputs.graders != inputs.graders
@@ -73,7 +83,7 @@ def test_every_input_has_its_digest() -> None:
 
 def test_the_digest_of_the_trials_is_of_all_that_they_say_in_any_order() -> None:
     def digest(trials: list[Trial]) -> str:
-        return judge(a_plan(TASK), GOLDEN_ONLY, trials, NO_BASELINE, "").inputs.trials
+        return verdict_on(a_plan(TASK), GOLDEN_ONLY, trials, NO_BASELINE, "").inputs.trials
 
     trials = trials_of(TASK, "ppp")
     assert digest(trials) == digest(trials[::-1])
@@ -86,16 +96,16 @@ def test_the_digest_of_the_trials_is_of_all_that_they_say_in_any_order() -> None
 
 def test_the_runs_of_the_baseline_are_named_and_its_rows_have_a_digest() -> None:
     baseline = a_baseline(TASK, a_task(task_id="other"))
-    inputs = verdict_on("ppp", baseline=baseline).inputs
+    inputs = verdict_of("ppp", baseline=baseline).inputs
     assert inputs.baseline_runs == ("20260101-ab",)
-    assert inputs.baseline != verdict_on("ppp", baseline=a_baseline(TASK, passed=2)).inputs.baseline
+    assert inputs.baseline != verdict_of("ppp", baseline=a_baseline(TASK, passed=2)).inputs.baseline
 
 
 def test_the_shipped_merge_gate_wants_its_three_suites() -> None:
     tasks = [a_task(task_id=str(suite), suite=suite) for suite in SHIPPED.gates[a_plan().gate].suites]
     trials = [trial for task in tasks for trial in trials_of(task, "ppp")]
-    assert judge(a_plan(*tasks), SHIPPED, trials, NO_BASELINE, "").decision is Decision.PASS
-    assert judge(a_plan(*tasks[:2]), SHIPPED, trials[:6], NO_BASELINE, "").decision is Decision.INCONCLUSIVE
+    assert verdict_on(a_plan(*tasks), SHIPPED, trials, NO_BASELINE, "").decision is Decision.PASS
+    assert verdict_on(a_plan(*tasks[:2]), SHIPPED, trials[:6], NO_BASELINE, "").decision is Decision.INCONCLUSIVE
 
 
 FIRST, SECOND = a_run_id("20260130"), a_run_id("20260131")
@@ -142,7 +152,7 @@ def test_without_a_history_every_task_is_new(tmp_path: Path) -> None:
 
 def test_a_suite_that_is_not_the_gates_changes_nothing() -> None:
     extra = a_task(task_id="extra", suite=Suite.OPEN_ENDED)
-    assert judge(a_plan(TASK, extra), GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "").decision is not (
+    assert verdict_on(a_plan(TASK, extra), GOLDEN_ONLY, trials_of(TASK, "ppp"), NO_BASELINE, "").decision is not (
         Decision.FAIL
     )
 
@@ -154,6 +164,6 @@ def test_runs_that_cannot_be_what_they_say_are_counted_in_a_note(tmp_path: Path)
     plan = a_plan(TASK, run_id=a_run_id("20260201"), request=in_history(tmp_path))
     baseline = pooled_baseline(plan, read_rows(plan))
     assert baseline.runs == (FIRST,)
-    notes = judge(plan, SHIPPED, trials_of(TASK, "ppp"), baseline, "").notes
+    notes = verdict_on(plan, SHIPPED, trials_of(TASK, "ppp"), baseline, "").notes
     why = f"{SECOND} (its id is not that of a run of its gate)"
     assert f"3 trials of 1 run in the history cannot be what they say and are left out: {why}" in notes

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.of_plan import history_location, masker_of
+from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import Transcript
@@ -54,8 +54,8 @@ def test_trials_of_earlier_runs_are_not_stored_again(tmp_path: Path) -> None:
 
 
 def test_where_the_history_is() -> None:
-    assert history_location(a_plan()) == SHIPPED.history
-    assert history_location(a_plan(request=RunRequest(history="s3://bucket/x"))) == "s3://bucket/x"
+    assert a_plan().history_location == SHIPPED.history
+    assert a_plan(request=RunRequest(history="s3://bucket/x")).history_location == "s3://bucket/x"
 
 
 def test_the_declared_secrets_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:

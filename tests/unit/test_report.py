@@ -7,13 +7,12 @@ import pytest
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.report import report, view_of
 from passgate.tasks.reports import REPORTS
-from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of
+from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of, verdict_on
 
 TASK = a_task()
 NO_SECRETS = Masker([])
@@ -21,7 +20,7 @@ NO_SECRETS = Masker([])
 
 def a_verdict(reason: str = "it failed") -> Verdict:
     trials = [trial.model_copy(update={"reason": reason}) for trial in trials_of(TASK, "ppf")]
-    return judge(a_plan(TASK), a_policy(suites=["golden"]), trials, Baseline(branch="main"), "")
+    return verdict_on(a_plan(TASK), a_policy(suites=["golden"]), trials, Baseline(branch="main"), "")
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, a_task, a_trial, a_violation, measured
 from tests.unit.forecasts.settings import foresee
 from tests.unit.forecasts.settings import setting as assumed
@@ -87,7 +87,7 @@ def played(plan: Plan, baseline: Baseline, seed: random.Random) -> tuple[Decisio
     trials = [drawn(task, number, seed) for task in plan.tasks for number in range(task.k)]
     while wanted := confirming_trials(plan, trials, baseline):
         trials += [drawn(task, number, seed) for task, numbers in wanted for number in numbers]
-    ruling = rule_on(plan, plan.gate_policy, measure(plan.tasks, trials), baseline)
+    ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), baseline)
     return ruling.decision, len(trials)
 
 
@@ -169,5 +169,5 @@ def test_small_suites_without_a_baseline_are_admitted_as_they_would_be(
             for number in range(task.k)
         ]
         plan = found.setting.plan
-        reds += rule_on(plan, plan.gate_policy, measure(tasks, trials), baseline).decision is Decision.FAIL
+        reds += rule_on(plan, plan.gate_policy, measurement_of(tasks, trials), baseline).decision is Decision.FAIL
     assert found.red == pytest.approx(reds / GATES, abs=0.035)

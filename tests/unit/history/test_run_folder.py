@@ -9,13 +9,12 @@ from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.judge import judge
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import JsonCheck, StateCheck
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
-from tests.builders import SHIPPED, a_plan, a_task, trials_of
+from tests.builders import SHIPPED, a_plan, a_task, trials_of, verdict_on
 
 NO_SECRETS = Masker([])
 EVERY_GRADER = [
@@ -38,7 +37,7 @@ def begin(*run_ids: str) -> None:
 
 def a_verdict() -> Verdict:
     plan = a_plan(TASK)
-    return judge(plan, SHIPPED, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
+    return verdict_on(plan, SHIPPED, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
 
 
 def test_a_plan_reads_back_as_it_was(folder: Path) -> None:
@@ -164,7 +163,7 @@ def test_a_plan_that_was_read_is_judged_alike(folder: Path) -> None:
     plan = a_plan(TASK)
     RunFolder("run-1").write_plan(plan, NO_SECRETS)
     read_back: Plan = RunFolder("run-1").read_plan()
-    verdict = judge(read_back, read_back.policy, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
+    verdict = verdict_on(read_back, read_back.policy, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
     again = rule_on(plan, plan.gate_policy, verdict.measurement, Baseline(branch="main"))
     assert (verdict.decision, verdict.reasons) == (again.decision, again.reasons)
 

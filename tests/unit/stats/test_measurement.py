@@ -8,7 +8,7 @@ from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.sequential import SequentialTest
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
-from passgate.tasks.stats.measurement import measure
+from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
 
 TASK = a_task()
@@ -63,7 +63,7 @@ def test_the_order_of_the_trials_does_not_matter() -> None:
         trial.model_copy(update={"reason": f"reason {trial.trial}", "metrics": TrialMetrics(cost=float(trial.trial))})
         for trial in trials_of(TASK, "ffe")
     ]
-    assert measure([TASK], trials[::-1]) == measure([TASK], trials)
+    assert measurement_of([TASK], trials[::-1]) == measurement_of([TASK], trials)
 
 
 def test_the_first_reason_of_each_kind_is_kept() -> None:
@@ -72,14 +72,14 @@ def test_the_first_reason_of_each_kind_is_kept() -> None:
         a_trial(TASK, 1, TrialStatus.FAILED, reason="second"),
         a_trial(TASK, 2, TrialStatus.ERROR, reason="third"),
     ]
-    (one,) = measure([TASK], trials).tasks
+    (one,) = measurement_of([TASK], trials).tasks
     assert (one.failure, one.error) == ("first", "third")
 
 
 def test_the_violations_of_all_trials_are_kept_with_their_trial() -> None:
     grade = a_grade(violations=(a_violation(ViolationRule.FORBIDDEN_TOOL, "called rm"), a_violation()))
     trials = [a_trial(TASK, 0), a_trial(TASK, 1, TrialStatus.FAILED, grades=(a_grade(), grade))]
-    (one,) = measure([TASK], trials).tasks
+    (one,) = measurement_of([TASK], trials).tasks
     assert [(hit.trial, hit.rule, hit.message) for hit in one.violations] == [
         (1, "forbidden_tool", "called rm"),
         (1, "safety_violation", "it leaked"),
@@ -91,7 +91,7 @@ def test_means_are_over_the_trials_in_which_a_metric_was_measured() -> None:
         a_trial(TASK, number, metrics=TrialMetrics(steps=steps, cost=cost, wall_time_seconds=seconds))
         for number, (steps, cost, seconds) in enumerate([(2, 0.5, 1.0), (5, None, 2.0), (None, 0.25, None)])
     ]
-    (one,) = measure([TASK], trials).tasks
+    (one,) = measurement_of([TASK], trials).tasks
     assert (one.metrics.steps, one.metrics.cost, one.metrics.wall_time_seconds) == (3.5, 0.375, 1.5)
     assert one.metrics.total_tokens is None
     assert (one.wall_times, one.costs) == ((1.0, 2.0), (0.5, 0.25))
@@ -224,18 +224,18 @@ class TestConfirming:
 
     def test_their_money_was_spent(self) -> None:
         more = a_trial(TASK, 3, metrics=TrialMetrics(cost=0.5, wall_time_seconds=9.0))
-        run = measure([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
+        run = measurement_of([TASK], [*trials_of(TASK, "ppf", cost=0.25, wall_time_seconds=1.0), more])
         assert (run.cost, run.latency_p95_seconds) == (1.25, 1.0)
 
 
 def test_the_models_that_answered_are_named_once() -> None:
     trials = [a_trial(TASK, number, model=model) for number, model in enumerate(["b, a", "a", ""])]
-    assert measure([TASK], trials).tasks[0].models == ("a", "b")
+    assert measurement_of([TASK], trials).tasks[0].models == ("a", "b")
 
 
 def test_trials_of_an_earlier_run_say_so() -> None:
     trials = [a_trial(TASK, number, reused_from="run-1") for number in range(3)]
-    assert measure([TASK], trials).tasks[0].reused_from == "run-1"
+    assert measurement_of([TASK], trials).tasks[0].reused_from == "run-1"
     assert task("ppp").reused_from == ""
 
 
@@ -250,7 +250,7 @@ def figures(cost: float | None) -> Measurement:
         a_trial(TASK, number, metrics=TrialMetrics(wall_time_seconds=float(number + 1), cost=cost, steps=number))
         for number in range(3)
     ]
-    return measure([TASK], trials)
+    return measurement_of([TASK], trials)
 
 
 def test_the_figures_of_a_run() -> None:
@@ -271,12 +271,12 @@ def test_suites_come_in_their_order_and_only_those_that_are_there() -> None:
 
 
 def test_nothing_planned_is_nothing_measured() -> None:
-    assert measure([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
+    assert measurement_of([], []) == Measurement(suites=(), tasks=(), latency_p95_seconds=None, cost=None, isolation=())
 
 
 def test_isolations_are_named_once() -> None:
     trials = [a_trial(TASK, number, isolation=name) for number, name in enumerate(["process_group", "bubblewrap", ""])]
-    assert measure([TASK], trials).isolation == ("bubblewrap", "process_group")
+    assert measurement_of([TASK], trials).isolation == ("bubblewrap", "process_group")
 
 
 class TestScores:
