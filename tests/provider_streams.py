@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from passgate.tasks.providers.exchange import Api, AskedCall, ReplyStream
+from passgate.tasks.providers.apis.interface import Api, ReplyStream
+from passgate.tasks.providers.exchange import AskedCall
 
 Json = dict[str, Any]
 DONE = b"data: [DONE]\n\n"

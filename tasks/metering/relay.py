@@ -13,8 +13,9 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import RefusalError
 from passgate.tasks.metering.requests import document_of, read_body, sent_headers
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.providers.apis.interface import Api, ReplyStream
 from passgate.tasks.providers.client import StreamedReply, Upstream, UpstreamError
-from passgate.tasks.providers.exchange import Api, ApiFormatError, ReplyStream
+from passgate.tasks.providers.exchange import ApiFormatError
 
 _QUEUE = 256
 _CHARACTERS_PER_TOKEN = 6

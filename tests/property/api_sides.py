@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.provider_streams import DONE, Json, documents, event, named
 
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
-from passgate.tasks.providers.exchange import Api, AskedCall
+from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.exchange import AskedCall
 
 CHAT, RESPONSES = OPENAI_APIS
 (MESSAGES,) = ANTHROPIC_APIS

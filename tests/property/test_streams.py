@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.property.api_sides import QUIET, USAGE, Plan, Side, asked_of, each_side, plans, text_of, turns
 from tests.provider_streams import Refusing, event, passed
 
-from passgate.tasks.providers.exchange import ReplyStream
+from passgate.tasks.providers.apis.interface import ReplyStream
 
 refusals = st.frozensets(st.sampled_from(["read", "write", "delete"]))
 line_ends = st.sampled_from([b"\n", b"\r\n"])

@@ -1,9 +1,9 @@
-"""The three APIs that agents and providers speak, behind one protocol."""
+"""The three APIs that agents and providers speak."""
 
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
+from passgate.tasks.providers.apis.interface import Api
 from passgate.tasks.providers.apis.messages import Messages
 from passgate.tasks.providers.apis.responses import Responses
-from passgate.tasks.providers.exchange import Api
 
 OPENAI_APIS: tuple[Api, ...] = (ChatCompletions(), Responses())
 """Those of OpenAI, and of everything compatible with it."""

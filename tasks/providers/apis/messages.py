@@ -1,36 +1,19 @@
-"""Anthropic's messages, and everything compatible with them."""
+"""Anthropic's messages, and everything compatible with them.
 
-from collections.abc import Collection
+Content blocks whose type ends in `tool_use` are calls: those that the agent runs and those that the provider has run
+itself (`server_tool_use`, `mcp_tool_use`), whose results, of a type that ends in `tool_result`, are in the same
+message.
+"""
+
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import values
-from passgate.tasks.providers.apis.errors import provider_error
-from passgate.tasks.providers.apis.message_blocks import (
-    answer_of,
-    asked_call,
-    call_id_of,
-    is_answer,
-    is_call,
-    reason_with,
-    usage_of,
-)
-from passgate.tasks.providers.apis.message_stream import MessageAssembly
-from passgate.tasks.providers.apis.requests import changes_of, with_changes
-from passgate.tasks.providers.apis.stream import CheckedStream
-from passgate.tasks.providers.apis.texts import characters, clean, content_text, reply_text
-from passgate.tasks.providers.exchange import (
-    ApiFormatError,
-    ModelReply,
-    ModelRequest,
-    ReplyStream,
-    Said,
-    ToolAnswer,
-    Withheld,
-)
+from passgate.tasks.providers.apis.interface import Api, Context, Document, IsWithheld, Owners, ReplyStream
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
 
-_LIMITS = ("max_tokens",)
-_TEXT_KEYS = ("system", "messages", "tools", "output_config")
 _LEAST_THINKING = 1024
 """The provider refuses a smaller budget of tokens for thinking."""
 _KINDS = {
@@ -42,101 +25,261 @@ _KINDS = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
+_DELTAS = ("text", "thinking", "partial_json")
+_BLOCK_EVENTS = frozenset({"content_block_start", "content_block_delta", "content_block_stop"})
 
 
-class Messages:
+class Messages(Api):
     """The `Api` of POST /v1/messages."""
 
     name = "messages"
     path = "v1/messages"
+    limits = ("max_tokens",)
+    texts = ("system", "messages", "tools", "output_config")
 
-    def read_request(self, body: dict[str, Any]) -> ModelRequest:
-        """See `Api.read_request`."""
-        said, answers = _context(values.sequence(body.get("messages"), "messages"))
-        system = content_text(body.get("system"), "system")
-        return ModelRequest(
-            model=values.text_or_empty(body.get("model"), "model"),
-            stream=values.truth_or_false(body.get("stream"), "stream"),
-            max_tokens_out=values.count_or_none(body.get("max_tokens"), "max_tokens"),
-            said=(Said("system", system), *said) if system else said,
-            answers=answers,
-            continues=False,
-            characters=characters([body.get(key) for key in _TEXT_KEYS]),
-        )
+    def _context(self, body: Document) -> Context:
+        said: list[InputMessage] = []
+        answers: list[ToolAnswer] = []
+        for number, given in enumerate(values.sequence(body.get("messages"), "messages")):
+            place = f"messages[{number}]"
+            message = values.mapping(given, place)
+            role = values.text(message.get("role"), f"{place}.role")
+            content = message.get("content")
+            rest = content
+            if isinstance(content, list):
+                results = [(n, block) for n, block in enumerate(content) if _is_answer(block)]
+                answers += [_answer_of(block, f"{place}.content[{n}]") for n, block in results]
+                rest = [block for block in content if not _is_answer(block)]
+            if role == "system" or (role == "user" and (rest or not content)):
+                text = values.content_text(rest, f"{place}.content")
+                said.append(InputMessage("system" if role == "system" else "user", text))
+            elif role not in {"user", "assistant"}:
+                raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of messages")
+        system = values.content_text(body.get("system"), "system")
+        return ((InputMessage("system", system), *said) if system else tuple(said)), tuple(answers)
 
-    def prepared(self, body: dict[str, Any], *, model: str | None, max_tokens_out: int | None) -> dict[str, Any]:
-        """See `Api.prepared`. A budget for thinking that does not fit below the lowered limit is lowered with it."""
-        changes = changes_of(body, model=model, limits=_LIMITS, most=max_tokens_out)
-        if "max_tokens" in changes:
-            changes |= _less_thinking(body, changes["max_tokens"])
-        return with_changes(body, changes)
+    def _more_changes(self, body: Document, changes: Document) -> Document:
+        """A budget for thinking that does not fit below the lowered limit is lowered with it."""
+        most, thinking = changes.get("max_tokens"), body.get("thinking")
+        budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+        if most is None or not isinstance(budget, int) or budget < most:
+            return {}
+        if most <= _LEAST_THINKING:
+            return {"thinking": {"type": "disabled"}}
+        return {"thinking": {**body["thinking"], "budget_tokens": most - 1}}
 
-    def read_reply(self, body: dict[str, Any]) -> ModelReply:
-        """See `Api.read_reply`."""
+    def read_reply(self, body: Document) -> ModelReply:
         if body.get("type") == "error":
-            raise provider_error(body.get("error"))
+            raise values.provider_error(body.get("error"))
         blocks = _blocks(body)
+        text = values.reply_text([block for block in blocks if block.get("type") == "text"], "content")
         return ModelReply(
-            text=clean(reply_text([block for block in blocks if block.get("type") == "text"], "content")),
-            calls=tuple(asked_call(block, f"content[{n}]") for n, block in enumerate(blocks) if is_call(block)),
-            usage=usage_of(body.get("usage")),
-            model=clean(values.text_or_empty(body.get("model"), "model")),
+            text=values.clean(text),
+            calls=tuple(_asked_call(block, f"content[{n}]") for n, block in enumerate(blocks) if _is_call(block)),
+            usage=_usage_of(body.get("usage")),
+            model=values.clean(values.text_or_empty(body.get("model"), "model")),
         )
 
-    def without_calls(self, body: dict[str, Any], call_ids: Collection[str]) -> dict[str, Any]:
-        """See `Api.without_calls`. With a call that the provider has run its result goes too."""
+    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
         blocks = _blocks(body)
-        kept = [block for block in blocks if call_id_of(block) not in call_ids]
+        kept = [block for block in blocks if _call_id_of(block) not in call_ids]
         if len(kept) == len(blocks):
             return body
-        reason = reason_with(body.get("stop_reason"), filter(is_call, kept))
+        reason = _reason_with(body.get("stop_reason"), filter(_is_call, kept))
         return {**body, "content": kept, "stop_reason": reason}
 
-    def stream(self, body: dict[str, Any], withheld: Withheld) -> ReplyStream:
-        """See `Api.stream`."""
-        return CheckedStream(MessageAssembly(withheld, model=values.text_or_empty(body.get("model"), "model")))
+    def stream(self, body: Document, is_withheld: IsWithheld) -> ReplyStream:
+        return _MessageStream(is_withheld, model=values.text_or_empty(body.get("model"), "model"))
 
-    def error_body(self, status: int, code: str, message: str) -> dict[str, Any]:
-        """See `Api.error_body`."""
+    def error_body(self, status: int, code: str, message: str) -> Document:
         kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "api_error")
         return {"type": "error", "error": {"type": kind, "message": message, "code": code}}
 
     def error_event(self, code: str, message: str) -> bytes:
-        """See `Api.error_event`."""
         return event_bytes(self.error_body(500, code, message), "error")
 
 
-def _less_thinking(body: dict[str, Any], max_tokens: int) -> dict[str, Any]:
-    thinking = body.get("thinking")
-    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-    if not isinstance(budget, int) or budget < max_tokens:
-        return {}
-    if max_tokens <= _LEAST_THINKING:
-        return {"thinking": {"type": "disabled"}}
-    return {"thinking": {**body["thinking"], "budget_tokens": max_tokens - 1}}
-
-
-def _blocks(body: dict[str, Any]) -> list[dict[str, Any]]:
+def _blocks(body: Document) -> list[Document]:
     blocks = values.sequence(body.get("content"), "content")
     return [values.mapping(block, f"content[{number}]") for number, block in enumerate(blocks)]
 
 
-def _context(messages: list[Any]) -> tuple[tuple[Said, ...], tuple[ToolAnswer, ...]]:
-    said: list[Said] = []
-    answers: list[ToolAnswer] = []
-    for number, given in enumerate(messages):
-        place = f"messages[{number}]"
-        message = values.mapping(given, place)
-        role = values.text(message.get("role"), f"{place}.role")
-        content = message.get("content")
-        rest = content
-        if isinstance(content, list):
-            answers.extend(
-                answer_of(block, f"{place}.content[{n}]") for n, block in enumerate(content) if is_answer(block)
-            )
-            rest = [block for block in content if not is_answer(block)]
-        if role == "system" or (role == "user" and (rest or not content)):
-            said.append(Said("system" if role == "system" else "user", content_text(rest, f"{place}.content")))
-        elif role not in {"user", "assistant"}:
-            raise ApiFormatError(f"{place}.role: {role!r} is none of the roles of messages")
-    return tuple(said), tuple(answers)
+def _is_call(block: Document) -> bool:
+    return values.kind_of(block).endswith("tool_use")
+
+
+def _is_answer(block: Any) -> bool:
+    return isinstance(block, dict) and values.kind_of(block).endswith("tool_result")
+
+
+def _call_id_of(block: Document) -> str:
+    """The call that a block is, or is the result of; empty for other blocks."""
+    identity = block.get("id" if _is_call(block) else "tool_use_id")
+    return identity if isinstance(identity, str) else ""
+
+
+def _asked_call(block: Document, place: str, given: str | None = None) -> AskedCall:
+    """A block as a call; `given` is the JSON text of its input where that came apart from it."""
+    return AskedCall(
+        call_id=values.text(block.get("id"), f"{place}.id"),
+        tool=values.clean(values.text(block.get("name"), f"{place}.name")),
+        arguments=values.arguments_of(given or block.get("input")),
+    )
+
+
+def _answer_of(block: Document, place: str) -> ToolAnswer:
+    """A block as a result: text of the agent's, of the provider's own tools what they gave."""
+    content = block.get("content")
+    is_error = values.truth_or_false(block.get("is_error"), f"{place}.is_error")
+    if isinstance(content, dict):
+        is_error = is_error or values.kind_of(content).endswith("_error")
+    is_text = values.kind_of(block) == "tool_result"
+    return ToolAnswer(
+        call_id=values.text(block.get("tool_use_id"), f"{place}.tool_use_id"),
+        result=values.content_text(content, f"{place}.content") if is_text else content,
+        is_error=is_error,
+    )
+
+
+def _reason_with(reason: Any, calls: Iterable[Document]) -> Any:
+    """The reason to stop of a reply that is left with these calls: without one to go on from, the turn is over."""
+    kinds = {values.kind_of(call) for call in calls}
+    is_over = (reason == "tool_use" and "tool_use" not in kinds) or (reason == "pause_turn" and not kinds)
+    return "end_turn" if is_over else reason
+
+
+def _usage_of(given: Any) -> Usage:
+    """The usage of a message. Anthropic counts tokens from and to its cache beside `input_tokens`."""
+    fields = values.mapping_or_empty(given, "usage")
+    cached, written, rest, out = (
+        values.count_or_none(fields.get(key), f"usage.{key}")
+        for key in ("cache_read_input_tokens", "cache_creation_input_tokens", "input_tokens", "output_tokens")
+    )
+    whole = None if rest is None else rest + (cached or 0) + (written or 0)
+    return Usage(tokens_in=whole, tokens_cached=cached, tokens_cache_write=written, tokens_out=out)
+
+
+class _MessageStream(ReplyStream):
+    """A message from its events. A call is whole when its block stops."""
+
+    _open_calls: dict[int, tuple[Document, list[str]]]
+    """Blocks, with the pieces of their input."""
+
+    def __init__(self, is_withheld: IsWithheld, *, model: str) -> None:
+        super().__init__(is_withheld)
+        self._asked_model = model
+        self._used: Document = {}
+        self._has_begun = False
+        self._has_reason = False
+        self._open: set[int] = set()
+        """The blocks under way that are no calls."""
+        self._refused: set[str] = set()
+        self._left: list[Document] = []
+        """The calls that the agent gets."""
+
+    def _take(self, event: Document) -> Owners:
+        match values.text_or_empty(event.get("type"), "type"):
+            case "message_start":
+                self._begin(values.mapping(event.get("message"), "message"))
+            case "content_block_start":
+                self._begin_block(_index(event), values.mapping(event.get("content_block"), "content_block"))
+            case "content_block_delta":
+                self._extend(_index(event), values.mapping(event.get("delta"), "delta"))
+            case "content_block_stop":
+                self._end_block(_index(event))
+            case "message_delta":
+                self._take_usage_and_reason(event)
+            case "message_stop":
+                self._finish()
+            case "error":
+                raise values.provider_error(event.get("error"))
+        return ()
+
+    def _begin(self, message: Document) -> None:
+        self._has_begun = True
+        self._model = values.text_or_empty(message.get("model"), "message.model")
+        self._used = dict(values.mapping_or_empty(message.get("usage"), "message.usage"))
+        # What was written so far is no account of what will have been written.
+        self._usage = _usage_of(self._used).model_copy(update={"tokens_out": None})
+
+    def _begin_block(self, index: int, block: Document) -> None:
+        self.started = True
+        if _is_call(block):
+            self._open_calls[index] = (block, [])
+        elif _call_id_of(block) in self._refused:
+            self._gaps.add(index)
+        else:
+            self._open.add(index)
+            if block.get("type") == "text":
+                self._say(values.text_or_empty(block.get("text"), "content_block.text"))
+
+    def _extend(self, index: int, delta: Document) -> None:
+        key = next((key for key in _DELTAS if delta.get(key) is not None), None)
+        if key is None:
+            return
+        piece = values.text(delta[key], f"delta.{key}")
+        if key == "text":
+            self._say(piece)
+            return
+        self._write(piece)
+        if key == "partial_json" and index in self._open_calls:
+            self._open_calls[index][1].append(piece)
+
+    def _end_block(self, index: int) -> None:
+        self._open.discard(index)
+        if index not in self._open_calls:
+            return
+        block, given = self._open_calls.pop(index)
+        call = _asked_call(block, f"content[{index}]", "".join(given))
+        if self._decide(call):
+            self._gaps.add(index)
+            self._refused.add(call.call_id)
+        else:
+            self._left.append(block)
+
+    def _take_usage_and_reason(self, event: Document) -> None:
+        usage = values.mapping_or_empty(event.get("usage"), "usage")
+        # Counts are of the whole message; those that did not change may be left out.
+        self._used.update({key: value for key, value in usage.items() if value is not None})
+        if usage:
+            self._usage = _usage_of(self._used)
+        if values.mapping_or_empty(event.get("delta"), "delta").get("stop_reason") is not None:
+            self._has_reason = True
+
+    def _finish(self) -> None:
+        # A call whose block never stopped is whole too.
+        for index in sorted(self._open_calls):
+            self._end_block(index)
+        self.ended = True
+
+    def _remaining(self, event: Document, owners: Owners) -> Document | None:
+        kind = event.get("type")
+        if self._gaps and kind in _BLOCK_EVENTS:
+            return self._renumbered(event, "index")
+        if not self._gaps or kind != "message_delta":
+            return event
+        delta = event.get("delta") or {}
+        reason = delta.get("stop_reason")
+        changed = _reason_with(reason, self._left)
+        return event if changed == reason else {**event, "delta": {**delta, "stop_reason": changed}}
+
+    def _ending(self) -> list[bytes]:
+        events: list[Document] = [] if self._has_begun else [_beginning(self._asked_model)]
+        events += [{"type": "content_block_stop", "index": self._counted(index)} for index in sorted(self._open)]
+        if not self._has_reason:
+            delta = {"stop_reason": "max_tokens", "stop_sequence": None}
+            written = self._used.get("output_tokens", 0)
+            events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": written}})
+        if not self.ended:
+            events.append({"type": "message_stop"})
+        return [event_bytes(event, event["type"]) for event in events]
+
+
+def _index(event: Document) -> int:
+    return values.count(event.get("index"), "index")
+
+
+def _beginning(model: str) -> Document:
+    usage = {"input_tokens": 0, "output_tokens": 0}
+    message = {"id": "msg_cut_off", "type": "message", "role": "assistant", "content": [], "model": model}
+    return {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None, "usage": usage}}

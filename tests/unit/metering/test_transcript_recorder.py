@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
-from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest, Said, ToolAnswer
+from passgate.tasks.providers.exchange import AskedCall, InputMessage, ModelReply, ModelRequest, ToolAnswer
 
 USED = Usage(tokens_in=5, tokens_out=2)
 
 
-def asked(*said: Said, answers: tuple[ToolAnswer, ...] = (), continues: bool = False) -> ModelRequest:
+def asked(*said: InputMessage, answers: tuple[ToolAnswer, ...] = (), continues: bool = False) -> ModelRequest:
     return ModelRequest("m", False, None, said, answers, continues, 100)
 
 
-def user(text: str) -> Said:
-    return Said("user", text)
+def user(text: str) -> InputMessage:
+    return InputMessage("user", text)
 
 
 def call(number: int, **arguments: Any) -> AskedCall:
@@ -32,11 +32,16 @@ def exchange(recorder: TranscriptRecorder, request: ModelRequest, reply: ModelRe
 def test_a_conversation_with_a_tool() -> None:
     recorder = TranscriptRecorder()
     exchange(
-        recorder, asked(Said("system", "Be brief."), user("Where?")), ModelReply(calls=(call(1, q="x"),), model="m")
+        recorder,
+        asked(InputMessage("system", "Be brief."), user("Where?")),
+        ModelReply(calls=(call(1, q="x"),), model="m"),
     )
     answers = (ToolAnswer("call-1", "here", is_error=True),)
     exchange(
-        recorder, asked(Said("system", "Be brief."), user("Where?"), answers=answers), ModelReply("There."), at=2.0
+        recorder,
+        asked(InputMessage("system", "Be brief."), user("Where?"), answers=answers),
+        ModelReply("There."),
+        at=2.0,
     )
     found = ToolCall(tool="find", arguments={"q": "x"}, result="here", is_error=True, duration_ms=1500.0)
     step = {"role": "assistant", "usage": USED, "latency_ms": 500.0, "time_to_first_token": 0.125}
@@ -67,7 +72,7 @@ def test_where_the_provider_keeps_the_conversation_everything_is_new() -> None:
 
 def test_instructions_that_are_repeated_are_said_once() -> None:
     recorder = TranscriptRecorder()
-    rules = Said("system", "Be brief.")
+    rules = InputMessage("system", "Be brief.")
     exchange(recorder, asked(rules, user("Hi.")), ModelReply("One."))
     exchange(recorder, asked(rules, user("Hi."), continues=True), ModelReply("Two."))
     assert [message.content for message in recorder.transcript().messages] == [

@@ -11,7 +11,8 @@ from tests.provider_streams import (
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import OPENAI_APIS
-from passgate.tasks.providers.exchange import Api, AskedCall
+from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.exchange import AskedCall
 
 API: Api = OPENAI_APIS[0]
 USAGE = {

@@ -6,7 +6,8 @@ import anthropic
 from tests.provider_streams import Canned, Json, canned
 
 from passgate.tasks.providers.apis import ANTHROPIC_APIS
-from passgate.tasks.providers.exchange import Api, AskedCall
+from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.exchange import AskedCall
 
 API: Api = ANTHROPIC_APIS[0]
 MODEL = "claude-test-1"

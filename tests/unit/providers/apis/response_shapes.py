@@ -9,7 +9,8 @@ from tests.provider_streams import Canned, Json, canned, documents
 
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis import OPENAI_APIS
-from passgate.tasks.providers.exchange import Api, AskedCall
+from passgate.tasks.providers.apis.interface import Api
+from passgate.tasks.providers.exchange import AskedCall
 
 API: Api = OPENAI_APIS[1]
 USAGE = {

@@ -22,7 +22,7 @@ from tests.unit.providers.apis.chat_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, Said, ToolAnswer
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer
 
 
 class TestRequest:
@@ -49,9 +49,9 @@ class TestRequest:
         )
         assert (read.model, read.stream, read.max_tokens_out, read.continues) == ("gpt-4.1", True, 100, False)
         assert read.said == (
-            Said("system", "Be short."),
-            Said("system", "In\nFrench."),
-            Said("user", "What is this?\n[image]"),
+            InputMessage("system", "Be short."),
+            InputMessage("system", "In\nFrench."),
+            InputMessage("user", "What is this?\n[image]"),
         )
         assert read.answers == (
             ToolAnswer("call_a", "nothing", None),

@@ -19,7 +19,7 @@ from tests.unit.providers.apis.message_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import ApiFormatError, Said, ToolAnswer
+from passgate.tasks.providers.exchange import ApiFormatError, InputMessage, ToolAnswer
 
 
 class TestRequest:
@@ -53,10 +53,10 @@ class TestRequest:
         )
         assert (read.model, read.stream, read.max_tokens_out, read.continues) == (MODEL, True, 1024, False)
         assert read.said == (
-            Said("system", "Be\nshort."),
-            Said("user", "What is this?\n[image]"),
-            Said("system", "Hurry."),
-            Said("user", "?"),
+            InputMessage("system", "Be\nshort."),
+            InputMessage("user", "What is this?\n[image]"),
+            InputMessage("system", "Hurry."),
+            InputMessage("user", "?"),
         )
         assert read.answers == (
             ToolAnswer("toolu_a", "nothing", False),

@@ -20,7 +20,7 @@ from tests.unit.providers.apis.response_shapes import (
 )
 
 from passgate.tasks.model.transcript import Usage
-from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, Said, ToolAnswer
+from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ToolAnswer
 
 
 class TestRequest:
@@ -66,9 +66,9 @@ class TestRequest:
         )
         assert (read.model, read.stream, read.max_tokens_out, read.continues) == ("gpt-4.1", True, 100, False)
         assert read.said == (
-            Said("system", "Be short."),
-            Said("system", "In French."),
-            Said("user", "What is this?\n[image]\n[file]"),
+            InputMessage("system", "Be short."),
+            InputMessage("system", "In French."),
+            InputMessage("user", "What is this?\n[image]\n[file]"),
         )
         assert read.answers == (
             ToolAnswer("call_a", "nothing", None),
@@ -80,7 +80,7 @@ class TestRequest:
         )
 
     def test_a_text_is_what_the_user_says(self) -> None:
-        assert API.read_request(request()).said == (Said("user", "Hello"),)
+        assert API.read_request(request()).said == (InputMessage("user", "Hello"),)
 
     @pytest.mark.parametrize("field", [{"previous_response_id": "resp_1"}, {"conversation": "conv_1"}])
     def test_a_context_that_the_provider_holds_goes_on(self, field: Json) -> None:

@@ -1,0 +1,256 @@
+"""What an API of a provider has to offer, and what all of them have in common."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar
+
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.providers.apis import values
+from passgate.tasks.providers.exchange import (
+    ApiFormatError,
+    AskedCall,
+    InputMessage,
+    ModelReply,
+    ModelRequest,
+    ToolAnswer,
+)
+from passgate.tasks.providers.sse import MAX_EVENT_BYTES, Event, EventParser, event_bytes
+
+Document = dict[str, Any]
+Context = tuple[tuple[InputMessage, ...], tuple[ToolAnswer, ...]]
+"""Every system and user message of a request, and every tool result."""
+Owners = tuple[int, ...]
+"""To which of the reply's tool calls the pieces of an event belong, where its API does not say it in each event."""
+IsWithheld = Callable[[AskedCall], bool]
+"""Decides whether a tool call is taken out of the reply."""
+
+MAX_HELD_BYTES = 2 * MAX_EVENT_BYTES
+_DONE = b"[DONE]"
+
+
+class ReplyStream(ABC):
+    """One streamed reply on its way to the agent, put together from its events as its API has them.
+
+    Events go through in their order. From the first event of a tool call on they are held back until every call that
+    has begun is whole and decided on; then they go on as they came, or without the calls that are taken out.
+    """
+
+    def __init__(self, is_withheld: IsWithheld) -> None:
+        """`is_withheld` is asked once for every tool call."""
+        self.started = False
+        """Whether the model has begun to write: a text or a tool call."""
+        self.ended = False
+        """Whether the provider has said that the reply is complete."""
+        self.characters = 0
+        """How many the model has written so far: text, reasoning that is shown, and arguments of tool calls."""
+        self._is_withheld = is_withheld
+        self._parser = EventParser()
+        self._held: list[tuple[Event, Document | None, Owners]] = []
+        self._held_bytes = 0
+        self._pieces: list[str] = []
+        self._calls: list[AskedCall] = []
+        self._open_calls: dict[int, Any] = {}
+        """The calls that have begun and are not decided on, by their index in the reply."""
+        self._gaps: set[int] = set()
+        """The indices that are taken out."""
+        self._usage = Usage()
+        self._model = ""
+
+    @property
+    def reply(self) -> ModelReply:
+        """What has come so far, withheld calls included."""
+        self._pieces = ["".join(self._pieces)]
+        return ModelReply(values.clean(self._pieces[0]), tuple(self._calls), self._usage, values.clean(self._model))
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What the agent is sent for a piece of the provider's stream, however it was cut.
+
+        Raises `ApiFormatError` for what is no stream of this API, or an error event of the provider.
+        """
+        return b"".join([self._passed(event) for event in self._parser.feed(chunk)])
+
+    def cut(self) -> bytes:
+        """The well-formed end of a reply that is cut off here because a limit is reached."""
+        self._give_up()
+        return self._released() + b"".join(self._ending())
+
+    @abstractmethod
+    def _take(self, event: Document) -> Owners:
+        """Add an event to the reply. Raises `ApiFormatError` for one that is not of the API, or an error."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """The stream says that nothing follows."""
+
+    @abstractmethod
+    def _remaining(self, event: Document, owners: Owners) -> Document | None:
+        """What is left of an event without the calls that are taken out: the same object when that is all of it."""
+
+    @abstractmethod
+    def _ending(self) -> list[bytes]:
+        """The events that end the reply here, as one that has reached its limit of tokens."""
+
+    def _give_up(self) -> None:
+        """Take out the calls that are not decided on: they will not become whole."""
+        self._gaps.update(self._open_calls)
+        self._open_calls.clear()
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        """Count what the model has written, whether it is shown or not."""
+        if text:
+            self.characters += len(text)
+            self.started = True
+
+    def _decide(self, call: AskedCall) -> bool:
+        """Whether a call is taken out."""
+        self._calls.append(call)
+        return self._is_withheld(call)
+
+    def _counted(self, index: int) -> int:
+        """The index among what is left."""
+        return index - sum(gap < index for gap in self._gaps)
+
+    def _renumbered(self, event: Document, key: str) -> Document | None:
+        """An event with the index that it has among what is left; `None` when it is taken out."""
+        if event[key] in self._gaps:
+            return None
+        counted = self._counted(event[key])
+        return event if counted == event[key] else {**event, key: counted}
+
+    def _passed(self, event: Event) -> bytes:
+        document: Document | None = None
+        owners: Owners = ()
+        if event.data == _DONE:
+            self._finish()
+        elif event.data:
+            document = _document(event)
+            owners = self._take(document)
+        if not self._held and not self._open_calls:
+            return self._sent(event, document, owners)
+        self._held.append((event, document, owners))
+        self._held_bytes += len(event.raw)
+        if self._held_bytes > MAX_HELD_BYTES:
+            raise ApiFormatError(f"the tool calls of the reply are larger than {MAX_HELD_BYTES} bytes")
+        return b"" if self._open_calls else self._released()
+
+    def _released(self) -> bytes:
+        held, self._held, self._held_bytes = self._held, [], 0
+        return b"".join([self._sent(*one) for one in held])
+
+    def _sent(self, event: Event, document: Document | None, owners: Owners) -> bytes:
+        if document is None:
+            return event.raw
+        remaining = self._remaining(document, owners)
+        if remaining is document:
+            return event.raw
+        return b"" if remaining is None else event_bytes(remaining, event.name)
+
+
+def _document(event: Event) -> Document:
+    try:
+        document = json.loads(event.data or b"")
+    except (ValueError, RecursionError) as error:
+        raise ApiFormatError(f"an event of the stream is not JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise ApiFormatError("an event of the stream is not a JSON object")
+    if event.name is not None:
+        # Some servers say what an event is in its name alone.
+        document.setdefault("type", event.name)
+    return document
+
+
+class Api(ABC):
+    """One provider API: how its requests and replies are read, changed and refused."""
+
+    name: ClassVar[str]
+    path: ClassVar[str]
+    """Of its endpoint below the base URL, as in `chat/completions`."""
+    limits: ClassVar[tuple[str, ...]]
+    """The keys of a request that limit the tokens of its reply."""
+    texts: ClassVar[tuple[str, ...]]
+    """The keys of a request that hold what the model reads."""
+    earlier: ClassVar[tuple[str, ...]] = ()
+    """The keys of a request that name a context which the provider holds."""
+
+    def read_request(self, body: Document) -> ModelRequest:
+        """What is asked. Raises `ApiFormatError`."""
+        said, answers = self._context(body)
+        limits = [values.count_or_none(body.get(key), key) for key in self.limits]
+        return ModelRequest(
+            model=values.text_or_empty(body.get("model"), "model"),
+            stream=values.truth_or_false(body.get("stream"), "stream"),
+            max_tokens_out=max((limit for limit in limits if limit is not None), default=None),
+            said=said,
+            answers=answers,
+            continues=any(body.get(key) is not None for key in self.earlier),
+            characters=values.characters([body.get(key) for key in self.texts]),
+        )
+
+    def prepared(self, body: Document, *, model: str | None, max_tokens_out: int | None) -> Document:
+        """The request as it is sent on: with another model, with no more than `max_tokens_out` where it sets a limit
+        that is higher, and so that a streamed reply says what it used. The same object when nothing has to be changed.
+        """
+        changes: Document = {}
+        if model is not None and body.get("model") != model:
+            changes["model"] = model
+        for key in self.limits:
+            if max_tokens_out is not None and isinstance(body.get(key), int) and body[key] > max_tokens_out:
+                changes[key] = max_tokens_out
+        changes |= self._more_changes(body, changes)
+        return {**body, **changes} if changes else body
+
+    @abstractmethod
+    def read_reply(self, body: Document) -> ModelReply:
+        """What was answered. Raises `ApiFormatError`."""
+
+    @abstractmethod
+    def without_calls(self, body: Document, call_ids: Collection[str]) -> Document:
+        """The reply without some of its tool calls, well-formed: with none left it ends as a reply without any. With a
+        call that the provider has run its result goes too.
+        """
+
+    @abstractmethod
+    def stream(self, body: Document, is_withheld: IsWithheld) -> ReplyStream:
+        """A streamed reply to this request, as the agent sent it."""
+
+    def error_body(self, status: int, code: str, message: str) -> Document:
+        """An error as this API words it, which its client libraries raise with the message in it."""
+        kind = "invalid_request_error" if status < 500 else "server_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def error_event(self, code: str, message: str) -> bytes:
+        """An error in the middle of a stream, which client libraries raise."""
+        return event_bytes(self.error_body(500, code, message))
+
+    @abstractmethod
+    def _context(self, body: Document) -> Context:
+        """What the request tells the model. Raises `ApiFormatError`."""
+
+    def _more_changes(self, body: Document, changes: Document) -> Document:
+        """What has to be changed beside the model and the limits, which are in `changes`."""
+        return {}
+
+
+def raise_error(body: Document) -> None:
+    """Raise the provider's message when a reply or an event of OpenAI's APIs is an error."""
+    if body.get("error"):
+        raise values.provider_error(body["error"])
+
+
+def openai_usage(given: Any, *, tokens_in: str, tokens_out: str) -> Usage:
+    """The usage of a reply of OpenAI's APIs; the two names are those of the API."""
+    fields = values.mapping_or_empty(given, "usage")
+    name = f"{tokens_in}_details"
+    details = values.mapping_or_empty(fields.get(name), f"usage.{name}")
+    return Usage(
+        tokens_in=values.count_or_none(fields.get(tokens_in), f"usage.{tokens_in}"),
+        tokens_out=values.count_or_none(fields.get(tokens_out), f"usage.{tokens_out}"),
+        tokens_cached=values.count_or_none(details.get("cached_tokens"), f"usage.{name}.cached_tokens"),
+        tokens_cache_write=values.count_or_none(details.get("cache_write_tokens"), f"usage.{name}.cache_write_tokens"),
+    )
