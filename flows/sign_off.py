@@ -12,8 +12,7 @@ from pydantic import Field
 from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.model.sign_off import verdict_digest
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import Verdict, verdict_digest
 from passgate.tasks.reports.escape import markdown
 
 _POLL_SECONDS = 5

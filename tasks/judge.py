@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.digest import digest_of, trials_digest
 from passgate.tasks.model.graders import LlmRubric
+from passgate.tasks.model.json_values import digest_of, trials_digest
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext

@@ -4,7 +4,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.of_run import masker_of, refuse_unwritable
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
-from passgate.tasks.model.agent_change import judging_agent
+from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs

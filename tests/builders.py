@@ -14,12 +14,11 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, FiguresOfRuns
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import Measurement
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.stats.measurement import measurement_of
 

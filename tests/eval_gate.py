@@ -12,7 +12,7 @@ from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.llm_judge import LlmJudge
+from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial

@@ -11,13 +11,12 @@ from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision, RunRequest
-from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.task import EvalTask, GateName
 from passgate.tasks.model.trial import FinishedTrial
-from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict
+from passgate.tasks.model.verdict import Decision, Inputs, Reason, SignOff, Verdict, verdict_digest
 from passgate.tasks.report import report, view_of
 from tests.builders import STARTED, a_finished, a_task, measured, trials_of, verdict_on, write_task
 

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, Final
 
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Usage
 
 _SECTION: Final = r"\[\[ ## {title} ## \]\]\n(.*?)(?=\n\[\[ ## |\Z)"

@@ -16,11 +16,10 @@ from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
-from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision, Finding
 from passgate.tasks.stats.measurement import measurement_of
 

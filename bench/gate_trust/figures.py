@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.stats.intervals import wilson_interval
+from passgate.tasks.stats.estimators import wilson_interval
 
 _NEVER = 1 - 1e-6
 """Confidence of the interval that an exact figure may not lie outside of: then one of the two is wrong."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from math import comb
 
 from bench.gate_trust.figures import Block, percent
-from passgate.tasks.stats.intervals import suite_interval, wilson_interval
+from passgate.tasks.stats.estimators import suite_interval, wilson_interval
 
 NS = (3, 5, 10, 20, 60)
 RATES = (0.5, 0.7, 0.9, 0.95, 0.99, 0.999)

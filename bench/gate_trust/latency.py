@@ -10,11 +10,11 @@ from bench.gate_trust.figures import Block, Figure, Target, share
 from bench.gate_trust.setting import TASKS, Scale, shipped_gate
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Policy, Rule
-from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
+from passgate.tasks.model.trial import TrialMetrics
+from passgate.tasks.stats.estimators import percentile
 from passgate.tasks.stats.measurement import measurement_of
-from passgate.tasks.stats.percentiles import percentile
+from passgate.tasks.stats.ratios import LEAST_PAIRS, paired_ratio
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]

@@ -4,8 +4,8 @@ import numpy as np
 
 from bench.gate_trust.figures import Block, Figure, mean, share
 from bench.gate_trust.setting import Scale
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.stats.sequential import Answer, operating_characteristic, sprt
+from passgate.tasks.model.task import SequentialTest
+from passgate.tasks.stats.decision import Answer, operating_characteristic, sprt
 
 RULE = SequentialTest(accept=0.95, reject=0.7)
 KS = (10, 20, 40)

@@ -10,7 +10,7 @@ from passgate.flows.cli.options import GatesOption, SuitesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
-    from passgate.tasks.model.grader_check import GraderCheck
+    from passgate.tasks.model.checks import GraderCheck
     from passgate.tasks.model.policy import Policy
     from passgate.tasks.model.task import EvalTask
 

@@ -10,7 +10,7 @@ from passgate.flows.cli.options import GatesOption, SuitesOption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from passgate.tasks.model.checkup import Symptom
+    from passgate.tasks.model.checks import Symptom
     from passgate.tasks.model.trial import FinishedTrial
 
 
@@ -33,7 +33,7 @@ def doctor(
     from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.errors import ExitCode, UsageError
-    from passgate.tasks.model.checkup import State
+    from passgate.tasks.model.checks import State
     from passgate.tasks.reports.doctor import doctor_report
     from passgate.tasks.reports.trial import trial_report
 
@@ -52,7 +52,7 @@ async def _examined(
 ) -> "tuple[list[Symptom], list[FinishedTrial]]":
     """Return the results of all checks, and the trials of the agents that passed them if `tries` is set."""
     from passgate.tasks.commands.doctor import examine
-    from passgate.tasks.model.checkup import State
+    from passgate.tasks.model.checks import State
 
     symptoms = list(await examine(names, gates, suites))
     trials: list[FinishedTrial] = []

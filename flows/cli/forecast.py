@@ -15,7 +15,7 @@ from passgate.flows.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passgate.tasks.forecasts.basis import Grounds
+    from passgate.tasks.forecasts.assumptions import Grounds
     from passgate.tasks.model.run import Plan
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import yaml
 
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions

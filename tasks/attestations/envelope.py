@@ -5,9 +5,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from passgate.tasks.attestations.errors import UnreadableError
-from passgate.tasks.attestations.strict_json import strict_json
+from passgate.tasks.attestations.reading import UnreadableError, strict_json
 
+# Not securesystemslib (1.6), which is less strict: it takes base64 with stray bits, so that one payload has several
+# spellings, a type that is no text, and any number of signatures, none included; and it refuses what DSSE allows, a
+# signature without a key id.
 IN_TOTO = "application/vnd.in-toto+json"
 MAX_SIGNATURES = 64
 

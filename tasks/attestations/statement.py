@@ -9,13 +9,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from passgate.tasks.attestations.errors import UnreadableError
-from passgate.tasks.attestations.strict_json import strict_json
-from passgate.tasks.model.attestation import Claim, Statement
+from passgate.tasks.attestations.reading import UnreadableError, strict_json
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.sign_off import verdict_digest
-from passgate.tasks.model.verdict import Decision, Inputs, Verdict
+from passgate.tasks.model.verdict import Claim, Decision, Inputs, Statement, Verdict, verdict_digest
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"

@@ -6,9 +6,8 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
-from passgate.tasks.integrity.base import base_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
-from passgate.tasks.integrity.pinned_base import pinned_base
+from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Plan, RunRequest

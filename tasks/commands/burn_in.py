@@ -14,8 +14,7 @@ from passgate.tasks.execution.confirming import confirming_trials
 from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
-from passgate.tasks.files.atomic_write import write_atomically
-from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal, read_journal

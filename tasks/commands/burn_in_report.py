@@ -7,11 +7,10 @@ from statistics import fmean
 
 from passgate.tasks.commands.burn_in import Finished, JudgedRun, folder_of
 from passgate.tasks.commands.forecast import forecast
-from passgate.tasks.forecasts.basis import Grounds, measured_rates, noises_of
+from passgate.tasks.forecasts.assumptions import Grounds, measured_rates, noises_of
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import error_rates_of
-from passgate.tasks.model.burn_in import BurnIn
-from passgate.tasks.model.forecast import Cause
+from passgate.tasks.model.forecast import BurnIn, Cause
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan
@@ -21,7 +20,7 @@ from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.pooled_runs import alone, rows_of
 from passgate.tasks.reports import figures
-from passgate.tasks.stats.intervals import wilson_interval
+from passgate.tasks.stats.estimators import wilson_interval
 
 
 def tally(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> BurnIn | None:

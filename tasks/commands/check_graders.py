@@ -37,8 +37,8 @@ from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.checks import GraderCheck
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_check import GraderCheck
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable

@@ -19,8 +19,8 @@ from passgate.tasks.formats.loading import load_prices, policy_of_run
 from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.checkup import State, Symptom
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.checks import State, Symptom
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.diagnosis import USUAL_KEYS, diagnose, price_symptom

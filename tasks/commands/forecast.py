@@ -9,19 +9,24 @@ import pandas as pd
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.advice import improve
-from passgate.tasks.forecasts.basis import Grounds, Source, measured_rates, noises_of
+from passgate.tasks.forecasts.assumptions import (
+    Grounds,
+    Prospect,
+    Setting,
+    Source,
+    measured_rates,
+    noises_of,
+    trials_of,
+)
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
-from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
-from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
-from passgate.tasks.forecasts.trials_of import trials_of
+from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.project_files import PINS_FILE
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
-from passgate.tasks.integrity.base import base_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
-from passgate.tasks.integrity.pinned_base import pinned_base
+from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
@@ -31,8 +36,8 @@ from passgate.tasks.model.task import BY_TRIALS, GateName
 from passgate.tasks.model.trial import MEASURED, TrialStatus
 from passgate.tasks.model.vetoes import guards_safety
 from passgate.tasks.planning.new_plan import plan_of
-from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
 from passgate.tasks.stats.measurement import measurement_of
+from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """Pass rates of the curve."""

@@ -7,23 +7,20 @@ from pathlib import Path
 from typing import Literal
 
 from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
-from passgate.tasks.attestations.errors import UnreadableError
-from passgate.tasks.attestations.files import read_bounded
 from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_key
-from passgate.tasks.attestations.recorded_files import recorded_trials
+from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import RunFolder, verdict_text
-from passgate.tasks.integrity.revision import current_revision
+from passgate.tasks.integrity.git import current_revision
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.digest import trials_digest
+from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.run import Plan, Revision
-from passgate.tasks.model.sign_off import signed_off, verdict_digest
-from passgate.tasks.model.verdict import Inputs, SignOff, Verdict
+from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.new_plan import plan_of
 from passgate.tasks.report import report, view_of
 

@@ -6,15 +6,11 @@ from typing import Final, NamedTuple
 
 import pandas as pd
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import GateName, Metric, Suite
-from passgate.tasks.model.trend import TrendPoint
-from passgate.tasks.stats.decision import decide, score_of
-from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.intervals import suite_interval
-from passgate.tasks.stats.percentiles import percentile
-from passgate.tasks.stats.sequential import in_order
+from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
+from passgate.tasks.stats.decision import decide, in_order, score_of
+from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval
 
 COLUMNS = (
     "run_id",

@@ -10,7 +10,7 @@ from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import MEASURED, FinishedTrial

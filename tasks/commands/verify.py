@@ -8,16 +8,13 @@ from pydantic import ValidationError
 
 from passgate import __version__
 from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, read_envelope, signed_bytes
-from passgate.tasks.attestations.errors import UnreadableError
-from passgate.tasks.attestations.files import read_bounded
 from passgate.tasks.attestations.keys import HOW_TO_PUBLISH, MAX_KEY_BYTES, VerifyingKey, verifying_key
-from passgate.tasks.attestations.recorded_files import recorded_trials
+from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
 from passgate.tasks.attestations.statement import VERDICT_FILE, claim_of, read_statement
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.integrity.git import full_commit
-from passgate.tasks.model.attestation import Check, Claim, Finding, Statement, Verification
-from passgate.tasks.model.digest import trials_digest
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.json_values import trials_digest
+from passgate.tasks.model.verdict import CheckResult, Claim, Statement, Verdict, Verification, VerificationCheck
 
 _MAX_ENVELOPE_BYTES = 16 * 1024**2
 _MAX_VERDICT_BYTES = 256 * 1024**2
@@ -34,7 +31,7 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
     envelope = _envelope(file)
     key = _key(key_file)
     signature = _signature(envelope, key)
-    if signature.finding is not Finding.OK:
+    if signature.finding is not CheckResult.OK:
         return Verification(checks=(signature,))
     try:
         if envelope.payload_type != IN_TOTO:
@@ -70,73 +67,85 @@ def _key(file: Path | None) -> VerifyingKey:
         raise UsageError(f"the key {file} {error}") from error
 
 
-def _signature(envelope: Envelope, key: VerifyingKey) -> Check:
+def _signature(envelope: Envelope, key: VerifyingKey) -> VerificationCheck:
     message = signed_bytes(envelope.payload, envelope.payload_type)
     # Whatever keys the signatures say that they are by: that is not signed.
     if any(key.has_signed(message, signature.sig) for signature in envelope.signatures):
-        return Check(finding=Finding.OK, subject="signature", detail=f"by the key {key.keyid}")
+        return VerificationCheck(finding=CheckResult.OK, subject="signature", detail=f"by the key {key.keyid}")
     named = ", ".join(dict.fromkeys(signature.keyid or "unknown" for signature in envelope.signatures))
     detail = f"not by the key {key.keyid}, or of something else; it names the key {named}"
-    return Check(finding=Finding.DIFFERS, subject="signature", detail=detail)
+    return VerificationCheck(finding=CheckResult.DIFFERS, subject="signature", detail=detail)
 
 
-def _verdict(file: Path, statement: Statement) -> Iterator[Check]:
+def _verdict(file: Path, statement: Statement) -> Iterator[VerificationCheck]:
     """The file by its digest; what it says by what the statement says of it."""
     if not file.exists():
-        yield Check(finding=Finding.NOT_HERE, subject=VERDICT_FILE, detail="no such file beside the envelope")
+        yield VerificationCheck(
+            finding=CheckResult.NOT_HERE, subject=VERDICT_FILE, detail="no such file beside the envelope"
+        )
         return
     try:
         content = read_bounded(file, _MAX_VERDICT_BYTES)
     except UnreadableError as error:
-        yield Check(finding=Finding.DIFFERS, subject=VERDICT_FILE, detail=str(error))
+        yield VerificationCheck(finding=CheckResult.DIFFERS, subject=VERDICT_FILE, detail=str(error))
         return
     digest = hashlib.sha256(content).hexdigest()
     if digest != statement.verdict_file:
         detail = f"SHA-256 {digest}, signed was {statement.verdict_file}"
-        yield Check(finding=Finding.DIFFERS, subject=VERDICT_FILE, detail=detail)
+        yield VerificationCheck(finding=CheckResult.DIFFERS, subject=VERDICT_FILE, detail=detail)
         return
-    yield Check(finding=Finding.OK, subject=VERDICT_FILE, detail=f"SHA-256 {digest}")
+    yield VerificationCheck(finding=CheckResult.OK, subject=VERDICT_FILE, detail=f"SHA-256 {digest}")
     yield _content(content, statement.claim)
 
 
-def _content(content: bytes, claim: Claim) -> Check:
+def _content(content: bytes, claim: Claim) -> VerificationCheck:
     """What the file says of the gate, the inputs and the sign-off."""
     subject = "verdict"
     try:
         verdict = Verdict.model_validate_json(content)
     except ValidationError:
         detail = f"written by passgate {claim.inputs.passgate_version}: this one, {__version__}, cannot read it"
-        return Check(finding=Finding.NOT_HERE, subject=subject, detail=detail)
+        return VerificationCheck(finding=CheckResult.NOT_HERE, subject=subject, detail=detail)
     here = claim_of(verdict)
     different = [name for name in Claim.model_fields if getattr(here, name) != getattr(claim, name)]
     if claim.sign_off is not None and claim.sign_off.verdict_digest != here.verdict_digest:
         different.append("sign_off.verdict_digest")
     if different:
-        return Check(finding=Finding.DIFFERS, subject=subject, detail=f"says something else: {', '.join(different)}")
-    return Check(finding=Finding.OK, subject=subject, detail=f"digest {claim.verdict_digest}, its inputs, its sign-off")
+        return VerificationCheck(
+            finding=CheckResult.DIFFERS, subject=subject, detail=f"says something else: {', '.join(different)}"
+        )
+    return VerificationCheck(
+        finding=CheckResult.OK, subject=subject, detail=f"digest {claim.verdict_digest}, its inputs, its sign-off"
+    )
 
 
-def _trials(file: Path, claim: Claim) -> Check:
+def _trials(file: Path, claim: Claim) -> VerificationCheck:
     """Every transcript by the digest that its trial names, and the trials by the digest of what was judged."""
     if not file.exists():
-        return Check(finding=Finding.NOT_HERE, subject=_JOURNAL, detail="no such file beside the envelope")
+        return VerificationCheck(
+            finding=CheckResult.NOT_HERE, subject=_JOURNAL, detail="no such file beside the envelope"
+        )
     try:
         trials = recorded_trials(read_bounded(file, _MAX_JOURNAL_BYTES))
     except (UnreadableError, StorageError) as error:
-        return Check(finding=Finding.DIFFERS, subject=_JOURNAL, detail=str(error))
+        return VerificationCheck(finding=CheckResult.DIFFERS, subject=_JOURNAL, detail=str(error))
     digest = trials_digest(trials)
     if digest != claim.inputs.trials:
         detail = f"its {len(trials)} trials have the digest {digest}, judged were {claim.inputs.trials}"
-        return Check(finding=Finding.DIFFERS, subject=_JOURNAL, detail=detail)
-    return Check(finding=Finding.OK, subject=_JOURNAL, detail=f"{len(trials)} trials, digest {digest}")
+        return VerificationCheck(finding=CheckResult.DIFFERS, subject=_JOURNAL, detail=detail)
+    return VerificationCheck(finding=CheckResult.OK, subject=_JOURNAL, detail=f"{len(trials)} trials, digest {digest}")
 
 
-def _commit(repository: Path, claim: Claim) -> Check:
+def _commit(repository: Path, claim: Claim) -> VerificationCheck:
     """Whether the repository that a folder lies in knows the commit: what git calls so cannot be something else."""
     commit = claim.revision.commit
     if not commit:
-        return Check(finding=Finding.NOT_HERE, subject="commit", detail="the run was not made in a repository")
+        return VerificationCheck(
+            finding=CheckResult.NOT_HERE, subject="commit", detail="the run was not made in a repository"
+        )
     if full_commit(repository, commit) != commit:
-        return Check(finding=Finding.NOT_HERE, subject="commit", detail=f"no repository here that knows {commit}")
+        return VerificationCheck(
+            finding=CheckResult.NOT_HERE, subject="commit", detail=f"no repository here that knows {commit}"
+        )
     changes = ", but what was tested had changes that are in no commit" if claim.revision.dirty else ""
-    return Check(finding=Finding.OK, subject="commit", detail=f"{commit}{changes}")
+    return VerificationCheck(finding=CheckResult.OK, subject="commit", detail=f"{commit}{changes}")

@@ -16,7 +16,7 @@ from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.llm_judge import LlmJudge
+from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan

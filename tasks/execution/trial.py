@@ -17,7 +17,7 @@ from passgate.tasks.metering.charged_judge import CountingJudge
 from passgate.tasks.metering.meter import Meter
 from passgate.tasks.metering.trial_record import TrialRecord
 from passgate.tasks.metering.usage import trial_metrics
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus

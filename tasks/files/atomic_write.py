@@ -1,12 +1,30 @@
 """Files that are there whole or not at all."""
 
 import os
+import stat
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import StorageError
+
+PRIVATE_FILE: Final = stat.S_IRUSR | stat.S_IWUSR
+_PRIVATE_FOLDER: Final = stat.S_IRWXU
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for their owner only. Raises `OSError`."""
+    if not folder.parent.exists():
+        make_private_folder(folder.parent)
+    folder.mkdir(mode=_PRIVATE_FOLDER, exist_ok=True)
+
+
+def close_to_others(folder: Path) -> None:
+    """Take a folder's permissions from all but its owner, where it is there and ours."""
+    with suppress(OSError):
+        folder.chmod(_PRIVATE_FOLDER)
+
 
 READABLE: Final = 0o666
 """The mode of files that are for whomever the user's umask lets read them."""

@@ -6,12 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passgate.tasks.forecasts.task_assumptions import Prospect
+from passgate.tasks.forecasts.assumptions import Prospect
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
-from passgate.tasks.stats.noise import Noise
-from passgate.tasks.stats.percentiles import percentile
-from passgate.tasks.stats.simulated_ratios import Floats, Pair, simulated_bounds
+from passgate.tasks.stats.estimators import percentile
+from passgate.tasks.stats.ratios import Floats, Noise, Pair, simulated_bounds
 
 
 @dataclass(frozen=True)

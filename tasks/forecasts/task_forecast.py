@@ -5,16 +5,113 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
-from passgate.tasks.forecasts.assumed import Possible
-from passgate.tasks.forecasts.consequences import Consequences, consequences, is_admitted
-from passgate.tasks.forecasts.first_trials import FirstTrials, Trials, first_trials
-from passgate.tasks.forecasts.regression_tests import Against, RegressionTests
-from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.forecasts.assumptions import Prospect, Setting
+from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, Trials, first_trials
 from passgate.tasks.gates.evidence import alpha_of_one, is_weighed
-from passgate.tasks.gates.quarantine import quarantined
-from passgate.tasks.model.baseline import BaselineState, BaselineTask
-from passgate.tasks.model.policy import Rule
+from passgate.tasks.gates.exemptions import not_admitted, quarantined
+from passgate.tasks.gates.failures import failed_tasks
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.verdict import Confirmation, Finding
+from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
+
+
+class Against(NamedTuple):
+    """What a test is made from; see `regression_test`."""
+
+    passed: int
+    n: int
+    k: int
+    red_from: int
+    most: int
+    alpha: float
+
+
+class RegressionTests:
+    """Makes tests and remembers them: they take long, and policies that are compared share most of them."""
+
+    def __init__(self) -> None:
+        self._tests: dict[Against, RegressionTest] = {}
+        self._operations: dict[tuple[Against, float], Operation] = {}
+
+    def make(self, keys: Iterable[Against]) -> None:
+        """Make all of these together, which takes a fraction of the time that they take one by one."""
+        groups: dict[tuple[int, int, int], list[Against]] = defaultdict(list)
+        for key in sorted(set(keys) - self._tests.keys()):
+            groups[key.k, key.red_from, key.most].append(key)
+        for (k, red_from, most), wanted in groups.items():
+            baselines, alphas = [(key.passed, key.n) for key in wanted], [key.alpha for key in wanted]
+            made = regression_tests(baselines, alphas, k=k, red_from=red_from, most=most)
+            self._tests.update(zip(wanted, made, strict=True))
+
+    def operation(self, key: Against, pass_rate: float) -> Operation:
+        """What a test does with a task that passes so often."""
+        found = self._operations.get((key, pass_rate))
+        if found is None:
+            self.make([key])
+            found = self._operations[key, pass_rate] = self._tests[key].operation(pass_rate)
+        return found
+
+
+class Consequences(NamedTuple):
+    """By which rule each of these blocks; `None` where it does not."""
+
+    withheld: bool
+    """Not admitted, or in quarantine."""
+    weighed: bool
+    """Whether the failure is held against the baseline by evidence."""
+    failed: Rule | None
+    """A failure that is not."""
+    fallen: Rule | None
+    undecided: Rule | None
+
+
+def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *, in_force: bool) -> Consequences:
+    """What follows when a task has failed whose baseline is `entry`. `in_force`: other tasks of its suite are
+    admitted."""
+    gate = setting.plan.gate_policy
+    baseline = Baseline(branch=setting.branch, tasks={task.name: entry})
+    in_quarantine = task.name in quarantined(setting.plan.quarantine, setting.plan.created_at.date())
+    if in_quarantine or (in_force and not is_admitted(gate, task, entry)):
+        return Consequences(True, False, None, None, None)
+    if is_weighed(gate, task) and entry.state is BaselineState.GREEN:
+        fallen, undecided = (
+            _blocking(gate, task, baseline, {task.name: _confirmation(task, entry, finding)})
+            for finding in (Finding.FALLEN, Finding.UNDECIDED)
+        )
+        return Consequences(False, True, None, fallen, undecided)
+    return Consequences(False, False, _blocking(gate, task, baseline, {}), None, None)
+
+
+def is_admitted(gate: GatePolicy, task: TaskMeasurement, entry: BaselineTask) -> bool:
+    """Whether a task may block, beside others of its suite that may."""
+    shown = (True,) * gate.admission.of if gate.admission else ()
+    other = BaselineTask(state=BaselineState.GREEN, newest=shown)
+    return not_admitted(gate, task, Baseline(branch="", tasks={f"{task.suite}/": other, task.name: entry})) is None
+
+
+def _blocking(
+    gate: GatePolicy, task: TaskMeasurement, baseline: Baseline, confirmed: Mapping[str, Confirmation]
+) -> Rule | None:
+    for reason in failed_tasks(gate, [task], baseline, confirmed):
+        if reason.blocking and reason.rule in gate.blocks_on:
+            return reason.rule
+    return None
+
+
+def _confirmation(task: TaskMeasurement, entry: BaselineTask, finding: Finding) -> Confirmation:
+    return Confirmation(
+        task=task.name,
+        finding=finding,
+        passed=0,
+        n=task.k,
+        confirming=0,
+        baseline_passed=entry.passed,
+        baseline_n=entry.n,
+        alpha=0.0,
+    )
 
 
 class Outlook(NamedTuple):

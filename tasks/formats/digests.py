@@ -9,11 +9,10 @@ from typing import Any
 
 from passgate.tasks.formats.rules import SANDBOXES, names_a_file, sandbox_names
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader
-from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import EvalTask, TaskFile
-from passgate.tasks.model.workspace import Repository, Workspace
+from passgate.tasks.model.task import EvalTask, Repository, TaskFile, Workspace
 
 Command = tuple[str, tuple[str, ...]]
 """A folder relative to the suites folder, and the words of what runs there."""

@@ -26,9 +26,8 @@ from passgate.tasks.formats.project_files import (
     read_quarantine_of,
 )
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import EvalTask, TaskFile
 

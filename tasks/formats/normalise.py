@@ -7,9 +7,9 @@ from typing import Any
 
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.metrics import metric_columns
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics, UnknownPart
+from passgate.tasks.model.trial import metric_columns
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,9 @@ from passgate.tasks.formats.document import Document, DocumentPath, UnreadableFi
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, read_model
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.branch import is_branch_name
-from passgate.tasks.model.policy import GatePolicy, Policy, Rule, SuitePolicy
+from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, SuitePolicy, is_branch_name
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
-from passgate.tasks.model.sequential import LEAST_TRIALS
-from passgate.tasks.model.task import BY_TRIALS, EvalTask, Suite
+from passgate.tasks.model.task import BY_TRIALS, LEAST_TRIALS, EvalTask, Suite
 from passgate.tasks.model.vetoes import guards_safety
 
 _NEVER_A_FAIL = {

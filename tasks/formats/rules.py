@@ -30,10 +30,10 @@ from passgate.tasks.model.graders import (
     TrajectoryMetrics,
 )
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
-from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics, metric_columns
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import Environment, Metric, Replay, Solution, TaskFile, Tool, TrackedMetrics
 from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
 
 Messages = tuple[TaskMessage, ...]
 MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)

@@ -13,9 +13,8 @@ from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
 from passgate.tasks.formats.evals.schemas.definitions import DRAFT
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import TaskFile
 from passgate.tasks.model.transcript import Transcript

@@ -5,11 +5,10 @@ from statistics import fmean
 
 from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions
-from passgate.tasks.gates.failures import failed_tasks
+from passgate.tasks.gates.failures import counted, failed_tasks, gap, in_trials, of_task
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
-from passgate.tasks.gates.reasons import counted, gap, in_trials, of_task
-from passgate.tasks.model.agent_change import judging_agent
+from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule

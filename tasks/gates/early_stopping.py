@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from passgate.tasks.gates.quarantine import quarantined
+from passgate.tasks.gates.exemptions import quarantined
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.model.run import RunContext

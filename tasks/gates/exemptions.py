@@ -1,14 +1,13 @@
 """Tasks whose failures are reported without blocking: not admitted yet, or in quarantine. Vetoes are never exempt."""
 
-from datetime import date
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 from typing import NamedTuple
 
-from passgate.tasks.gates.admission import not_admitted
-from passgate.tasks.gates.quarantine import exempt_by_quarantine, quarantined
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.measurement import Measurement
-from passgate.tasks.model.policy import GatePolicy
-from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.measurement import Measurement, TaskMeasurement
+from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, QuarantineFile
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Exemption
 
 
@@ -36,3 +35,86 @@ def exemptions(
             exempt_by_quarantine(entries[task.name]) for task in measurement.tasks if task.name in entries
         ),
     )
+
+
+def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> Exemption | None:
+    """What a verdict says of a task that may not block yet; `None` for one that may.
+
+    A task is admitted when enough of its newest measured trials at the baseline passed. Without a policy for it, and
+    while admission is not in force, every task is.
+    """
+    if policy.admission is False or not admission_in_force(policy.admission, baseline, task.suite):
+        return None
+    wanted = policy.admission
+    newest = baseline.of(task.name).newest[: wanted.of]
+    if _has_shown_itself(wanted, newest):
+        return None
+    shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
+    return Exemption(
+        task=task.name,
+        why=f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required",
+    )
+
+
+def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:
+    """Whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that asked
+    for it would not block on the suite at all.
+    """
+    return any(
+        _has_shown_itself(wanted, entry.newest)
+        for name, entry in baseline.tasks.items()
+        if name.startswith(f"{suite}/")
+    )
+
+
+def _has_shown_itself(wanted: Admission, newest: Sequence[bool]) -> bool:
+    counted = newest[: wanted.of]
+    return len(counted) == wanted.of and sum(counted) >= wanted.passes
+
+
+_LONGEST_TEXT = 300
+
+
+def quarantined(file: QuarantineFile, today: date) -> dict[str, QuarantineEntry]:
+    """The entries in force by their tasks: up to and with the day on which they expire."""
+    return {entry.task: entry for entry in file.tasks if today <= entry.expires}
+
+
+def expired(file: QuarantineFile, today: date) -> tuple[QuarantineEntry, ...]:
+    """The entries whose tasks block again."""
+    return tuple(entry for entry in file.tasks if entry.expires < today)
+
+
+def exempt_by_quarantine(entry: QuarantineEntry) -> Exemption:
+    """What a verdict says of a task in quarantine."""
+    return Exemption(task=entry.task, why=f"quarantined until {entry.expires} by {_owner(entry)}: {_why(entry)}")
+
+
+def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> Iterator[str]:
+    """What a verdict says of the quarantine itself: entries that have expired, and tasks that need none any more."""
+    for entry in expired(file, today):
+        since = entry.expires + timedelta(days=1)
+        yield (
+            f"the quarantine of {entry.task} has expired and the task blocks again since {since}: repair the "
+            f"task, or remove its entry from quarantine.yaml ({_owner(entry)}: {_why(entry)})"
+        )
+    for task, entry in quarantined(file, today).items():
+        green = baseline.of(task).green_in_a_row
+        if green >= file.release_after:
+            yield (
+                f"{task} was green in the last {green} runs on {baseline.branch}: remove its entry from "
+                f"quarantine.yaml ({_owner(entry)}: {_why(entry)})"
+            )
+
+
+def _owner(entry: QuarantineEntry) -> str:
+    return _in_a_line(entry.owner)
+
+
+def _why(entry: QuarantineEntry) -> str:
+    return f"{_in_a_line(entry.reason)} ({_in_a_line(entry.issue)})"
+
+
+def _in_a_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TEXT else f"{line[: _LONGEST_TEXT - 3]}..."

@@ -11,8 +11,8 @@ from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, pooled
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason
-from passgate.tasks.stats.comparisons import CONFIDENCE, paired_ratio, paired_tasks
-from passgate.tasks.stats.percentiles import percentile
+from passgate.tasks.stats.estimators import percentile
+from passgate.tasks.stats.ratios import CONFIDENCE, paired_ratio, paired_tasks
 
 LATENCY = "latency P95"
 COST = "cost"

@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from passgate.tasks.gates.exemptions import quarantine_notes
+from passgate.tasks.gates.failures import counted
 from passgate.tasks.gates.limits import COST, dear_after_nothing
-from passgate.tasks.gates.quarantine import quarantine_notes
-from passgate.tasks.gates.reasons import counted
-from passgate.tasks.model.agent_change import judging_agent, own_agent
+from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison
-from passgate.tasks.stats.comparisons import LEAST_PAIRS, LEAST_RUNS
+from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
 

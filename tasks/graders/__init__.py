@@ -61,8 +61,8 @@ from passgate.tasks.graders.trajectories.trajectory_steps import (
     grade_tool_used,
 )
 from passgate.tasks.graders.unavailable import grade_unavailable
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 
 __all__ = ["AGENTV_GRADERS", "GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]

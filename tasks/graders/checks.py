@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Check, Grade, Violation
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
 
 PASS_FROM: Final = 0.8

@@ -10,14 +10,13 @@ from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.policy_check import finds_violations
 from passgate.tasks.metering.overruns import overruns
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
-from passgate.tasks.model.trial import TrialStatus
-from passgate.tasks.stats.scores import weighted_mean
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
+from passgate.tasks.stats.estimators import weighted_mean
 
 _OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
 _POLICY: Final = "policy_check"

@@ -6,11 +6,11 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.agent import AgentKind
-from passgate.tasks.model.llm_judge import LlmJudge
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.trial import TrialMetrics
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,7 @@ from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
-from passgate.tasks.stats.decision import decide
-from passgate.tasks.stats.sequential import in_order
+from passgate.tasks.stats.decision import decide, in_order
 
 COLUMNS = (
     "run_id",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial

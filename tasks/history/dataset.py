@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
 from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
 from passgate.tasks.history.run_folder import STATE_FOLDER

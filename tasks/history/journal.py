@@ -11,7 +11,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.files.private import PRIVATE_FILE, make_private_folder
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.trial import FinishedTrial
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.atomic_write import write_atomically
-from passgate.tasks.files.private import PRIVATE_FILE, close_to_others, make_private_folder
+from passgate.tasks.files.atomic_write import PRIVATE_FILE, close_to_others, make_private_folder, write_atomically
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Verdict

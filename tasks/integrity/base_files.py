@@ -11,8 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import STATE_FOLDER
-from passgate.tasks.integrity.edits import names_of
-from passgate.tasks.integrity.git import GitError, git_bytes
+from passgate.tasks.integrity.git import GitError, git_bytes, names_of
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 * 1024 * 1024

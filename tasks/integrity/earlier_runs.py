@@ -1,17 +1,21 @@
 """The runs of a history, for whoever judges, reuses or shows them: none that a change brings, none that cannot be."""
 
-from collections.abc import Mapping, Sequence
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.plausible import CHECKED, implausible_runs
+from passgate.tasks.history.symlinks import way
+from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, names_of, printable_name, top_folder
 from passgate.tasks.integrity.merge_base import commit_times
-from passgate.tasks.integrity.tracked import refuse_tracked
 
 _NAMED = 3
 
@@ -61,3 +65,148 @@ def _told(wrong: Mapping[str, str], trials: int) -> str:
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     counted = f"{trials} trial{'s' if trials != 1 else ''} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
     return f"{counted} in the history cannot be what they say and are left out: {named}{more}"
+
+
+_LINK, _SUBMODULE = "120000", "160000"
+_SECONDS = 60
+
+
+class _Identity(NamedTuple):
+    """A file or folder by whatever name: file systems have several spellings of one name."""
+
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a folder is and holds on the disk, links followed."""
+
+    links: frozenset[_Identity]
+    """The links that lead to it or to what it holds."""
+    folders: frozenset[_Identity]
+    """The folder and all below it."""
+    around: frozenset[_Identity]
+    """The folders that these lie in."""
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """Something of a folder that git tracks."""
+
+    top: Path
+    """The top folder of the repository that tracks it."""
+    path: str
+    """Relative to the top folder."""
+    kind: Literal["file", "link", "submodule"]
+    root: str
+    """What to take out of git: the folder itself, the link or the submodule; relative to the top folder."""
+
+
+def refuse_tracked(what: str, place: Path, checkout: Path) -> None:
+    """Refuse a folder of passgate's that the repository around `checkout` tracks, or one that this lies in.
+
+    `what` names the folder in the message, with its article. Raises `UsageError`, also where git cannot tell.
+    """
+    try:
+        found = find_tracked(place, checkout)
+    except GitError as error:
+        raise UsageError(f"git cannot tell whether {what} is in the repository: {error}") from error
+    if found is None:
+        return
+    name = printable_name(os.path.relpath(found.top / found.path, checkout))
+    raise UsageError(
+        f"{_why(what, name, found)}, so a change could bring its own results: {_remedy(what, found, checkout)}"
+    )
+
+
+def _why(what: str, name: str, found: Tracked) -> str:
+    match found.kind:
+        case "file":
+            return f"{what} must not be in git, but git tracks {name}"
+        case "link":
+            return f"{what} must not be in git, but git tracks the link {name}"
+        case "submodule":
+            return f"{what} must not be in git, but it lies in the submodule {name}"
+
+
+def _remedy(what: str, found: Tracked, checkout: Path) -> str:
+    if not found.root:
+        return f"{what} needs a folder of its own"
+    root = shlex.quote(printable_name(os.path.relpath(found.top / found.root, checkout)))
+    return f"take it out of git with `git rm -r --cached {root}`, a line in .gitignore and a commit"
+
+
+def find_tracked(place: Path, checkout: Path) -> Tracked | None:
+    """The first thing of a folder that the repository around `checkout` tracks, or one that this lies in; `None` where
+    there is nothing. Raises `GitError` where git knows the repository and cannot tell.
+    """
+    held = _held(checkout.absolute() / place)
+    return next((found for top in _repositories(checkout) for found in _of_repository(top, held)), None)
+
+
+def _repositories(folder: Path) -> Iterator[Path]:
+    """The repository that a folder lies in, the one that this lies in, and so on. One without a commit, or that git
+    does not open, has no change.
+    """
+    top = top_folder(folder)
+    while top is not None:
+        if full_commit(top, "HEAD"):
+            yield top
+        top = top_folder(top.parent)
+
+
+def _of_repository(top: Path, held: _Place) -> Iterator[Tracked]:
+    if not held.links and not held.folders:
+        return
+    known: dict[str, _Identity | None] = {}
+    for entry in names_of(git_bytes(top, "ls-files", "--stage", "-z", seconds=_SECONDS)):
+        described, _, path = entry.partition("\t")
+        mode = described.split()[0]
+        folder = path.rpartition("/")[0]
+        if folder not in known:
+            known[folder] = _identity(top / folder)
+        if mode == _LINK and _identity(top / path, follow=False) in held.links:
+            yield Tracked(top, path, "link", path)
+        elif known[folder] in held.folders:
+            yield Tracked(top, path, "file", _outermost(top, folder, held))
+        elif mode == _SUBMODULE and _identity(top / path) in held.folders | held.around:
+            yield Tracked(top, path, "submodule", path)
+
+
+def _outermost(top: Path, folder: str, held: _Place) -> str:
+    """The outermost folder on the way to a tracked one that belongs to the place; empty for the top folder."""
+    parts = folder.split("/") if folder else []
+    ways = ("/".join(parts[:length]) for length in range(len(parts) + 1))
+    return next((one for one in ways if _identity(top / one) in held.folders), folder)
+
+
+def _held(place: Path) -> _Place:
+    links: set[Path] = set()
+    folders: set[Path] = set()
+    ends: set[Path] = set()
+    waiting = [place]
+    while waiting:
+        passed, end = way(waiting.pop())
+        links.update(passed)
+        if end in folders or not end.is_dir():
+            continue
+        ends.add(end)
+        for folder, inner, files in os.walk(end):
+            folders.add(Path(folder))
+            waiting += [Path(folder, name) for name in (*inner, *files) if Path(folder, name).is_symlink()]
+    around = {parent for end in ends for parent in end.parents}
+    return _Place(_identities(links, follow=False), _identities(folders), _identities(around))
+
+
+def _identities(paths: set[Path], *, follow: bool = True) -> frozenset[_Identity]:
+    return frozenset(filter(None, (_identity(path, follow=follow) for path in paths)))
+
+
+def _identity(path: Path, *, follow: bool = True) -> _Identity | None:
+    """`None` for what is not there."""
+    try:
+        found = path.stat(follow_symlinks=follow)
+    except OSError:
+        return None
+    return _Identity(found.st_dev, found.st_ino)

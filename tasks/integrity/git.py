@@ -1,8 +1,11 @@
 """The user's own git, asked about the repository that a folder lies in; it changes nothing and runs nothing else."""
 
+import getpass
 import os
 import subprocess
 from pathlib import Path
+
+from passgate.tasks.model.run import Revision
 
 _SECONDS = 10
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
@@ -43,6 +46,16 @@ def git_text(folder: Path, *arguments: str) -> str:
         return ""
 
 
+def names_of(printed: bytes) -> list[str]:
+    """The names that git prints with `-z`, as the file system has them."""
+    return [name.decode("utf-8", "surrogateescape") for name in printed.split(b"\0") if name]
+
+
+def printable_name(name: str) -> str:
+    """A name that git prints, as a text that can be written anywhere."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def top_folder(folder: Path) -> Path | None:
     """The top folder of the repository that a folder lies in; `None` outside of one."""
     top = git_text(folder, "rev-parse", "--show-toplevel")
@@ -52,3 +65,28 @@ def top_folder(folder: Path) -> Path | None:
 def full_commit(folder: Path, name: str) -> str:
     """The commit that a hash, branch or tag means in the repository that a folder lies in; empty where none."""
     return git_text(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+
+
+# A pull request is checked out without a branch; the CI system knows its name.
+_BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
+
+
+def current_revision(folder: Path) -> Revision:
+    """The commit and branch of the repository that a folder lies in; empty without a repository or git."""
+    commit = git_text(folder, "rev-parse", "--verify", "HEAD")
+    if not commit:
+        return Revision()
+    named = (os.environ.get(name, "") for name in _BRANCH_VARIABLES)
+    return Revision(
+        commit=commit,
+        branch=git_text(folder, "symbolic-ref", "--short", "HEAD") or next(filter(None, named), ""),
+        dirty=bool(git_text(folder, "status", "--porcelain", "--untracked-files=no")),
+    )
+
+
+def user_name(folder: Path) -> str:
+    """Who works here: as git calls them, else by the name they have logged in with; empty where nobody knows."""
+    try:
+        return git_text(folder, "config", "user.name") or getpass.getuser()
+    except (OSError, KeyError):  # a user without a name, as in many containers
+        return ""

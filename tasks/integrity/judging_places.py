@@ -1,13 +1,19 @@
-"""Where in the repository the files are that a gate judges by."""
+"""Where in a repository the files are that a gate judges by, where links lead from there, and which a change edits."""
 
 import os
 import posixpath
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Literal
 
-from passgate.tasks.integrity.edits import What
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.symlinks import way
+from passgate.tasks.integrity.git import GitError, git_bytes, names_of, printable_name
+from passgate.tasks.model.run import Edit
+
+What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
 
 _GRADERS: Final = "tasks and graders"
 
@@ -77,3 +83,82 @@ def _place(path: Path, root: Path) -> str:
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
+
+
+_NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
+
+
+def linked_places(root: Path, places: Iterable[str], left_out: Collection[str] = ()) -> set[str]:
+    """The links on the way to these places of a folder and below them, and all that they lead through and to.
+
+    Everything is relative to the folder `root`, which has no links in its own path; what lies outside is no part of
+    the answer. Nothing is looked for in the places that are `left_out`.
+    """
+    never = {root / place for place in left_out}
+    found: set[Path] = set()
+    waiting, seen = [root / place for place in places], set[Path]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        links, end = way(path)
+        if links:
+            found |= {*links, end}
+        if end.is_relative_to(root) and end.is_dir():
+            waiting += _links_below(end, never)
+    return {path.relative_to(root).as_posix() for path in found if path.is_relative_to(root)}
+
+
+def _links_below(folder: Path, never: Collection[Path]) -> Iterator[Path]:
+    if folder in never:
+        return
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_symlink():
+            yield Path(entry)
+        elif entry.name not in _NEVER_ENTERED and entry.is_dir():
+            yield from _links_below(Path(entry), never)
+
+
+_KINDS: Mapping[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
+_MADE_BY_PYTHON = "__pycache__"
+_SECONDS = 60
+_DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+
+
+def find_edits(root: Path, commit: str, judging: Mapping[str, What]) -> tuple[Edit, ...]:
+    """The files that differ between a commit and the working tree, in the order of their paths.
+
+    `root` is the repository's top folder; `judging` says of files and folders, relative to it, what they are. Changes
+    count whether or not they are staged or committed, and so do new files that git does not ignore. Raises `UsageError`
+    where git cannot tell: a change that cannot be compared must not pass for one without edits.
+    """
+    if not judging:
+        return ()
+    try:
+        compared = git_bytes(root, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
+        new = git_bytes(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *judging, seconds=_SECONDS)
+    except GitError as error:
+        raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
+    kinds = dict(_compared(names_of(compared)))
+    for name in names_of(new):
+        if _MADE_BY_PYTHON not in PurePosixPath(name).parts:
+            kinds[name] = "changed" if name in kinds else "added"
+    return tuple(Edit(path=printable_name(name), kind=kinds[name], what=_what(name, judging)) for name in sorted(kinds))
+
+
+def _compared(words: Iterable[str]) -> Iterator[tuple[str, Literal["added", "changed", "deleted"]]]:
+    """Statuses and names in turns."""
+    rest = iter(words)
+    for status, name in zip(rest, rest, strict=True):
+        yield name, _KINDS.get(status[0], "changed")
+
+
+def _what(name: str, judging: Mapping[str, What]) -> What:
+    """What the file is by its own entry, else by that of the innermost folder that it lies in."""
+    path = PurePosixPath(name)
+    return next((judging[str(place)] for place in (path, *path.parents) if str(place) in judging), "tasks and graders")

@@ -1,15 +1,55 @@
-"""The commit that a change is compared with: where it has left the baseline branch."""
+"""The base of a run: the commit that a change is compared with, which is where it has left the baseline branch."""
 
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, git_text
-from passgate.tasks.model.branch import DEFAULT_BRANCH, is_branch_name
-from passgate.tasks.model.run import Base
+from passgate.tasks.files.temporary import temporary_folder
+from passgate.tasks.formats.project_files import read_policy
+from passgate.tasks.integrity.base_files import is_committed, read_committed
+from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, git_text, top_folder
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy, is_branch_name
+from passgate.tasks.model.run import Base, RunRequest
+
+
+def base_of(folder: Path, request: RunRequest, policy: Policy) -> Base:
+    """The base of what is checked out, for a request whose own files make this policy.
+
+    `folder` lies in the repository. Raises `UsageError` for a `--base` that is none.
+    """
+    own = policy.baseline.branch
+    return find_base(folder, own, request.base, branch_at=partial(_branch_at, folder, request, own))
+
+
+def _branch_at(folder: Path, request: RunRequest, own: str, commit: str) -> str | None:
+    """The branch that the gates file of a commit names; `None` where the commit has nothing to judge by.
+
+    A gates file outside of the repository is no change's to edit, and is taken at its word.
+    """
+    root = top_folder(folder)
+    suites, gates = (Path(os.path.normpath(folder.resolve() / name)) for name in (request.suites, request.gates))
+    if root is None or not gates.is_relative_to(root):
+        return own
+    content = read_committed(root, commit, gates.relative_to(root).as_posix())
+    if content is not None:
+        return _named_by(content, request.gates)
+    has_suites = suites.is_relative_to(root) and is_committed(root, commit, suites.relative_to(root).as_posix())
+    return DEFAULT_BRANCH if has_suites else None
+
+
+def _named_by(content: bytes, name: str) -> str:
+    """The branch that a gates file names; the usual one where the file cannot be read."""
+    with temporary_folder("base") as folder:
+        file = folder / Path(name).name
+        file.write_bytes(content)
+        policy = read_policy(file, name)
+    return policy.baseline.branch if isinstance(policy, Policy) else DEFAULT_BRANCH
+
 
 MOST_ANCESTORS = 1000
 _TARGET_VARIABLES = (
@@ -145,3 +185,16 @@ def _why_no_merge_base(folder: Path, branch: str) -> str:
     remedy = _FETCH if known else f"{_FETCH}, or name the commit with --base"
     why = "the clone is shallow" if known else f"there is no branch {branch!r} here"
     return f"the merge base is unknown: {why}; {remedy}"
+
+
+def pinned_base(base: Base, pins: Pins | None, folder: Path) -> Base:
+    """The base with the pinned commit's ancestors for its own; as it is where no commit is pinned.
+
+    Its own commit stays, by whose files a change is judged. `folder` lies in the repository; where that does not know
+    the pinned commit, the note says so, and only runs of the commit itself are the baseline.
+    """
+    if pins is None or pins.commit is None:
+        return base
+    ancestors = ancestors_of(folder, pins.commit)
+    unknown = f"the pinned commit {pins.commit} is not known here, and so its ancestors are not: fetch the history"
+    return base.model_copy(update={"ancestors": ancestors, "note": base.note if ancestors else unknown})

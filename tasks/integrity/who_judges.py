@@ -16,15 +16,18 @@ from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.run_folder import CHANGE, RunFolder
-from passgate.tasks.integrity.agent_of_base import judged_agent, recordings_of
-from passgate.tasks.integrity.base import base_of
-from passgate.tasks.integrity.base_checkout import check_out, check_out_more, first_problem, plan_of_checkout
+from passgate.tasks.integrity.base_checkout import (
+    check_out,
+    check_out_more,
+    first_problem,
+    judged_agent,
+    plan_of_checkout,
+    recordings_of,
+)
 from passgate.tasks.integrity.base_files import is_committed, path_dependencies
-from passgate.tasks.integrity.edits import What, find_edits
 from passgate.tasks.integrity.git import git_text, top_folder
-from passgate.tasks.integrity.judging_places import JudgingPlaces, judging_places
-from passgate.tasks.integrity.links import linked_places
-from passgate.tasks.integrity.pinned_base import pinned_base
+from passgate.tasks.integrity.judging_places import JudgingPlaces, What, find_edits, judging_places, linked_places
+from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
 from passgate.tasks.model.run import Base, Plan, RunRequest
 from passgate.tasks.planning.plan import PlanFiles, with_suites

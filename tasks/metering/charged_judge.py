@@ -3,7 +3,7 @@
 from passgate.tasks.errors import CostCapError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.price import Price
 
 

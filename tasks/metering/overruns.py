@@ -1,9 +1,9 @@
 """Which budgets a trial has overrun."""
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.model.trial import TrialMetrics
 
 _ROUNDING = 1 + 1e-9
 """Costs are sums of fractions of cents."""

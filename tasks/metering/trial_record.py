@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from passgate.tasks.metering.charged_judge import CountingJudge
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import Trial, joined_models
+from passgate.tasks.model.trial import Trial, TrialMetrics, joined_models
 
 _LEAST_DOLLARS: Final = 1e-9
 """Less is rounding: costs are sums of fractions of cents."""

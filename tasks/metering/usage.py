@@ -2,9 +2,9 @@
 
 import json
 
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import ToolCall, Transcript
-from passgate.tasks.stats.percentiles import percentile
+from passgate.tasks.model.trial import TrialMetrics
+from passgate.tasks.stats.estimators import percentile
 
 
 def trial_metrics(transcript: Transcript) -> TrialMetrics:

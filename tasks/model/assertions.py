@@ -8,8 +8,36 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grader_options import Amount, AssertionOptions, Count, Seconds, Share, Text
+from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
+
+
+class GraderOptions(Frozen):
+    """What every grader has."""
+
+    name: Text | None = None
+    """What reports call this grader; its type when not given."""
+    weight: Amount = 1
+    """Its part in the trial's score, where the task's `scoring` asks for one."""
+
+    @property
+    def type_name(self) -> str:
+        """What it is; each kind of grader has a `type` of its own."""
+        return str(getattr(self, "type", "grader"))
+
+    @property
+    def label(self) -> str:
+        return self.name or self.type_name
+
+
+class AssertionOptions(GraderOptions):
+    """What the graders of eval files have beside that. They pass from a score of 0.8 on."""
+
+    required: bool = False
+    """The trial fails without it, whatever its score is."""
+    min_score: Share | None = None
+    """The least score that passes it, instead of 0.8."""
+    negate: bool = False
+    """Its score is one less what it would be: what must not be so."""
 
 
 class TextAssertion(AssertionOptions):

@@ -1,6 +1,14 @@
-"""The base of every model."""
+"""The base of every model, and the numbers and texts that many have."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Text = Annotated[str, StringConstraints(min_length=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Amount = Annotated[float, Field(ge=0)]
+Seconds = Annotated[float, Field(gt=0)]
 
 
 class Frozen(BaseModel):

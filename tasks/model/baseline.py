@@ -1,13 +1,14 @@
-"""What earlier runs say of each task."""
+"""What earlier runs say of each task, and of each suite."""
 
+from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
 
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grader_options import Text
+from passgate.tasks.model.base import Frozen, Text
+from passgate.tasks.model.task import GateName, Suite
 
 GREEN_SHARE = Fraction(2, 3)
 """A task is green that at least so many of its runs passed."""
@@ -95,3 +96,26 @@ class Pins(Frozen):
     reason: Text
     by: Text = "unknown"
     """Who has pinned it."""
+
+
+class TrendPoint(Frozen):
+    """One suite of one stored run."""
+
+    run_id: str
+    gate: GateName
+    suite: Suite
+    started_at: datetime
+    """UTC."""
+    agent: str
+    tasks: int
+    trials_passed: int
+    trials_measured: int
+    trials_error: int
+    value: float | None
+    """The mean over the tasks of each task's own metric, from 0 to 1; `None` when too little was measured."""
+    low: float | None
+    """Lower end of the 95 % interval of `value`."""
+    high: float | None
+    cost: float | None
+    """Sum in US dollars; `None` when no trial's cost is known."""
+    latency_p95_seconds: float | None

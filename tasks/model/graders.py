@@ -9,11 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from passgate.tasks.model.assertions import (
+    AssertionOptions,
     CodeGrader,
     Cost,
     Equals,
     ExecutionMetrics,
     FieldAccuracy,
+    GraderOptions,
     IsJson,
     Latency,
     LlmGrader,
@@ -30,8 +32,7 @@ from passgate.tasks.model.assertions import (
     ToolUsed,
     Unavailable,
 )
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grader_options import Amount, AssertionOptions, Count, GraderOptions, Seconds, Share, Text
+from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
 
 
 class DeterministicTests(GraderOptions):

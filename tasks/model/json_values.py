@@ -1,7 +1,8 @@
-"""JSON values: reading them, finding one inside another, telling whether two are the same."""
+"""JSON values: reading them, finding one inside another, telling whether two are the same, their digests."""
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 MISSING: Final = object()
@@ -62,3 +63,14 @@ def strictly_equal(left: Any, right: Any) -> bool:
 
 def _same_items(left: Sequence[Any], right: Sequence[Any]) -> bool:
     return len(left) == len(right) and all(map(strictly_equal, left, right))
+
+
+def digest_of(value: Any) -> str:
+    """SHA-256 of a JSON value in its canonical form, as hex."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def trials_digest(trials: Iterable[Mapping[str, Any]]) -> str:
+    """The digest of trials in any order, each as its line of the journal has it: with the digest of its transcript."""
+    return digest_of(sorted(trials, key=lambda trial: (str(trial["task_id"]), int(trial["trial"]))))

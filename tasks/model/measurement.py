@@ -3,9 +3,8 @@
 from enum import StrEnum
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.metrics import MeanMetrics
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.task import Metric, SequentialTest, Suite
+from passgate.tasks.model.trial import MeanMetrics
 
 
 class Interval(Frozen):

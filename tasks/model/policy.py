@@ -1,16 +1,79 @@
-"""What gates.yaml says: the suites' defaults and what each gate blocks on."""
+"""What gates.yaml and quarantine.yaml say: the suites' defaults, what each gate blocks on, and what does not block."""
 
+import re
 from collections.abc import Iterable
+from datetime import date
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.branch import DEFAULT_BRANCH
-from passgate.tasks.model.grader_options import Seconds, Share, Text
-from passgate.tasks.model.sequential import LEAST_TRIALS, Risk, SequentialTest
-from passgate.tasks.model.task import BY_TRIALS, MOST_TRIALS, Budgets, EvalTask, GateName, Metric, Suite
+from passgate.tasks.model.base import Frozen, Seconds, Share, Text
+from passgate.tasks.model.task import (
+    BY_TRIALS,
+    LEAST_TRIALS,
+    MOST_TRIALS,
+    Budgets,
+    EvalTask,
+    GateName,
+    Metric,
+    Risk,
+    SequentialTest,
+    Suite,
+)
+
+DEFAULT_BRANCH = "main"
+"""The branch that changes are merged into, where nobody says another."""
+# What git takes for no name, or for an expression that means some commit: `git help check-ref-format`.
+_NO_NAME = re.compile(r"^-|^HEAD$|\.\.|@\{|[\x00-\x20\x7f~^:?*\[\\]|^/|/$|//|(^|/)\.|\.$|\.lock(/|$)")
+
+
+def is_branch_name(name: str) -> bool:
+    """Whether git would let a branch have this name."""
+    return bool(name) and not _NO_NAME.search(name)
+
+
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _day(value: Any) -> Any:
+    """A text as the day that it names; other values as they are. Raises `ValueError` for a text that names none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        day = date.fromisoformat(value) if _DAY.fullmatch(value) else None
+    except ValueError:
+        day = None
+    if day is None:
+        raise ValueError("expected a day of the calendar as in 2026-12-31")
+    return day
+
+
+class QuarantineEntry(Frozen):
+    """One task that does not block until it is repaired. Vetoes of it block all the same."""
+
+    task: Text
+    """`suite/task_id`, or the task_id."""
+    owner: Text
+    """Who repairs it."""
+    reason: Text
+    issue: Text
+    """A link to where the repair is followed."""
+    expires: Annotated[date, BeforeValidator(_day)]
+    """The last day (UTC) on which it does not block, as in 2026-12-31."""
+
+
+class QuarantineFile(Frozen):
+    """The whole of quarantine.yaml."""
+
+    version: Annotated[int, Field(ge=1, le=1)] = 1
+    most: Annotated[int, Field(ge=0, le=1000)] = 5
+    """The most entries that there may be."""
+    most_days: Annotated[int, Field(ge=1, le=365)] = 90
+    """How far ahead `expires` may lie."""
+    release_after: Annotated[int, Field(ge=1)] = 10
+    """After so many green runs in a row on the baseline branch the task is proposed for release."""
+    tasks: tuple[QuarantineEntry, ...] = ()
 
 
 class Rule(StrEnum):

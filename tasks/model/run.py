@@ -6,13 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.agent_change import AgentChange
+from passgate.tasks.model.agent import AgentChange, AgentSpec
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import GatePolicy, Policy
+from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 
 

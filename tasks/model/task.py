@@ -6,12 +6,81 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grader_options import Seconds, Share, Text
+from passgate.tasks.model.base import Frozen, Seconds, Share, Text
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage, as_prompt
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.workspace import Workspace
+
+LEAST_TRIALS: Final = 10
+"""With fewer trials a sequential test saves next to nothing, so such tasks keep the AND or OR rule."""
+
+Rate = Annotated[float, Field(gt=0, lt=1)]
+Risk = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class SequentialTest(Frozen):
+    """Wald's sequential probability ratio test in place of the AND or OR rule: trials stop when it has decided."""
+
+    accept: Rate
+    """A task whose trials pass this often is to be passed."""
+    reject: Rate
+    """A task whose trials pass only this often is to be failed."""
+    alpha: Risk = 0.05
+    """How often the first may be failed."""
+    beta: Risk = 0.05
+    """How often the second may be passed."""
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        if self.reject >= self.accept:
+            raise ValueError("`reject` must be below `accept`")
+        return self
+
+
+class Repository(Frozen):
+    """A git repository, checked out in the workspace."""
+
+    path: Text = "."
+    """Where in the workspace."""
+    repo: Text
+    """A URL, a path relative to the suites folder, or `owner/name` of GitHub."""
+    commit: Text | None = None
+    """A commit, tag or branch; the default branch when not given."""
+    ancestor: Annotated[int, Field(ge=0)] = 0
+    """How many first parents before `commit`."""
+    sparse: tuple[Text, ...] = ()
+    """Only these folders."""
+
+
+class Hook(Frozen):
+    """A command of the suites' authors; it sees the suites folder and has the network."""
+
+    command: Annotated[tuple[Text, ...], Field(min_length=1)]
+    """The program and its arguments."""
+    cwd: Text = "."
+    """Where it runs, relative to the suites folder."""
+    timeout_seconds: Seconds = 60
+
+
+class Workspace(Frozen):
+    """How the workspace of a trial comes about: template, then repositories, then hooks."""
+
+    template: Text | None = None
+    """A folder that is copied, relative to the suites folder."""
+    repos: tuple[Repository, ...] = ()
+    before_all: Hook | None = None
+    """Once per run, in the copy that the trials' workspaces are copied from."""
+    before_each: Hook | None = None
+    """In every trial's own workspace, before the agent."""
+    after_each: Hook | None = None
+    """In every trial's own workspace, after the graders."""
+    after_all: Hook | None = None
+    """Once at the end of the run."""
+    environment: dict[str, str] = {}
+    """Variables for the agent."""
+    required_commands: tuple[Text, ...] = ()
+    """Programs that the machine must have."""
+    required_python_modules: tuple[Text, ...] = ()
+
 
 MOST_TRIALS: Final = 100_000
 """Trials of one task: more than any estimate needs."""

@@ -1,4 +1,4 @@
-"""The answer of a gate, with every reason and the digest of every input."""
+"""The answer of a gate, with every reason and the digest of every input; its sign-off, and what is signed of it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Literal
 
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit, Revision
@@ -205,3 +206,85 @@ class Verdict(Frozen):
     def _trials(self) -> str:
         passed, measured = (sum(getattr(task, name) for task in self.measurement.tasks) for name in ("passed", "n"))
         return f"{passed} of {measured} trials passed"
+
+
+_CHANGED_BY_A_SIGN_OFF = frozenset({"decision", "exit_code", "awaiting_sign_off", "sign_off"})
+
+
+def verdict_digest(verdict: Verdict) -> str:
+    """SHA-256 of a verdict without all that a sign-off changes, so that it is the same before and after one."""
+    # Without defaults, so that a field which a later passgate adds does not change the digests of earlier verdicts.
+    plain = verdict.model_dump(mode="json", exclude=set(_CHANGED_BY_A_SIGN_OFF), exclude_defaults=True)
+    reasons = [reason for reason in plain.pop("reasons", []) if reason["rule"] != Rule.SIGN_OFF]
+    return digest_of(plain | {"reasons": reasons})
+
+
+def signed_off(verdict: Verdict, sign_off: SignOff) -> Verdict:
+    """The verdict after the sign-off that it has awaited: PASS where it is approved, FAIL where it is rejected."""
+    reasons = tuple(reason for reason in verdict.reasons if reason.rule is not Rule.SIGN_OFF)
+    decision = Decision.PASS
+    if sign_off.decision == "reject":
+        decision = Decision.FAIL
+        message = f"rejected by {sign_off.by}: {sign_off.reason}"
+        reasons = (Reason(rule=Rule.SIGN_OFF, blocking=True, message=message), *reasons)
+    return verdict.model_copy(
+        update={
+            "decision": decision,
+            "exit_code": decision.exit_code,
+            "reasons": reasons,
+            "awaiting_sign_off": False,
+            "sign_off": sign_off,
+        }
+    )
+
+
+class Claim(Frozen):
+    """The part of a statement that is passgate's own."""
+
+    gate: GateName
+    run_id: str
+    agent: str
+    decision: Decision
+    judged_at: datetime
+    revision: Revision
+    sign_off: SignOff | None
+    verdict_digest: str
+    """`verdict_digest` of the verdict."""
+    inputs: Inputs
+
+
+class Statement(Frozen):
+    """What was signed of a verdict."""
+
+    verdict_file: str
+    """SHA-256 of verdict.json, as hex."""
+    claim: Claim
+
+
+class CheckResult(StrEnum):
+    """How a thing that a statement names compares with the thing itself."""
+
+    OK = "ok"
+    DIFFERS = "differs"
+    NOT_HERE = "not here"
+
+
+class VerificationCheck(Frozen):
+    """One thing that was looked at."""
+
+    finding: CheckResult
+    subject: str
+    detail: str = ""
+
+
+class Verification(Frozen):
+    """What is left of an envelope after looking at everything it names."""
+
+    checks: tuple[VerificationCheck, ...]
+    statement: Statement | None = None
+    """`None` where no signature is by the given key, so that nobody is known to have said anything."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing differs."""
+        return all(check.finding is not CheckResult.DIFFERS for check in self.checks)

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import STATE_FOLDER
 from passgate.tasks.model.agent import AgentSpec
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.json_values import digest_of
 
 _NEVER_THE_AGENT = frozenset({".git", "__pycache__", STATE_FOLDER.name})
 """Folders that change without the agent, as passgate's own does with every run."""

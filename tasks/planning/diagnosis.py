@@ -13,7 +13,7 @@ from passgate.tasks.agents import check_agent
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.reach import own_endpoints
 from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint

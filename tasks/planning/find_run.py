@@ -4,7 +4,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import LAST, STATE_FOLDER
-from passgate.tasks.integrity.tracked import refuse_tracked
+from passgate.tasks.integrity.earlier_runs import refuse_tracked
 
 
 def refuse_tracked_runs() -> None:

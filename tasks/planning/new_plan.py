@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from passgate import __version__
-from passgate.tasks.integrity.revision import current_revision
+from passgate.tasks.integrity.git import current_revision
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.named_agents import find_agent

@@ -10,13 +10,11 @@ from passgate.tasks.history.columns import policy_digest
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialStatus
-from passgate.tasks.stats.decision import decide
-from passgate.tasks.stats.sequential import in_order
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial, TrialMetrics, TrialStatus
+from passgate.tasks.stats.decision import decide, in_order
 
 if TYPE_CHECKING:
     import pandas as pd

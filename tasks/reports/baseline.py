@@ -23,7 +23,7 @@ from passgate.tasks.model.task import Suite
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import heading, natural_width, plain_table, rendered
 from passgate.tasks.reports.escape import printable
-from passgate.tasks.stats.intervals import wilson_interval
+from passgate.tasks.stats.estimators import wilson_interval
 
 _STYLES = {
     BaselineState.NEW: "dim",

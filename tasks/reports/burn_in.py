@@ -4,7 +4,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.burn_in import BurnIn
+from passgate.tasks.model.forecast import BurnIn
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import MESSAGE, NAME, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.reports.console import Marked, heading, rendered
 from passgate.tasks.reports.escape import printable
 

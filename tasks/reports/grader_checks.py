@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.grader_check import CheckCounts, GraderCheck, GraderFinding
+from passgate.tasks.model.checks import CheckCounts, GraderCheck, GraderFinding
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable

@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import heading, natural_width, plain_table, rendered
 from passgate.tasks.reports.escape import printable

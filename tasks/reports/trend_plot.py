@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.svg import BLUE, GRID, QUIET, VERMILION, svg
 from passgate.tasks.reports.trend import by_suite, worse_runs

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.attestation import Check, Claim, Finding, Verification
+from passgate.tasks.model.verdict import CheckResult, Claim, Verification, VerificationCheck
 from passgate.tasks.reports.console import DECISION_STYLE, Marked, heading, rendered
 from passgate.tasks.reports.escape import printable
 
 _LONGEST = 2000
-_STYLES = {Finding.OK: "green", Finding.DIFFERS: "bold red", Finding.NOT_HERE: "yellow"}
+_STYLES = {CheckResult.OK: "green", CheckResult.DIFFERS: "bold red", CheckResult.NOT_HERE: "yellow"}
 
 
 def verification_report(verification: Verification, *, width: int, color: bool) -> str:
@@ -21,7 +21,7 @@ def verification_report(verification: Verification, *, width: int, color: bool) 
     return rendered(*parts, _conclusion(verification), width=width, color=color)
 
 
-def _check(check: Check) -> RenderableType:
+def _check(check: VerificationCheck) -> RenderableType:
     text = Text.assemble((f"{check.subject}: ", "bold"), printable(check.detail, _LONGEST))
     return Marked(f"{check.finding:<8}", text, style=_STYLES[check.finding])
 
@@ -47,10 +47,12 @@ def _said(name: str, text: str) -> RenderableType:
 
 def _conclusion(verification: Verification) -> RenderableType:
     if verification.statement is None:
-        return heading("Not by this key: whatever it says, nobody known has said it", _STYLES[Finding.DIFFERS])
+        return heading("Not by this key: whatever it says, nobody known has said it", _STYLES[CheckResult.DIFFERS])
     if not verification.holds:
-        return heading("Signed, but not of what is here", _STYLES[Finding.DIFFERS])
-    missing = sum(check.finding is Finding.NOT_HERE for check in verification.checks)
+        return heading("Signed, but not of what is here", _STYLES[CheckResult.DIFFERS])
+    missing = sum(check.finding is CheckResult.NOT_HERE for check in verification.checks)
     if missing:
-        return heading(f"All that is here is as signed; {missing} could not be looked at", _STYLES[Finding.NOT_HERE])
-    return heading("All is as signed", _STYLES[Finding.OK])
+        return heading(
+            f"All that is here is as signed; {missing} could not be looked at", _STYLES[CheckResult.NOT_HERE]
+        )
+    return heading("All is as signed", _STYLES[CheckResult.OK])

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.workspace import Hook
+from passgate.tasks.model.task import EvalTask, Hook
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox, refuse_failure
 
 WORKSPACE_VARIABLES: Final = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")

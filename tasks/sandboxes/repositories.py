@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.digest import digest_of
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.sandbox import ProcessResult
-from passgate.tasks.model.workspace import Repository
+from passgate.tasks.model.task import Repository
 from passgate.tasks.sandboxes.processes import run_process
 
 GIT_SECONDS: Final = 600

@@ -14,8 +14,7 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
-from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.task import EvalTask, Workspace
 from passgate.tasks.sandboxes.inputs import bring_inputs
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all

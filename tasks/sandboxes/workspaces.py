@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.task import EvalTask, Workspace
 from passgate.tasks.sandboxes.hooks import Occasion, run_hook
 from passgate.tasks.sandboxes.repositories import Repositories
 from passgate.tasks.sandboxes.trial_sandbox import (

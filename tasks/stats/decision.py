@@ -1,15 +1,128 @@
 """How k trials decide a task."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from math import log
 from statistics import fmean
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, Metric
+from passgate.tasks.model.task import EvalTask, Metric, SequentialTest
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
-from passgate.tasks.stats.scores import mean_lower_bound
-from passgate.tasks.stats.sequential import Answer, in_order, sprt
+from passgate.tasks.stats.estimators import mean_lower_bound
+
+
+class Answer(StrEnum):
+    """What the trials so far say, whatever those to come would."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    OPEN = "open"
+
+
+class OperatingCharacteristic(NamedTuple):
+    """What a test does with a task of some pass rate."""
+
+    accepts: float
+    """The chance that it accepts the task; else it rejects it."""
+    expected_trials: float
+    """Until it has decided."""
+
+
+def sprt(outcomes: Sequence[bool | None], rule: SequentialTest, k: int) -> Answer:
+    """What a test of k trials says of a task whose trials passed (`True`), did not, or were not measured (`None`).
+
+    In the order of the trials; those beyond k do not count, and those that are not there are not measured. The answer
+    is open while trials that were not measured could turn it. One pass more never lowers the ratio, at no point of its
+    course: so the answer is certain when it is the same with all of them failed and with all of them passed.
+    """
+    counted = [*outcomes[:k], *[None] * (k - len(outcomes))]
+    at_worst, at_best = (_course([fill if one is None else one for one in counted], rule) for fill in (False, True))
+    return at_worst if at_worst is at_best else Answer.OPEN
+
+
+def in_order(outcomes: Iterable[tuple[int, bool]], k: int) -> tuple[bool | None, ...]:
+    """Whether each of the first k trials passed, from pairs of its number and that; `None` of those that are not
+    among them."""
+    known = dict(outcomes)
+    return tuple(known.get(trial) for trial in range(k))
+
+
+def operating_characteristic(rule: SequentialTest, k: int, pass_rate: float) -> OperatingCharacteristic:
+    """What a test of k trials does with a task that passes so often: exactly, over all courses that trials may take.
+
+    Trials are independent and all of them measured. Raises `ValueError` unless 0 <= pass_rate <= 1 and k >= 1.
+    """
+    if not 0 <= pass_rate <= 1:
+        raise ValueError("needs 0 <= pass_rate <= 1")
+    answers = _answers(rule, k)
+    accepts = expected = 0.0
+    going_on = {0: 1.0}
+    for n in range(k + 1):
+        later: dict[int, float] = {}
+        for passed, chance in going_on.items():
+            answer = answers[n][passed]
+            if answer is Answer.OPEN:
+                later[passed] = later.get(passed, 0.0) + chance * (1 - pass_rate)
+                later[passed + 1] = later.get(passed + 1, 0.0) + chance * pass_rate
+            else:
+                expected += n * chance
+                accepts += chance * (answer is Answer.ACCEPT)
+        going_on = later
+    return OperatingCharacteristic(accepts, expected)
+
+
+def _course(outcomes: Sequence[bool], rule: SequentialTest) -> Answer:
+    """The answer after the last of all trials."""
+    passed = 0
+    for n, outcome in enumerate(outcomes, start=1):
+        passed += outcome
+        answer = _at(n, passed, rule)
+        if answer is not Answer.OPEN:
+            return answer
+    return _nearer(len(outcomes), passed, rule)
+
+
+def _at(n: int, passed: int, rule: SequentialTest) -> Answer:
+    ratio = _log_ratio(n, passed, rule)
+    if ratio >= log((1 - rule.alpha) / rule.beta):
+        return Answer.ACCEPT
+    return Answer.REJECT if ratio <= log(rule.alpha / (1 - rule.beta)) else Answer.OPEN
+
+
+def _nearer(n: int, passed: int, rule: SequentialTest) -> Answer:
+    return Answer.ACCEPT if _log_ratio(n, passed, rule) > 0 else Answer.REJECT
+
+
+def _log_ratio(n: int, passed: int, rule: SequentialTest) -> float:
+    # From the counts, not from a running sum: so that equal counts have equal ratios whatever their order.
+    return passed * log(rule.accept / rule.reject) - (n - passed) * log((1 - rule.reject) / (1 - rule.accept))
+
+
+@lru_cache(maxsize=256)
+def _answers(rule: SequentialTest, k: int) -> tuple[tuple[Answer, ...], ...]:
+    """Per number of trials up to k and, of these, per number of passes: the answer, open where the rest may turn it.
+
+    Computed backwards: the answer if all trials to come failed, and if all of them passed.
+    """
+    if k < 1:
+        raise ValueError("needs k >= 1")
+    at_worst = at_best = [_at_the_end(k, passed, rule) for passed in range(k + 1)]
+    answers = [tuple(at_worst)]
+    for n in range(k - 1, -1, -1):
+        here = [_at(n, passed, rule) for passed in range(n + 1)]
+        at_worst = [at_worst[passed] if one is Answer.OPEN else one for passed, one in enumerate(here)]
+        at_best = [at_best[passed + 1] if one is Answer.OPEN else one for passed, one in enumerate(here)]
+        pairs = zip(at_worst, at_best, strict=True)
+        answers.append(tuple(worst if worst is best else Answer.OPEN for worst, best in pairs))
+    return tuple(reversed(answers))
+
+
+def _at_the_end(k: int, passed: int, rule: SequentialTest) -> Answer:
+    answer = _at(k, passed, rule)
+    return _nearer(k, passed, rule) if answer is Answer.OPEN else answer
+
 
 _ROUNDING = 1e-9
 _STATES = {Answer.ACCEPT: TaskState.PASSED, Answer.REJECT: TaskState.FAILED, Answer.OPEN: TaskState.UNDECIDED}

@@ -1,7 +1,26 @@
 """pass@k and pass^k by their unbiased estimators."""
 
+import math
+from collections.abc import Sequence
+from functools import cache
+from math import comb, sqrt
+from statistics import NormalDist, fmean, stdev
+
 import numpy as np
 import numpy.typing as npt
+
+
+def binomial(n: int, rate: float) -> list[float]:
+    """The chance of each number from 0 to n of successes in n independent trials of a rate."""
+    return [comb(n, hits) * rate**hits * (1 - rate) ** (n - hits) for hits in range(n + 1)]
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    """The least value that at least `percent` % of the values do not exceed; `None` of no values."""
+    if not values:
+        return None
+    return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)]
+
 
 Integers = npt.NDArray[np.int64] | list[int] | int
 Floats = npt.NDArray[np.float64]
@@ -47,3 +66,125 @@ def _all_drawn(total: npt.NDArray[np.int64], marked: npt.NDArray[np.int64], size
         factor = np.clip((marked - drawn) / left, 0.0, 1.0)
         result = np.where(drawn < size, result * factor, result)
     return result
+
+
+CONFIDENCE = 0.95
+
+
+def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The score interval of a pass rate from c passes in n trials (Wilson 1927); [0, 1] when n is 0.
+
+    Unlike the usual normal interval it has a width at 0/n and n/n. Raises `ValueError` unless 0 <= c <= n.
+    """
+    if not 0 <= c <= n:
+        raise ValueError("needs 0 <= c <= n")
+    return _score_interval(c / n if n else 0.0, n, confidence)
+
+
+def suite_interval(value: float, tasks: int) -> tuple[float, float]:
+    """A 95 % interval of a suite's value: the mean over its tasks of pass@k or pass^k.
+
+    Wilson's interval with the tasks as its sample. A task of k trials has the value 0 or 1, for which it is made;
+    values between vary less than those of the same mean, so with them it is on the safe side. Raises `ValueError`
+    unless 0 <= value <= 1.
+    """
+    if not 0 <= value <= 1:
+        raise ValueError("needs 0 <= value <= 1")
+    return _score_interval(value, tasks, CONFIDENCE)
+
+
+def _score_interval(rate: float, n: int, confidence: float) -> tuple[float, float]:
+    if n == 0:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    # At the edges rounding may leave the rate itself outside by a hair.
+    return max(0.0, min(centre - half, rate)), min(1.0, max(centre + half, rate))
+
+
+_ONE_SIDE = 0.975
+"""The interval holds 95 %."""
+
+
+def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | None:
+    """The sum of score x weight over the sum of the weights; `None` when that is 0: then nothing is said."""
+    total = math.fsum(weights)
+    return math.fsum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else None
+
+
+def mean_lower_bound(scores: Sequence[float]) -> float:
+    """The lower end of the 95 % interval of a mean, by Student's t: mean - t s / sqrt(n), not below 0.
+
+    The mean itself where all scores are the same. Raises `ValueError` for fewer than two scores.
+    """
+    if len(scores) < 2:
+        raise ValueError("an interval needs at least two scores")
+    half = student_t(len(scores) - 1, _ONE_SIDE) * stdev(scores) / math.sqrt(len(scores))
+    return max(0.0, fmean(scores) - half)
+
+
+@cache
+def student_t(degrees: int, probability: float) -> float:
+    """The quantile of Student's t with so many degrees of freedom, from 1, of a probability from 0.5 to 0.975."""
+    low, high = 0.0, 13.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_t_share(middle, degrees) < probability else (low, middle)
+    return high
+
+
+def _student_t_share(t: float, degrees: int) -> float:
+    """P(T <= t) for t >= 0, by the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    angle = math.atan(t / math.sqrt(degrees))
+    sine, square = math.sin(angle), math.cos(angle) ** 2
+    odd = degrees % 2
+    term, total = (math.cos(angle), 0.0) if odd else (1.0, 0.0)
+    for index in range(degrees // 2):
+        total += term
+        term *= square * (2 * index + 1 + odd) / (2 * index + 2 + odd)
+    both_sides = 2 / math.pi * (angle + sine * total) if odd else sine * total
+    return 0.5 + both_sides / 2
+
+
+_MOST_LIKENESS = 0.5
+"""What all tasks say weighs as much as one trial at least: so no rate is exactly 0 or 1."""
+
+
+def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
+    """The pass rate of each task from its passes and trials; of a task without trials that of all together.
+
+    The rate of all is (C + 1/2) / (N + 1) of all C passes in N trials, Jeffreys' mean, which is also that of a task
+    which is alone. Raises `ValueError` for no trials at all, and unless 0 <= passed <= n.
+    """
+    if any(not 0 <= passed <= n for passed, n in counts):
+        raise ValueError("needs 0 <= passed <= n")
+    passed, n = sum(one for one, _ in counts), sum(one for _, one in counts)
+    if not n:
+        raise ValueError("needs trials")
+    of_all = (passed + 0.5) / (n + 1)
+    likeness = _likeness([(passed, n) for passed, n in counts if n])
+    return [_drawn(passed, n, of_all, likeness) for passed, n in counts]
+
+
+def _drawn(passed: int, n: int, of_all: float, likeness: float) -> float:
+    """(c + s m) / (n + s) with a strength s of 1 / likeness - 1 trials."""
+    if likeness == 0 or n == 0:
+        return of_all
+    strength = 1 / likeness - 1
+    return (passed + strength * of_all) / (n + strength)
+
+
+def _likeness(counts: Sequence[tuple[int, int]]) -> float:
+    """How like two trials of a task are to each other, from 0, where all tasks have one rate, to a half.
+
+    The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].
+    """
+    tasks, trials = len(counts), sum(n for _, n in counts)
+    rate = sum(passed for passed, _ in counts) / trials
+    variance = rate * (1 - rate)
+    room = trials - sum(n * n for _, n in counts) / trials - (tasks - 1)
+    if variance == 0 or room <= 0:
+        return 0.0
+    spread = sum(n * (passed / n - rate) ** 2 for passed, n in counts)
+    return min(max((spread / variance - (tasks - 1)) / room, 0.0), _MOST_LIKENESS)

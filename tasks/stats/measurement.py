@@ -16,13 +16,10 @@ from passgate.tasks.model.measurement import (
     TaskState,
     TrialViolation,
 )
-from passgate.tasks.model.metrics import MeanMetrics, TrialMetrics
 from passgate.tasks.model.task import EvalTask, Metric, Suite
-from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
+from passgate.tasks.model.trial import MEASURED, MeanMetrics, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.stats.decision import decide_by, score_of
-from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.intervals import suite_interval, wilson_interval
-from passgate.tasks.stats.percentiles import percentile
+from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
 
 ACCEPTED: Final = "share accepted"
 """What the value of a suite is whose tasks are decided by sequential tests."""

@@ -11,8 +11,7 @@ from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, e
 from passgate.tasks.attestations.keys import signing_key
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.history.run_folder import verdict_text
-from passgate.tasks.model.sign_off import signed_off
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import Verdict, signed_off
 from tests.conftest import Project
 from tests.signing import a_sign_off, awaiting, write_keys
 from tests.unit.reports.hostile import HOSTILE

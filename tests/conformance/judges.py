@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.graders import Grader
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
 from tests.word_overlap_judge import WordOverlapJudge
 
 _FILES = (".agentv/targets.yaml", "providers.yaml")

@@ -20,7 +20,7 @@ from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask, Metric
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
-from passgate.tasks.stats.scores import mean_lower_bound
+from passgate.tasks.stats.estimators import mean_lower_bound
 from tests.conformance.answers import transcripts
 from tests.conformance.compare import TOLERANCE, TRIAL, Compared, Finding, compared, pairs
 from tests.conformance.judges import judge_for

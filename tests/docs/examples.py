@@ -20,9 +20,8 @@ from passgate.tasks.formats.rules import RuleContext, findings
 from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, Solution, TaskFile

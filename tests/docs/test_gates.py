@@ -16,11 +16,11 @@ from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.graders.grader_checks import faults as blame
-from passgate.tasks.integrity import merge_base, revision
-from passgate.tasks.integrity.edits import What
-from passgate.tasks.model import attestation
+from passgate.tasks.integrity import git, merge_base
+from passgate.tasks.integrity.judging_places import What
+from passgate.tasks.model import verdict
 from passgate.tasks.model.baseline import BaselineState
-from passgate.tasks.model.grader_check import Fault
+from passgate.tasks.model.checks import Fault
 from passgate.tasks.model.run import Revision, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Finding
@@ -58,7 +58,7 @@ def test_what_a_new_task_has_to_show() -> None:
 
 
 def test_where_the_branches_are_read_from() -> None:
-    assert set(revision._BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
+    assert set(git._BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
     assert set(merge_base._TARGET_VARIABLES) <= code_in(section("docs/integrity.md", "In CI"))
 
 
@@ -90,7 +90,7 @@ def test_what_verify_looks_at_and_finds() -> None:
     source = Path(verifying.__file__).read_text(encoding="utf-8")
     named = {*re.findall(r'subject="(\w+)"', source), *re.findall(r'subject = "(\w+)"', source)}
     assert set(cells(text)) == named | {VERDICT_FILE, verifying._JOURNAL}
-    assert set(map(str, attestation.Finding)) <= code_in(text)
+    assert set(map(str, verdict.CheckResult)) <= code_in(text)
 
 
 def words_of(forecast: str) -> list[list[str]]:

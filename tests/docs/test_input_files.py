@@ -10,11 +10,10 @@ from pydantic import BaseModel
 from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
 from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.grader_options import AssertionOptions, GraderOptions
-from passgate.tasks.model.policy import JudgePolicy, Policy, Rule
+from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.quarantine import QuarantineFile
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, SimulatedUser, TaskFile, Tool
 from tests.conftest import REPOSITORY

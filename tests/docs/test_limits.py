@@ -18,11 +18,10 @@ from passgate.tasks.graders.programs import code_grader, script_assertion
 from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import requests
 from passgate.tasks.model.forecast import TARGET
-from passgate.tasks.model.sequential import LEAST_TRIALS
-from passgate.tasks.model.workspace import Hook
+from passgate.tasks.model.task import LEAST_TRIALS, Hook
 from passgate.tasks.providers import wire
 from passgate.tasks.sandboxes import workbench
-from passgate.tasks.stats import comparisons
+from passgate.tasks.stats import ratios
 from tests.docs.pages import section
 
 KIB, MIB = 1024, 1024 * 1024
@@ -52,8 +51,8 @@ NUMBERS = {8: "eight"}
         ("docs/security.md", "What is done about it", f"at most {variables.MAX_RENDERED:,} characters"),
         ("docs/baseline.md", "What is pooled", f"the newest {merge_base.MOST_ANCESTORS} commits"),
         ("docs/forecast.md", "forecast", f"false-failure rate to {TARGET:.0%}".replace("%", " %")),
-        ("docs/gates.md", "Limits", f"at least {NUMBERS[comparisons.LEAST_PAIRS]} tasks"),
-        ("docs/gates.md", "Limits", f"one-sided {comparisons.CONFIDENCE * 100:g} % interval"),
+        ("docs/gates.md", "Limits", f"at least {NUMBERS[ratios.LEAST_PAIRS]} tasks"),
+        ("docs/gates.md", "Limits", f"one-sided {ratios.CONFIDENCE * 100:g} % interval"),
         ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
         ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),

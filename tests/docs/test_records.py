@@ -5,9 +5,8 @@ import json
 from passgate.tasks.history.columns import SCHEMA_VERSION
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.integrity import who_judges as choose
-from passgate.tasks.model.metrics import METRIC_GROUPS, TrialMetrics
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
 from passgate.tasks.reports import REPORTS
 from tests.conftest import REPOSITORY

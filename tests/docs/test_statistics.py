@@ -5,11 +5,10 @@ import subprocess
 import sys
 
 from passgate.tasks.model.baseline import GREEN_SHARE, RED_IN_A_ROW, RED_SHARE
-from passgate.tasks.model.sequential import LEAST_TRIALS, SequentialTest
-from passgate.tasks.model.task import GateName
-from passgate.tasks.stats import comparisons, regression
-from passgate.tasks.stats.intervals import wilson_interval
-from passgate.tasks.stats.sequential import operating_characteristic
+from passgate.tasks.model.task import LEAST_TRIALS, GateName, SequentialTest
+from passgate.tasks.stats import ratios, regression
+from passgate.tasks.stats.decision import operating_characteristic
+from passgate.tasks.stats.estimators import wilson_interval
 from tests.builders import SHIPPED
 from tests.conftest import REPOSITORY
 from tests.docs.pages import PAGES, rows, section
@@ -90,7 +89,7 @@ def test_what_is_named_is_so() -> None:
     assert "with a chance of at most 5 %" in text
     assert "a chance below 2 % each" in text
     assert (GREEN_SHARE * 3, RED_SHARE * 3, RED_IN_A_ROW) == (2, 1, 3)
-    assert (comparisons.LEAST_PAIRS, comparisons.CONFIDENCE) == (8, 0.9)
+    assert (ratios.LEAST_PAIRS, ratios.CONFIDENCE) == (8, 0.9)
     assert "fewer than eight tasks" in text
     assert "one-sided 90 % bound" in text
     assert SHIPPED.baseline.runs == 20

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.gates.decide import Ruling
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision

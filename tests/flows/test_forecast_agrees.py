@@ -13,12 +13,11 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.commands.burn_in import Finished, burn_in
 from passgate.tasks.commands.burn_in_report import tally
 from passgate.tasks.commands.forecast import forecast, plan_of_forecast
-from passgate.tasks.forecasts.basis import Grounds
-from passgate.tasks.model.burn_in import BurnIn
-from passgate.tasks.model.forecast import Forecast
+from passgate.tasks.forecasts.assumptions import Grounds
+from passgate.tasks.model.forecast import BurnIn, Forecast
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.stats.intervals import wilson_interval
+from passgate.tasks.stats.estimators import wilson_interval
 from tests.builders import write_task
 from tests.function_agent import FunctionAgent
 

@@ -14,13 +14,12 @@ from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Base, Edit, Plan, RunRequest
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics
 from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from passgate.tasks.planning.baseline import Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on

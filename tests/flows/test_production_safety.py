@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.verdict import Decision
 from tests.eval_gate import gate_of_files, says

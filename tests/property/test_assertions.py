@@ -17,9 +17,9 @@ from passgate.tasks.graders.answers.regexes import regex_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.javascript_regex import regex_problem
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Budgets, EvalTask, Metric, Scoring, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.trial import TrialMetrics
 
 texts = st.text(max_size=30)
 json_values = st.recursive(

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.signing import a_sign_off, awaiting, write_keys
 
 from passgate.tasks.attestations.envelope import Envelope, Signature, envelope_text, read_envelope, signed_bytes
-from passgate.tasks.attestations.errors import UnreadableError
 from passgate.tasks.attestations.keys import signing_key
+from passgate.tasks.attestations.reading import UnreadableError
 from passgate.tasks.attestations.statement import read_statement, statement_of
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import verdict_text
-from passgate.tasks.model.sign_off import signed_off
+from passgate.tasks.model.verdict import signed_off
 
 OF_A_FOLDER = settings(deadline=None)
 

@@ -19,12 +19,10 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Violation, ViolationRule
 from passgate.tasks.model.measurement import Measurement
-from passgate.tasks.model.metrics import TrialMetrics
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, Metric, Suite
-from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
+from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of
 

@@ -7,17 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import a_policy
 
-from passgate.tasks.forecasts.assumed import TrialRule, assumed_baseline
 from passgate.tasks.forecasts.chances import GateChances, Member
-from passgate.tasks.forecasts.first_trials import Trials, expected_trials, first_trials
+from passgate.tasks.forecasts.first_trials import TrialRule, Trials, assumed_baseline, expected_trials, first_trials
 from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.policy import Admission, Rule
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import GateName, Metric, Suite
-from passgate.tasks.stats.noise import noise_of
+from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
+from passgate.tasks.stats.estimators import shrunk_rates
+from passgate.tasks.stats.ratios import noise_of
 from passgate.tasks.stats.regression import RegressionTest, regression_test
-from passgate.tasks.stats.shrinkage import shrunk_rates
 
 rates = st.floats(0, 1)
 TEST = SequentialTest(accept=0.95, reject=0.7)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.builders import a_task
 
 from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
-from passgate.tasks.gates.quarantine import exempt_by_quarantine, expired, quarantine_notes, quarantined
+from passgate.tasks.gates.exemptions import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.policy import QuarantineFile
 
 TODAY = date(2026, 2, 1)
 TASKS = [a_task(), a_task(task_id="other"), a_task(task_id="attack", suite="adversarial")]

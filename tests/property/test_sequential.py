@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.stats.sequential import Answer, operating_characteristic, sprt
+from passgate.tasks.model.task import SequentialTest
+from passgate.tasks.stats.decision import Answer, operating_characteristic, sprt
 
 rates = st.floats(0, 1)
 risks = st.floats(0.001, 0.45)

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.comparisons import LEAST_PAIRS, paired_ratio
 from passgate.tasks.stats.decision import decide
-from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
-from passgate.tasks.stats.intervals import suite_interval, wilson_interval
-from passgate.tasks.stats.percentiles import percentile
+from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
+from passgate.tasks.stats.ratios import LEAST_PAIRS, paired_ratio
 
 
 class Counts(NamedTuple):

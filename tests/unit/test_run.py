@@ -14,8 +14,8 @@ from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.execution import trial as run_module
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets, Suite
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus

@@ -14,7 +14,7 @@ from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess, TrialTranscript
-from passgate.tasks.model.llm_judge import LlmJudge
+from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 

@@ -7,8 +7,8 @@ from typing import Final, Protocol
 from passgate.tasks.agents.conversation.turns import Turn
 from passgate.tasks.agents.foreign import sendable
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.digest import digest_of
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message
 

@@ -7,8 +7,8 @@ from passgate.tasks.graders.agentv.llm_grader import grade_by_judge_as_agentv
 from passgate.tasks.graders.composites.composite import Ask, Others, grade_composite
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.programs.grader_reply import GraderReply
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Composite, Grader
 
 _OF_ASSERT_SET: Final[dict[str, Any]] = {"required": False, "min_score": None}

@@ -14,10 +14,9 @@ from passgate.tasks.graders.trajectories.limits import (
     made_calls,
     milliseconds,
 )
-from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
+from passgate.tasks.model.assertions import AssertionOptions, Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_options import AssertionOptions
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.trial import TrialMetrics
 
 
 async def grade_execution_metrics_as_agentv(options: ExecutionMetrics, evidence: Evidence) -> Grade:

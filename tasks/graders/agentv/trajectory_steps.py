@@ -25,9 +25,8 @@ from passgate.tasks.graders.trajectories.trajectory_steps import (
     used_message,
     without,
 )
-from passgate.tasks.model.assertions import StepCount, ToolArguments, ToolSequence, ToolUsed
+from passgate.tasks.model.assertions import AssertionOptions, StepCount, ToolArguments, ToolSequence, ToolUsed
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.json_values import MISSING, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
 

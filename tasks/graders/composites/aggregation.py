@@ -6,12 +6,11 @@ from typing import Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import PASS_FROM, ROUNDING
 from passgate.tasks.graders.texts import shorten
-from passgate.tasks.model.assertions import Rubrics
+from passgate.tasks.model.assertions import AssertionOptions, Rubrics
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Aggregator, Composite, Grader, Turns
 from passgate.tasks.model.transcript import Usage, total_usage
-from passgate.tasks.stats.scores import weighted_mean
+from passgate.tasks.stats.estimators import weighted_mean
 
 SAFE_FROM: Final = 0.6
 """The least score of a member that a safety gate requires (AgentEvals)."""

@@ -12,12 +12,11 @@ from passgate.tasks.graders.answers.assertions import json_check, output_checks,
 from passgate.tasks.graders.checks import ROUNDING, scored, settled
 from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.always_true import always_true
-from passgate.tasks.model.assertions import IsJson, Rubrics, ScriptAssertion, TextAssertion
+from passgate.tasks.model.assertions import AssertionOptions, IsJson, Rubrics, ScriptAssertion, TextAssertion
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import Composite, FileCheck, Grader, LlmRubric, OutputCheck, StateCheck, Turns
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.stats.scores import weighted_mean
+from passgate.tasks.stats.estimators import weighted_mean
 
 _REMEDY: Final = "say what must be so, or take it out"
 _EMPTY: Final = ("{}", "[]", '""', "0", "null")

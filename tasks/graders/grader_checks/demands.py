@@ -13,7 +13,7 @@ from passgate.tasks.graders.tool_calls import call_matches
 from passgate.tasks.graders.trajectories.trajectory_steps import named_like
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import engine_flags
 from passgate.tasks.model.transcript import ToolCall

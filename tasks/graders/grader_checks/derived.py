@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.graders.grader_checks.demands import required_tools
 from passgate.tasks.graders.grader_checks.mutants import parts_of, saying
 from passgate.tasks.model import assertions as evals
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.graders import Composite, Grader, OutputCheck, ToolCalls
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript

@@ -23,8 +23,8 @@ from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of
 from passgate.tasks.graders.grader_checks.proof import Mutated, PlaceInGrader, Proof, Tried
 from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
+from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import TrialStatus

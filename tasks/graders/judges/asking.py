@@ -14,9 +14,8 @@ from pydantic_core import ErrorDetails
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grade import Check
+from passgate.tasks.model.grade import Check, JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.json_values import parse_json
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 
 LONGEST_REPLY: Final = 200_000

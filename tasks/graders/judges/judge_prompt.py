@@ -18,8 +18,8 @@ from passgate.tasks.graders.programs.code_input import (
     variables_of,
 )
 from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.json_values import MISSING, at_path
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest
 from passgate.tasks.model.messages import as_prompt
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 

@@ -22,9 +22,8 @@ from passgate.tasks.graders.judges.asking import (
 )
 from passgate.tasks.graders.judges.judge_prompt import render
 from passgate.tasks.graders.workspace import UnusableFileError, read_text
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import Check, Grade, JudgeMessage, JudgeRequest
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest
 
 
 def combined(marks: Sequence[Mark]) -> Mark:

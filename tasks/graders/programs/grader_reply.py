@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.graders.checks import passing_score, scored
 from passgate.tasks.graders.texts import shorten
+from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 
 MOST_CHECKS: Final = 100
 """Checks that are kept of one reply."""

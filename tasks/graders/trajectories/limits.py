@@ -7,12 +7,11 @@ from typing import Final, Literal, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded, scored, settle
 from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
-from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
+from passgate.tasks.model.assertions import AssertionOptions, Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.graders import TrajectoryMetrics
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import ToolCall
+from passgate.tasks.model.trial import TrialMetrics
 
 METRIC_OF_OPTION: Final = {
     "max_steps": "steps",

@@ -14,9 +14,15 @@ from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, Unreported
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.graders.trajectories.limits import made_calls
-from passgate.tasks.model.assertions import SkillTrigger, StepCount, ToolArguments, ToolSequence, ToolUsed
+from passgate.tasks.model.assertions import (
+    AssertionOptions,
+    SkillTrigger,
+    StepCount,
+    ToolArguments,
+    ToolSequence,
+    ToolUsed,
+)
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_options import AssertionOptions
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.transcript import ToolCall, Transcript
 

@@ -18,7 +18,7 @@ from tests.upstream_shapes import Json, Says
 
 from passgate.tasks.agents.llm_judge import HttpJudge, RecordedJudge, disarmed, judge_model, make_llm_judge
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream

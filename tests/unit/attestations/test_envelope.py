@@ -14,7 +14,7 @@ from passgate.tasks.attestations.envelope import (
     read_envelope,
     signed_bytes,
 )
-from passgate.tasks.attestations.errors import UnreadableError
+from passgate.tasks.attestations.reading import UnreadableError
 
 PLAIN: dict[str, Any] = {
     "payload": "aGVsbG8gd29ybGQ=",

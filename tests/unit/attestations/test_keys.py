@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from passgate.tasks.attestations.errors import UnreadableError
 from passgate.tasks.attestations.keys import signing_key, verifying_key
+from passgate.tasks.attestations.reading import UnreadableError
 from tests.signing import write_keys
 
 MESSAGE = b"what is said"

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.attestations.errors import UnreadableError
+from passgate.tasks.attestations.reading import UnreadableError
 from passgate.tasks.attestations.statement import read_statement, statement_of
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
-from passgate.tasks.model.sign_off import signed_off, verdict_digest
-from passgate.tasks.model.verdict import Inputs, Reason, Verdict
+from passgate.tasks.model.verdict import Inputs, Reason, Verdict, signed_off, verdict_digest
 from tests.builders import a_task, measured, trials_of
 from tests.signing import AWAITING, COMMIT, a_sign_off, awaiting
 

@@ -9,13 +9,13 @@ from passgate.tasks.commands.burn_in import Finished, JudgedRun, first_runs, fol
 from passgate.tasks.commands.burn_in_report import tally, why_nothing
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
-from passgate.tasks.model.burn_in import BurnIn
+from passgate.tasks.model.forecast import BurnIn
 from passgate.tasks.model.policy import BaselinePolicy, Rule
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.planning.pooled_runs import pool_of_history, pool_of_runs
 from passgate.tasks.record import record
-from passgate.tasks.stats.shrinkage import shrunk_rates
+from passgate.tasks.stats.estimators import shrunk_rates
 from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, measured, trials_of
 
 RUN = a_run_id("20260130")

@@ -9,7 +9,7 @@ import pytest
 
 from passgate import __version__
 from passgate.tasks.commands.doctor import examine
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.planning.diagnosis import SECONDS
 from tests.answering import answering
 from tests.builders import REPOSITORY

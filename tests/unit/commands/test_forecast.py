@@ -8,7 +8,7 @@ import pytest
 
 from passgate.tasks.commands.forecast import forecast, grounds_of
 from passgate.tasks.errors import UsageError
-from passgate.tasks.forecasts.basis import Grounds
+from passgate.tasks.forecasts.assumptions import Grounds
 from passgate.tasks.history.error_rates import ErrorRates
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins

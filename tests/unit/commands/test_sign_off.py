@@ -11,9 +11,8 @@ from passgate.tasks.history.run_folder import RunFolder
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.sign_off import verdict_digest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.verdict import Decision, verdict_digest
 from passgate.tasks.reports import REPORTS
 from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
 

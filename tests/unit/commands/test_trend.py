@@ -8,9 +8,8 @@ import pytest
 
 from passgate.tasks.commands.trend import COLUMNS, trend_points
 from passgate.tasks.history.columns import arrow_schema, row
-from passgate.tasks.model.metrics import TrialMetrics
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Metric, SequentialTest, Suite
+from passgate.tasks.model.trial import TrialMetrics
 from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
 
 GOLDEN, OPEN = a_task(), a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)

@@ -16,12 +16,11 @@ from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import RunFolder
-from passgate.tasks.model.attestation import Finding, Verification
-from passgate.tasks.model.verdict import Decision
+from passgate.tasks.model.verdict import CheckResult, Decision, Verification
 from tests.signing import COMMIT, write_keys
 from tests.unit.releases import committed_run, release_repository
 
-OK, DIFFERS, NOT_HERE = Finding.OK, Finding.DIFFERS, Finding.NOT_HERE
+OK, DIFFERS, NOT_HERE = CheckResult.OK, CheckResult.DIFFERS, CheckResult.NOT_HERE
 ALL_OK = {"signature": OK, "verdict.json": OK, "verdict": OK, "journal.jsonl": OK, "commit": OK}
 
 
@@ -43,7 +42,7 @@ def look(run: RunFolder, keys: tuple[Path, Path]) -> Callable[[], Verification]:
     return lambda: verify(run.attestation, keys[1], Path.cwd())
 
 
-def findings(verification: Verification) -> dict[str, Finding]:
+def findings(verification: Verification) -> dict[str, CheckResult]:
     return {check.subject: check.finding for check in verification.checks}
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passgate.tasks.forecasts.assumptions import Prospect, Setting
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits
-from passgate.tasks.forecasts.regression_tests import RegressionTests
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
-from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import EvalTask

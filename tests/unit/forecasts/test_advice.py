@@ -3,9 +3,9 @@
 import pytest
 
 from passgate.tasks.forecasts.advice import Improved, improve
+from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.limits import NO_LIMITS
-from passgate.tasks.forecasts.regression_tests import RegressionTests
-from passgate.tasks.forecasts.task_assumptions import Setting
+from passgate.tasks.forecasts.task_forecast import RegressionTests
 from tests.builders import a_baseline_task
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 

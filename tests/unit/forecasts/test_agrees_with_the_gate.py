@@ -8,15 +8,13 @@ from itertools import count, islice
 import pytest
 
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.forecasts.task_assumptions import Prospect, Setting
+from passgate.tasks.forecasts.assumptions import Prospect, Setting
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import Baseline, BaselineState
-from passgate.tasks.model.policy import Policy, Rule
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import Policy, QuarantineEntry, QuarantineFile, Rule
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.stats.measurement import measurement_of

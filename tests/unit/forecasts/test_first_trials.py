@@ -5,13 +5,10 @@ from collections import Counter
 
 import pytest
 
-from passgate.tasks.forecasts.assumed import TrialRule
-from passgate.tasks.forecasts.first_trials import FirstTrials, Trials, expected_trials, first_trials
+from passgate.tasks.forecasts.first_trials import FirstTrials, TrialRule, Trials, expected_trials, first_trials
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import Metric
-from passgate.tasks.stats.decision import decide_by
-from passgate.tasks.stats.sequential import operating_characteristic
+from passgate.tasks.model.task import Metric, SequentialTest
+from passgate.tasks.stats.decision import decide_by, operating_characteristic
 from tests.builders import a_task, trials_of
 
 AND, OR = TrialRule(3, Metric.PASS_HAT_K), TrialRule(3, Metric.PASS_AT_K)

@@ -6,7 +6,7 @@ import pytest
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName
-from passgate.tasks.stats.noise import Noise
+from passgate.tasks.stats.ratios import Noise
 from tests.builders import a_baseline_task, a_policy, in_two_runs
 from tests.unit.forecasts.settings import setting, tasks
 

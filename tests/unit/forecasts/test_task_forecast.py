@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.forecasts.regression_tests import RegressionTests
-from passgate.tasks.forecasts.task_assumptions import Setting
-from passgate.tasks.forecasts.task_forecast import Outlook, Outlooks
+from passgate.tasks.forecasts.assumptions import Setting
+from passgate.tasks.forecasts.task_forecast import Outlook, Outlooks, RegressionTests
 from passgate.tasks.gates.evidence import alpha_of_one
 from passgate.tasks.model.baseline import BaselineState, BaselineTask
-from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.stats.regression import regression_test
 from tests.builders import STARTED, a_baseline_task, a_task

@@ -10,8 +10,7 @@ from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.policy import Policy, SuitePolicy
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
+from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, SequentialTest, Suite
 from tests.builders import REPOSITORY, SAYS_YES, SHIPPED, write_task
 
 EXAMPLES = REPOSITORY / "tests" / "examples"

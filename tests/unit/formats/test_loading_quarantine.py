@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import InputError
 from passgate.tasks.formats.loading import load_quarantine
-from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.policy import QuarantineFile
 from passgate.tasks.model.task import Suite
 from tests.builders import a_task
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.digests import given_to_agents, in_place_of, judging_outside
-from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.workspace import Repository, Workspace
+from passgate.tasks.model.task import EvalTask, Repository, Workspace
 from tests.builders import a_task
 
 

@@ -7,8 +7,7 @@ import pytest
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.model.policy import Admission, GatePolicy, Policy, Regression, Reuse, Rule, SuitePolicy
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
 from tests.builders import REPOSITORY
 
 NEVER_A_FAIL = "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL"

@@ -9,7 +9,7 @@ import yaml
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from tests.builders import SAYS_YES, a_task
 

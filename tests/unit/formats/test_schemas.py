@@ -8,8 +8,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.formats.schemas import schema_text, schemas
-from passgate.tasks.model.metrics import METRIC_GROUPS, MeanMetrics, TrialMetrics
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import METRIC_GROUPS, MeanMetrics, TrialMetrics, TrialStatus
 from tests.builders import REPOSITORY
 
 FOLDER = REPOSITORY / "schema"

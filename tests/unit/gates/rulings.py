@@ -7,8 +7,7 @@ from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.quarantine import QuarantineFile
+from passgate.tasks.model.policy import GatePolicy, QuarantineFile, Rule
 from passgate.tasks.model.run import Base, RunRequest
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial

@@ -7,10 +7,9 @@ import pytest
 from passgate.tasks.gates.early_stopping import LEFT_OUT, needless
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, Metric, Suite
+from passgate.tasks.model.task import EvalTask, Metric, SequentialTest, Suite
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_task, a_violation, trials_of
 
 STRICT: dict[str, Any] = {

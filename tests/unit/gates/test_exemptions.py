@@ -4,11 +4,10 @@ from datetime import date, timedelta
 
 import pytest
 
-from passgate.tasks.model.agent_change import AgentChange
+from passgate.tasks.model.agent import AgentChange
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.quarantine import QuarantineEntry, QuarantineFile
+from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile, Rule
 from passgate.tasks.model.run import Base
 from passgate.tasks.model.verdict import Decision
 from tests.builders import STARTED, a_task

@@ -8,9 +8,8 @@ import pytest
 from passgate.tasks.gates.limits import COST, LATENCY, compare_with_baseline, limit_reasons
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Limits, Rule
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import Trial, TrialMetrics
 from passgate.tasks.model.verdict import Comparison
 from tests.builders import a_baseline, a_baseline_task, a_task, a_trial, in_two_runs, measured
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest, LlmJudge
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Budgets, EvalTask, Metric, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.trial import TrialMetrics
 
 OUTPUT_LIMIT = 100_000
 

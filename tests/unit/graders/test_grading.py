@@ -8,10 +8,9 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.grading import grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.sandboxes.workbench import Workbench
 from tests.builders import a_grade, a_task, a_violation
 

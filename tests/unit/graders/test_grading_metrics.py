@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.graders.grading import with_grades
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.trial import TrialMetrics
 from tests.builders import a_grade, a_task, a_violation
 
 TOOL_CALLS = {"type": "tool_calls", "forbidden": ["delete"]}

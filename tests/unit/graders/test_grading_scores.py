@@ -7,9 +7,8 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.grading import TrialResult, trial_result
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import a_grade, a_task, a_violation
 
 SAID = Transcript(messages=(Message(role="assistant", content="yes"),), output="yes")

@@ -12,8 +12,7 @@ from passgate.tasks.history.columns import arrow_schema, row
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, Pins
 from passgate.tasks.model.run import Base, Plan, Revision
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, Metric, Scoring, Suite
+from passgate.tasks.model.task import EvalTask, Metric, Scoring, SequentialTest, Suite
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_plan, a_policy, a_task, a_trial, trials_of
 

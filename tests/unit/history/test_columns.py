@@ -7,9 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema, policy_digest, row, rows
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.run import Revision
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import REPOSITORY, a_grade, a_plan, a_policy, a_task, a_trial, a_violation
 
 SCHEMA = json.loads((REPOSITORY / "schema/trial.schema.json").read_text(encoding="utf-8"))

@@ -16,9 +16,8 @@ import pytest
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row
 from passgate.tasks.history.dataset import History
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from tests.builders import STARTED, a_grade, a_plan, a_task, a_trial, a_violation
 
 GOLDEN, ADVERSARIAL = a_task(), a_task(task_id="attack", suite=Suite.ADVERSARIAL)

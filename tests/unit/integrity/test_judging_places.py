@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.integrity.edits import What
-from passgate.tasks.integrity.judging_places import JudgingPlaces, judging_places
+from passgate.tasks.integrity.judging_places import JudgingPlaces, What, judging_places
 
 BESIDE: dict[str, What] = {"prices.yaml": "prices"}
 

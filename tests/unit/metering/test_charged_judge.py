@@ -7,7 +7,7 @@ import pytest
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.llm_judge import JudgeMessage, JudgeReply, JudgeRequest
+from passgate.tasks.model.grade import JudgeMessage, JudgeReply, JudgeRequest
 from passgate.tasks.model.price import Price
 from passgate.tasks.model.transcript import Usage
 

@@ -4,9 +4,9 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.overruns import overruns
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
+from passgate.tasks.model.trial import TrialMetrics
 
 SPOKE = Transcript(messages=(Message(role="assistant", content="hello"),))
 BUDGETS = Budgets(max_steps=3, max_tool_calls=4, max_tokens=100, max_cost_usd=0.5, max_seconds=60)

@@ -5,8 +5,8 @@ from pydantic import ValidationError
 from tests.builders import a_grade, a_plan, a_task, a_trial, a_violation
 
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.model.digest import digest_of
 from passgate.tasks.model.graders import OutputCheck
+from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
 from passgate.tasks.model.verdict import Decision

@@ -4,8 +4,7 @@ import pytest
 from tests.signing import AWAITING, a_sign_off, awaiting
 
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.sign_off import signed_off
-from passgate.tasks.model.verdict import Decision, Reason
+from passgate.tasks.model.verdict import Decision, Reason, signed_off
 
 MISSING = Reason(rule=Rule.MISSING_EVIDENCE, blocking=True, message="no trial")
 REPORTED = Reason(rule=Rule.COST, blocking=False, message="dearer")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.planning.diagnosis import diagnose
 from tests.answering import answering

@@ -13,13 +13,11 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.run import Plan, Revision, RunRequest
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import EvalTask, GateName, Metric, Suite
+from passgate.tasks.model.task import EvalTask, GateName, Metric, SequentialTest, Suite
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, TrialMetrics, TrialStatus
 from passgate.tasks.planning.reuse import reusable
 from passgate.tasks.record import record
 from tests.builders import STARTED, a_grade, a_plan, a_policy, a_run_id, a_task, a_trial, a_violation, begun

@@ -12,9 +12,9 @@ from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.measurements import a_failed_task, a_suite, a_task
 from tests.unit.reports.verdicts import STARTED, a_reason, a_verdict
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.model.verdict import Reason, Verdict
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "reports"

@@ -5,8 +5,8 @@ from typing import Any
 from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMeasurement, TaskState, TrialViolation
-from passgate.tasks.model.metrics import MeanMetrics
 from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.trial import MeanMetrics
 
 
 def a_task(**changes: Any) -> TaskMeasurement:

@@ -7,8 +7,7 @@ import pytest
 from rich.cells import cell_len
 from tests.unit.reports.forecasts import a_forecast
 
-from passgate.tasks.model.burn_in import BurnIn
-from passgate.tasks.model.forecast import Cause, Effort
+from passgate.tasks.model.forecast import BurnIn, Cause, Effort
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName

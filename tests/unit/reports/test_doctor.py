@@ -1,6 +1,6 @@
 """What the doctor found, as text."""
 
-from passgate.tasks.model.checkup import State, Symptom
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.reports.doctor import doctor_report
 
 

@@ -9,7 +9,7 @@ from tests.unit.reports.measurements import a_stopped_task
 from tests.unit.reports.provenance import a_confirmation
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
-from passgate.tasks.model.sequential import SequentialTest
+from passgate.tasks.model.task import SequentialTest
 from passgate.tasks.model.verdict import Comparison, Finding
 from passgate.tasks.reports import figures
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.reports.hostile import HOSTILE
 
-from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderCheck, GraderFinding
+from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
 
 

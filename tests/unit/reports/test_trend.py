@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports.trend import RULE, trend_table, worse_runs
 
 MakePoint = Callable[..., TrendPoint]

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from passgate.tasks.errors import ExitCode, UsageError
+from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import TrendPoint
 from passgate.tasks.reports.trend_plot import plot
 
 MakePoint = Callable[..., TrendPoint]

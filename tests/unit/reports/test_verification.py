@@ -6,21 +6,22 @@ from tests.signing import a_sign_off, awaiting
 from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.attestations.statement import claim_of
-from passgate.tasks.model.attestation import Check, Finding, Statement, Verification
-from passgate.tasks.model.sign_off import signed_off
+from passgate.tasks.model.verdict import CheckResult, Statement, Verification, VerificationCheck, signed_off
 from passgate.tasks.reports.verification import verification_report
 
-SIGNATURE = Check(finding=Finding.OK, subject="signature", detail="by the key abc")
+SIGNATURE = VerificationCheck(finding=CheckResult.OK, subject="signature", detail="by the key abc")
 
 
-def report(*checks: Check, color: bool = False, decision: Any = "approve", **sign_off: Any) -> str:
+def report(*checks: VerificationCheck, color: bool = False, decision: Any = "approve", **sign_off: Any) -> str:
     claim = claim_of(signed_off(awaiting(), a_sign_off(decision, **sign_off)))
     verification = Verification(checks=(SIGNATURE, *checks), statement=Statement(verdict_file="a" * 64, claim=claim))
     return verification_report(verification, width=100, color=color)
 
 
 def test_each_thing_has_a_line_and_what_is_said_follows() -> None:
-    lines = report(Check(finding=Finding.NOT_HERE, subject="commit", detail="no such commit")).splitlines()
+    lines = report(
+        VerificationCheck(finding=CheckResult.NOT_HERE, subject="commit", detail="no such commit")
+    ).splitlines()
     assert lines[0] == "ok       signature: by the key abc"
     assert lines[1] == "not here commit: no such commit"
     text = "\n".join(lines)
@@ -33,13 +34,13 @@ def test_each_thing_has_a_line_and_what_is_said_follows() -> None:
 
 def test_the_conclusion_is_the_last_line() -> None:
     assert report().splitlines()[-1] == "All is as signed"
-    differs = Check(finding=Finding.DIFFERS, subject="verdict.json", detail="another")
+    differs = VerificationCheck(finding=CheckResult.DIFFERS, subject="verdict.json", detail="another")
     assert report(differs).splitlines()[-1] == "Signed, but not of what is here"
     assert "release_candidate FAIL" in report(decision="reject")
 
 
 def test_nothing_is_said_to_have_been_said_by_nobody() -> None:
-    check = Check(finding=Finding.DIFFERS, subject="signature", detail="not by the key abc")
+    check = VerificationCheck(finding=CheckResult.DIFFERS, subject="signature", detail="not by the key abc")
     text = verification_report(Verification(checks=(check,)), width=100, color=False)
     assert text.splitlines()[0] == "differs  signature: not by the key abc"
     assert text.splitlines()[-1] == "Not by this key: whatever it says, nobody known has said it"
@@ -47,7 +48,7 @@ def test_nothing_is_said_to_have_been_said_by_nobody() -> None:
 
 
 def test_text_from_outside_is_only_shown() -> None:
-    hostile = Check(finding=Finding.DIFFERS, subject="signature", detail=HOSTILE)
+    hostile = VerificationCheck(finding=CheckResult.DIFFERS, subject="signature", detail=HOSTILE)
     text = report(hostile, by=HOSTILE, reason=HOSTILE)
     assert "\x1b" not in text
     assert "\u202e" not in text

@@ -21,9 +21,8 @@ from tests.unit.reports.provenance import a_sign_off, an_integrity, confirmation
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision
-from passgate.tasks.model.sign_off import signed_off
 from passgate.tasks.model.task import GateName, Suite
-from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Inputs, Reason, Verdict
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Inputs, Reason, Verdict, signed_off
 
 CONFIRMING = {"confirming": (True,) * 4 + (False,) * 5}
 STARTED = datetime(2026, 4, 1, 2, 0, tzinfo=UTC)

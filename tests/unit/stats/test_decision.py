@@ -3,8 +3,7 @@
 import pytest
 
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import Metric
+from passgate.tasks.model.task import Metric, SequentialTest
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.decision import decide, decide_by, score_of
 from tests.builders import a_task, a_trial, trials_of

@@ -4,10 +4,8 @@ import pytest
 
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Interval, Measurement, SuiteMeasurement, TaskMeasurement, TaskState
-from passgate.tasks.model.metrics import TrialMetrics
-from passgate.tasks.model.sequential import SequentialTest
-from passgate.tasks.model.task import Metric, Suite
-from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.model.task import Metric, SequentialTest, Suite
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.measurement import measurement_of
 from tests.builders import a_grade, a_task, a_trial, a_violation, measured, trials_of
 

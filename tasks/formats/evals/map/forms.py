@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from passgate.tasks.formats.evals.map.reading import Reading
 from passgate.tasks.formats.evals.read.node import Keys, Node, Parts
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.grader_options import GraderOptions
+from passgate.tasks.model.assertions import GraderOptions
 
 TEXT, NUMBER, WHOLE = (Kind.TEXT,), (Kind.NUMBER,), (Kind.WHOLE,)
 TRUTH, LIST, MAPPING = (Kind.TRUTH,), (Kind.LIST,), (Kind.MAPPING,)

@@ -6,7 +6,7 @@ from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_number, as_one_of, as_text, take_apart
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import Kind, shown
-from passgate.tasks.model.workspace import Hook
+from passgate.tasks.model.task import Hook
 
 HOOKS_KEYS = {
     "enabled": Key((Kind.TRUTH,)),

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from passgate.tasks.formats.evals.map.forms import NUMBER, TEXT, TRUTH, WHOLE, Draft, Drafting, Form, plain
 from passgate.tasks.formats.evals.map.reading import Reading
 from passgate.tasks.formats.evals.read.node import Key, Keys, Parts
-from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, SkillTrigger, TokenUsage
-from passgate.tasks.model.grader_options import AssertionOptions
+from passgate.tasks.model.assertions import AssertionOptions, Cost, ExecutionMetrics, Latency, SkillTrigger, TokenUsage
 
 _LIMITS: Keys = {
     "max_tool_calls": Key(WHOLE, says="The most tool calls."),

@@ -10,7 +10,7 @@ from passgate.tasks.formats.evals.map.reading import Reading
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts
 from passgate.tasks.formats.rules import grader_findings
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.grader_options import GraderOptions
+from passgate.tasks.model.assertions import GraderOptions
 from passgate.tasks.model.graders import (
     DeterministicTests,
     Grader,

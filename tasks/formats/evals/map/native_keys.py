@@ -12,8 +12,7 @@ from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_
 from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.grader_options import Text
+from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.task import (
     Budgets,
     Environment,

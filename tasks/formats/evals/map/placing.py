@@ -9,7 +9,7 @@ from passgate.tasks.formats.evals.read.node import Node, Parts
 from passgate.tasks.formats.evals.read.paths import find_path
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.task import Workspace
 
 _KEYS = ("workspace", "environment")
 _POLICIES = ("experiment", "execution")

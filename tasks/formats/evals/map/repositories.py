@@ -3,7 +3,7 @@
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Node, as_count, as_items, as_text, as_texts, take_apart
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.workspace import Repository
+from passgate.tasks.model.task import Repository
 
 _COMMIT = Key((Kind.TEXT,), spellings=("base_commit", "ref"), says="A commit, tag or branch.")
 _ANCESTOR = Key((Kind.WHOLE,), says="How many first parents before `commit`.")

@@ -32,8 +32,7 @@ from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile, Workspace
 
 WideFor = Callable[[Variables], SuiteWide]
 """What the file says of all its tests, with the variables of one."""

@@ -6,6 +6,7 @@ from passgate.tasks.formats.evals.map.reading import Reading
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
 from passgate.tasks.model.assertions import (
+    AssertionOptions,
     ExpectedCall,
     LlmGrader,
     StepCount,
@@ -14,7 +15,6 @@ from passgate.tasks.model.assertions import (
     ToolTrajectory,
     ToolUsed,
 )
-from passgate.tasks.model.grader_options import AssertionOptions
 
 _ARGS_MATCH = Key((*TEXT, *LIST), items=TEXT, says="exact, superset, subset, ignore, or the fields compared.")
 EXPECTED_KEYS: Keys = {

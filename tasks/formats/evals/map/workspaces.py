@@ -17,7 +17,7 @@ from passgate.tasks.formats.evals.read.node import (
     take_apart,
 )
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.workspace import Workspace
+from passgate.tasks.model.task import Workspace
 
 WORKSPACE_KEYS = {
     "template": Key((Kind.TEXT,), says="A folder that every trial begins with a copy of."),

@@ -20,8 +20,7 @@ from passgate.tasks.model.graders import (
 )
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import ContentBlock
-from passgate.tasks.model.task import Counterexample, Replay, Solution, TaskFile, Tool
-from passgate.tasks.model.workspace import Hook, Repository, Workspace
+from passgate.tasks.model.task import Counterexample, Hook, Replay, Repository, Solution, TaskFile, Tool, Workspace
 
 Place = Callable[[str], str]
 """A path of the suites folder as another file writes it. Raises `LeavesError` where that file cannot."""

@@ -11,7 +11,7 @@ from tests.function_agent import FunctionAgent
 from passgate.tasks.agents.conversation.driver import converse
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import ModelAccess, Unmetered
-from passgate.tasks.model.llm_judge import LlmJudge
+from passgate.tasks.model.grade import LlmJudge
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 

@@ -9,9 +9,8 @@ import pytest
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.grade import Grade, JudgeReply, JudgeRequest
 from passgate.tasks.model.graders import Composite
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 MakeEvidence = Callable[..., Evidence]

@@ -11,8 +11,8 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Turns
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.trial import TrialMetrics
 
 MakeEvidence = Callable[..., Evidence]
 Graded = Callable[..., Any]

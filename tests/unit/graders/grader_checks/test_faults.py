@@ -9,8 +9,8 @@ from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of, saying
 from passgate.tasks.graders.grader_checks.proof import Mutated, Proof, Refusals, Tried
+from passgate.tasks.model.checks import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.grade import Check, Grade
-from passgate.tasks.model.grader_check import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.task import EvalTask, Reference
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus

@@ -10,8 +10,8 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade, judge_request
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import reply_schema
+from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.graders import LlmRubric
-from passgate.tasks.model.llm_judge import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
 MakeEvidence = Callable[..., Evidence]

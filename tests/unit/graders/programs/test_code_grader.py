@@ -10,9 +10,9 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import CodeGrader
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.trial import TrialMetrics
 from tests.unit.graders.programs.agentv_contract import refused_by_sdk
 
 MakeEvidence = Callable[..., Evidence]

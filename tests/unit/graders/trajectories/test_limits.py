@@ -7,7 +7,7 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.trajectories.limits import METRIC_OF_OPTION
 from passgate.tasks.model.graders import TrajectoryMetrics
-from passgate.tasks.model.metrics import TrialMetrics
+from passgate.tasks.model.trial import TrialMetrics
 
 MakeEvidence = Callable[..., Evidence]
 LIMITS = sorted(name for name in TrajectoryMetrics.model_fields if name.startswith(("max_", "min_")))

@@ -6,8 +6,8 @@ import pytest
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
-from passgate.tasks.model.metrics import TrialMetrics
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.trial import TrialMetrics
 
 MakeEvidence = Callable[..., Evidence]
 

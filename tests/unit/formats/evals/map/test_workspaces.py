@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.model.workspace import Hook, Repository, Workspace
+from passgate.tasks.model.task import Hook, Repository, Workspace
 from tests.unit.formats.evals.eval_tasks import SOUND, Answer, read_tests
 
 

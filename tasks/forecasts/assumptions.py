@@ -1,0 +1,148 @@
+"""What is known of an agent before its gate is forecast."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from statistics import fmean
+from typing import Literal
+
+from passgate.tasks.forecasts.first_trials import Possible, TrialRule, Trials, assumed_baseline
+from passgate.tasks.history.error_rates import ErrorRates
+from passgate.tasks.model.baseline import Baseline, BaselineTask
+from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.policy import GatePolicy, Policy, Rule
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import BY_TRIALS, EvalTask
+from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.stats.estimators import shrunk_rates
+from passgate.tasks.stats.ratios import Noise, noise_of
+
+Source = Literal["history", "assumed", "file", "burn-in"]
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What a forecast rests on, by `suite/task_id`."""
+
+    baseline: Baseline
+    rates: Mapping[str, float]
+    """How many of its measured trials each task passes; of a task that goes by its scores, how many of its runs."""
+    source: Source
+    troubles: Mapping[str, ErrorRates] = field(default_factory=dict)
+    noises: Mapping[Rule, Noise] = field(default_factory=dict)
+    """Of latency and of cost."""
+
+    def known(self, name: str) -> BaselineTask | None:
+        """The baseline of a task; `None` where it is what runs of such an agent would give."""
+        entry = self.baseline.of(name)
+        return entry if entry.runs or self.source not in {"assumed", "file"} else None
+
+
+def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
+    """The noise of latency and of cost in the runs of a baseline."""
+    return {
+        Rule.LATENCY: noise_of({name: task.wall_times for name, task in baseline.tasks.items()}),
+        Rule.COST: noise_of({name: task.costs for name, task in baseline.tasks.items()}),
+    }
+
+
+def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
+    """The pass rate of each task by its trials at the baseline, drawn towards that of all (`shrunk_rates`); of tasks
+    that go by their scores by its runs. A task of which nothing is known has the mean rate; empty where that is so of
+    all.
+    """
+    by_kind: dict[bool, dict[str, tuple[int, int]]] = {True: {}, False: {}}
+    for task in tasks:
+        entry, by_trials = baseline.of(task.name), task.metric in BY_TRIALS
+        counts = (entry.passed, entry.n) if by_trials else (entry.runs_green, len(entry.runs))
+        by_kind[by_trials][task.name] = counts
+    rates: dict[str, float] = {}
+    for counts_of in by_kind.values():
+        if any(n for _, n in counts_of.values()):
+            rates |= zip(counts_of, shrunk_rates(list(counts_of.values())), strict=True)
+    if not rates:
+        return {}
+    mean = fmean(rates.values())
+    return {name: rates.get(name, mean) for counts_of in by_kind.values() for name in counts_of}
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """One task and how the agent does it."""
+
+    failed: TaskMeasurement
+    """The task as it is measured when it has failed."""
+    rate: float
+    """How many of its measured trials pass."""
+    errors: float = 0.0
+    """How many of its trials cannot be measured."""
+    violations: Mapping[Rule, float] = field(default_factory=dict)
+    """How many of its measured trials violate each rule."""
+    known: BaselineTask | None = None
+    """Its baseline; where there is none, it is what runs of such an agent would give."""
+    safety: bool = False
+    """Whether it guards safety, so that no quarantine is for it."""
+
+    @property
+    def name(self) -> str:
+        """`suite/task_id`."""
+        return self.failed.name
+
+    @property
+    def rule(self) -> TrialRule:
+        return TrialRule(self.failed.k, self.failed.metric, self.failed.sequential)
+
+    def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> Trials:
+        """What its trials come to; those of a task that has fallen violate nothing."""
+        measured = 1 - self.errors
+        if fallen_to is not None:
+            return Trials(fallen_to * measured, errors=self.errors)
+        vetoes = sum(share for rule, share in self.violations.items() if rule in policy.blocks_on)
+        violated = min(vetoes, 1 - self.rate)
+        return Trials(self.rate * measured, violated * measured, self.errors)
+
+    def baselines(self, policy: Policy, gate: GatePolicy) -> tuple[Possible, ...]:
+        """The baselines that it may have."""
+        if self.known is not None:
+            return (Possible(self.known, 1.0),)
+        return assumed_baseline(self.rule, self.rate, policy.baseline.runs, gate.admission or None)
+
+    def with_k(self, k: int, policy: Policy) -> "Prospect":
+        """The same task with another number of trials."""
+        sequential = policy.suites[self.failed.suite].sequential_for(k, self.failed.metric)
+        changed = {"k": k, "planned": k, "failed": k, "sequential": sequential}
+        return replace(self, failed=self.failed.model_copy(update=changed))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A plan and its tasks as the forecast sees them: what a change of the files changes."""
+
+    plan: Plan
+    prospects: tuple[Prospect, ...]
+
+    @property
+    def branch(self) -> str:
+        return self.plan.policy.baseline.branch
+
+
+def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> list[Trial]:
+    """The first trials of a task, all k where no number is given, all of one status."""
+    return [
+        Trial(
+            suite=task.suite,
+            task_id=task.task_id,
+            trial=number,
+            k=task.k,
+            metric=task.metric,
+            sequential=task.sequential,
+            status=status,
+            score=float(status is TrialStatus.PASSED),
+            started_at=datetime.now(UTC),
+            task_digest=task.task_digest,
+            grader_digest=task.grader_digest,
+            file=task.file,
+            line=task.line,
+        )
+        for number in range(task.k if count is None else count)
+    ]

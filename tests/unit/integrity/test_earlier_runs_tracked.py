@@ -1,0 +1,178 @@
+"""What a repository brings of a folder that only passgate may write, however it gets there."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity.earlier_runs import find_tracked, refuse_tracked
+from tests.repositories import GitRepository
+
+HISTORY = Path(".passgate/history")
+FILE = "trials/suite=golden/day=2026-01-31/run.parquet"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> GitRepository:
+    made = GitRepository(tmp_path / "repository")
+    made.write("agent.py")
+    made.commit()
+    return made
+
+
+def refusal(repository: GitRepository, place: Path | str = HISTORY, checkout: Path | None = None) -> str:
+    with pytest.raises(UsageError) as refused:
+        refuse_tracked("the history", Path(place), checkout or repository.path)
+    return str(refused.value)
+
+
+def test_files_that_git_does_not_track_are_fine(repository: GitRepository) -> None:
+    repository.write(f"{HISTORY}/{FILE}")
+    assert find_tracked(HISTORY, repository.path) is None
+
+
+def test_a_folder_that_is_not_there_is_fine(repository: GitRepository) -> None:
+    assert find_tracked(HISTORY, repository.path) is None
+    assert find_tracked(Path("/nowhere/at/all"), repository.path) is None
+
+
+def test_without_a_repository_nothing_is_tracked(tmp_path: Path) -> None:
+    (tmp_path / HISTORY).mkdir(parents=True)
+    assert find_tracked(HISTORY, tmp_path) is None
+
+
+@pytest.mark.parametrize("place", [HISTORY, "elsewhere/deep", "./elsewhere/../elsewhere"])
+def test_a_file_that_git_tracks_is_refused_with_the_remedy(repository: GitRepository, place: Path | str) -> None:
+    file = repository.write(f"{place}/{FILE}")
+    repository.commit()
+    name = file.resolve().relative_to(repository.path)
+    folder = (repository.path / place).resolve().relative_to(repository.path)
+    assert refusal(repository, place) == (
+        f"the history must not be in git, but git tracks {name}, so a change could bring its own results: take it out "
+        f"of git with `git rm -r --cached {folder}`, a line in .gitignore and a commit"
+    )
+
+
+def test_the_remedy_is_one(repository: GitRepository) -> None:
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.commit()
+    repository.git("rm", "-r", "--quiet", "--cached", str(HISTORY))
+    assert find_tracked(HISTORY, repository.path) is None
+
+
+def test_a_file_that_is_staged_and_ignored_is_refused(repository: GitRepository) -> None:
+    repository.write(".gitignore", ".passgate\n")
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.git("add", "--force", str(HISTORY))
+    assert f"git tracks {HISTORY}/{FILE}" in refusal(repository)
+
+
+@pytest.mark.parametrize(("link", "target"), [(".passgate", "evil"), (".passgate/history", "../evil/history")])
+def test_a_link_that_git_tracks_is_refused(repository: GitRepository, link: str, target: str) -> None:
+    repository.write(f"evil/history/{FILE}")
+    (repository.path / link).parent.mkdir(exist_ok=True)
+    (repository.path / link).symlink_to(target)
+    repository.commit()
+    assert "git tracks " in refusal(repository)
+
+
+def test_a_link_to_what_git_does_not_track_is_refused_too(repository: GitRepository, tmp_path: Path) -> None:
+    (tmp_path / "evil").mkdir()
+    (repository.path / ".passgate").symlink_to(tmp_path / "evil")
+    repository.commit()
+    said = refusal(repository)
+    assert "git tracks the link .passgate" in said
+    assert "`git rm -r --cached .passgate`" in said
+
+
+def test_a_link_of_the_machine_s_own_is_fine_until_it_leads_to_what_git_tracks(
+    repository: GitRepository, tmp_path: Path
+) -> None:
+    (tmp_path / "cache/history").mkdir(parents=True)
+    repository.write(".gitignore", ".passgate\n")
+    repository.commit()
+    (repository.path / ".passgate").symlink_to(tmp_path / "cache")
+    assert find_tracked(HISTORY, repository.path) is None
+    repository.write(f"evil/{FILE}")
+    repository.commit()
+    (tmp_path / "cache/history/trials").symlink_to(repository.path / "evil/trials")
+    assert f"git tracks evil/{FILE}" in refusal(repository)
+
+
+@pytest.mark.parametrize("name", ["trials", "trials/suite=golden", FILE])
+def test_a_link_within_the_folder_is_refused(repository: GitRepository, tmp_path: Path, name: str) -> None:
+    link = repository.path / HISTORY / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path)
+    repository.commit()
+    assert f"git tracks the link {HISTORY}/{name}," in refusal(repository)
+
+
+@pytest.mark.parametrize("place", [".passgate", ".passgate/history", ".passgate/history/trials"])
+def test_a_submodule_is_refused(repository: GitRepository, tmp_path: Path, place: str) -> None:
+    other = GitRepository(tmp_path / "other")
+    for name in (FILE, f"history/{FILE}", "x"):
+        other.write(name)
+    other.commit()
+    repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), place)
+    repository.commit()
+    assert f"the submodule {place}" in refusal(repository) or f"git tracks {place}" in refusal(repository)
+
+
+def test_a_repository_of_its_own_in_the_folder_is_the_user_s(repository: GitRepository) -> None:
+    """As a job has it that keeps the history on a branch of its own."""
+    repository.write(".gitignore", ".passgate\n")
+    own = GitRepository(repository.path / HISTORY)
+    own.write(FILE)
+    own.commit()
+    assert find_tracked(HISTORY, repository.path) is None
+
+
+def test_the_repository_around_the_one_that_is_worked_in_counts(repository: GitRepository) -> None:
+    inner = GitRepository(repository.path / "inner")
+    inner.commit()
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.git("add", str(HISTORY))
+    assert "git tracks ../.passgate" in refusal(repository, repository.path / HISTORY, inner.path)
+
+
+def test_names_are_told_from_the_folder_that_is_worked_in(repository: GitRepository) -> None:
+    repository.write(f"service one/{HISTORY}/{FILE}")
+    repository.commit()
+    said = refusal(repository, checkout=repository.path / "service one")
+    assert f"git tracks {HISTORY}/{FILE}," in said
+    assert f"`git rm -r --cached {HISTORY}`" in said
+    assert "'service one/.passgate/history'" in refusal(repository, f"service one/{HISTORY}")
+
+
+def test_another_spelling_is_another_folder_where_the_file_system_says_so(repository: GitRepository) -> None:
+    repository.write(f".PASSGATE/history/{FILE}")
+    repository.commit()
+    if (repository.path / HISTORY).exists():
+        assert "git tracks .PASSGATE/history" in refusal(repository)
+    else:
+        assert find_tracked(HISTORY, repository.path) is None
+
+
+def test_a_folder_with_other_things_in_it_is_not_to_be_taken_out(repository: GitRepository) -> None:
+    (repository.path / "agent.py").unlink()
+    repository.write("deep/agent.py")
+    repository.commit()
+    said = refusal(repository, ".")
+    assert "git rm" not in said
+    assert said.endswith("the history needs a folder of its own")
+
+
+def test_names_that_are_no_text_are_shown(repository: GitRepository) -> None:
+    folder = repository.path / HISTORY
+    folder.mkdir(parents=True)
+    (folder / b"\xff.parquet".decode("utf-8", "surrogateescape")).write_text("x")
+    repository.commit()
+    assert "\ufffd.parquet" in refusal(repository)
+
+
+def test_git_that_cannot_tell_is_refused(repository: GitRepository) -> None:
+    repository.write(f"{HISTORY}/{FILE}")
+    repository.commit()
+    (repository.path / ".git/index").write_bytes(b"broken")
+    assert refusal(repository).startswith("git cannot tell whether the history is in the repository: ")

@@ -1,0 +1,58 @@
+"""How two definitions of an agent differ, and which differences judge."""
+
+from typing import Any
+
+import pytest
+
+from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams, agent_change, judging_agent, own_agent
+
+CLI = AgentSpec(kind=AgentKind.CLI, target="sh agent.sh", name="desk")
+HTTP = AgentSpec(kind=AgentKind.HTTP, target="https://desk.example/v1", name="desk")
+
+
+def differences(before: AgentSpec, **changes: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    change = agent_change("desk", before, before.model_copy(update=changes))
+    assert change is not None
+    assert change.by_base is bool(change.judging)
+    return change.judging, change.own
+
+
+def test_the_same_definition_is_no_change() -> None:
+    assert agent_change("desk", CLI, CLI.model_copy()) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "judging", "own"),
+    [
+        ("https://desk.example/v2", (), ("agent",)),
+        ("https://DESK.example/v1/", (), ("agent",)),
+        ("http://desk.example/v1", ("address",), ()),
+        ("https://desk.example:8443/v1", ("address",), ()),
+        ("https://desk.example@evil.example/v1", ("address",), ()),
+        ("https://evil.example/desk.example", ("address",), ()),
+    ],
+)
+def test_where_a_service_lies_judges_and_what_is_asked_of_it_does_not(
+    target: str, judging: tuple[str, ...], own: tuple[str, ...]
+) -> None:
+    assert differences(HTTP, target=target) == (judging, own)
+
+
+def test_everything_that_judges_is_named() -> None:
+    upstreams = Upstreams(anthropic=Endpoint(api_key_variable="OTHER"))
+    changes = {"kind": AgentKind.PYTHON, "name": "other", "upstreams": upstreams, "model": "m"}
+    judging, own = differences(CLI, **changes)
+    assert judging == ("kind (cli at the merge base, python here)", "name", "upstreams")
+    assert own == ("model",)
+
+
+def test_a_line_says_which_is_run() -> None:
+    judging = agent_change("desk", CLI, CLI.model_copy(update={"kind": AgentKind.REPLAY, "target": ""}))
+    own = agent_change("desk", CLI, CLI.model_copy(update={"model": "m", "target": "sh new.sh"}))
+    assert judging is not None
+    assert own is not None
+    assert judging_agent(judging) == (
+        "this change edits what judges of the agent 'desk' (kind (cli at the merge base, replay here)): that of the "
+        "merge base is run"
+    )
+    assert own_agent(own) == "the agent 'desk' is run as this change defines it: its agent, model differ"
