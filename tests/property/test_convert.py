@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
 from passgate.tasks.commands.convert import Converted, Dialect, Target, accept_existing, refuse_losses, write_tasks
-from passgate.tasks.formats.evals.map.prompt_text import names_file
+from passgate.tasks.formats.evals.map.judges import names_file
 from passgate.tasks.formats.loading import SourceTask, tasks_of_paths
 from passgate.tasks.formats.normalise import Origin
 from passgate.tasks.model.messages import TaskMessage

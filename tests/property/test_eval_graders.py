@@ -11,7 +11,8 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, format_path
 from passgate.tasks.formats.evals.map.forms import Form
 from passgate.tasks.formats.evals.map.graders import BASE_KEYS, FORMS, read_graders, rubric_grader
-from passgate.tasks.formats.evals.map.rubric_items import ITEM_KEYS
+from passgate.tasks.formats.evals.map.judges import ITEM_KEYS
+from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node
 from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.formats.schema_check import Kind
@@ -49,9 +50,13 @@ def node(value: Any) -> Node:
     return Node(value, _Places(), FOLDER)
 
 
+def sources_of(complaints: Complaints) -> Sources:
+    return Sources(Ground(FOLDER, FOLDER), complaints, lambda file: None)
+
+
 def read(value: Any) -> tuple[tuple[Grader, ...], Complaints]:
     complaints = Complaints()
-    return read_graders(node(value), Ground(FOLDER, FOLDER), complaints, lambda file: None), complaints
+    return read_graders(node(value), sources_of(complaints)), complaints
 
 
 def value_of(key: Key, wild: bool) -> st.SearchStrategy[Any]:
@@ -86,7 +91,7 @@ def test_any_value_is_graders_or_problems(value: Any) -> None:
     graders, complaints = read(value)
     if not graders and value != []:
         assert complaints.problems
-    rubric_grader(node(value), complaints)
+    rubric_grader(node(value), sources_of(complaints))
 
 
 @given(said=st.lists(assertions, min_size=1, max_size=3))
@@ -132,7 +137,7 @@ def test_both_forms_of_spans_of_points_are_the_same(starts: set[int], words: lis
     as_list = [{"score_range": [low, high], "outcome": words[low]} for low, high in zip(lows, highs, strict=True)]
     complaints = Complaints()
     grader = rubric_grader(
-        node([{"id": "a", "score_ranges": by_bound}, {"id": "b", "score_ranges": as_list}]), complaints
+        node([{"id": "a", "score_ranges": by_bound}, {"id": "b", "score_ranges": as_list}]), sources_of(complaints)
     )
     assert complaints.problems == []
     assert grader is not None

@@ -1,31 +1,35 @@
-"""Lists of graders of eval files, in every spelling of every dialect, read into passgate's own graders."""
+"""Lists of graders of eval files, in every spelling of every dialect, and the graders that are made of such lists."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from passgate.tasks.formats.assertion_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
-from passgate.tasks.formats.evals.map.assertion_templates import entries
-from passgate.tasks.formats.evals.map.built import build
-from passgate.tasks.formats.evals.map.composite_form import COMPOSITE_FORMS
-from passgate.tasks.formats.evals.map.custom_assertions import custom_assertion
-from passgate.tasks.formats.evals.map.foreign_types import is_foreign
-from passgate.tasks.formats.evals.map.forms import NUMBER, TEXT, TRUTH, Draft, Form
-from passgate.tasks.formats.evals.map.judge_forms import JUDGE_FORMS
-from passgate.tasks.formats.evals.map.metric_forms import METRIC_FORMS
-from passgate.tasks.formats.evals.map.native_forms import NATIVE_FORMS
-from passgate.tasks.formats.evals.map.reading import ReadFile, Reading
-from passgate.tasks.formats.evals.map.rubric_items import criteria_of, read_criteria
-from passgate.tasks.formats.evals.map.trajectory_forms import TRAJECTORY_FORMS
-from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node, Parts, snake_case, take_apart
-from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, wrong_kind
-from passgate.tasks.model.assertions import LlmGrader, Rubrics, Unavailable
-from passgate.tasks.model.graders import Grader
-
-FORMS: tuple[Form, ...] = (
-    *(*ANSWER_FORMS, *JUDGE_FORMS, *COMPOSITE_FORMS, *TRAJECTORY_FORMS, *METRIC_FORMS),
-    *NATIVE_FORMS,
+from passgate.tasks.formats.evals.map.forms import (
+    LIST,
+    MAPPING,
+    MODELS,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Form,
+    Options,
+    build,
+    read_items,
 )
+from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
+from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
+from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.templates import entries
+from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, snake_case, take_apart
+from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
+from passgate.tasks.model.assertions import Rubrics
+from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders
+
 BASE_KEYS: Keys = {
     "type": Key(TEXT, needed=True, says="What grades."),
     "name": Key(TEXT),
@@ -37,97 +41,109 @@ BASE_KEYS: Keys = {
     "negate": Key(TRUTH),
 }
 DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
-_BY_NAME: dict[str, Form] = {name: form for form in FORMS for name in form.names}
-_NOT = "not_"
-
-
-OfTexts = Callable[[Sequence[Node], Reading], Grader | None]
-"""Makes one grader of the plain texts of a list, which is in the place of the first."""
-
-
-def rubric_of_texts(texts: Sequence[Node], reading: Reading) -> Grader | None:
-    """A rubric with an item for each text."""
-    first = texts[0]
-    before = len(reading.complaints.problems)
-    criteria = criteria_of(texts, first, reading.complaints)
-    if len(reading.complaints.problems) > before:
-        return None
-    values: dict[str, Any] = {"type": "rubrics", "criteria": criteria, "weight": len(texts)}
-    return build(Rubrics, {key: first.with_value(value) for key, value in values.items()}, first, reading.complaints)
-
-
-def judge_of_texts(texts: Sequence[Node], reading: Reading) -> Grader | None:
-    """A judge that is told all texts and gives one score: what plain texts are to AgentV where files hold prompts."""
-    first = texts[0]
-    values: dict[str, Any] = {
-        "type": "llm_grader",
-        "criteria": "\n".join(text.value.strip() for text in texts),
-        "weight": len(texts),
+AGGREGATOR_NAMES = {
+    "code_judge": "code_grader",
+    "script": "code_grader",
+    "llm_judge": "llm_grader",
+    "llm_rubric": "llm_grader",
+}
+"""Other names of kinds of aggregators."""
+AGGREGATOR_KEYS: Keys = {
+    "type": Key(TEXT, needed=True),
+    "weights": Key(MAPPING, values=NUMBER),
+    "required": Key(LIST, items=TEXT),
+    "threshold": Key(NUMBER, says="For `all_or_nothing` and `threshold`."),
+    "command": Key((*TEXT, *LIST), spellings=("path", "script")),
+    "cwd": Key(TEXT, says="Where the program runs."),
+    "prompt": Key(TEXT),
+    "target": Key(TEXT, spellings=("model", "provider"), says="See `llm_grader`."),
+}
+COMPOSITE_KEYS: Keys = {
+    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True, says="The members."),
+    "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
+    "threshold": Key(NUMBER),
+}
+_FOREIGN = frozenset(
+    {
+        *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
+        *("contains_xml", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance"),
+        *("factuality", "finish_reason", "g_eval", "gleu", "guardrails", "human", "inline_assert", "is_html"),
+        *("is_refusal", "is_sql", "is_valid_function_call", "is_valid_openai_function_call"),
+        *("is_valid_openai_tools_call", "is_xml", "levenshtein", "max_score", "meteor", "model_graded_closedqa"),
+        *("model_graded_factuality", "moderation", "perplexity", "perplexity_score", "pi", "rouge_l", "rouge_n"),
+        *("rouge_s", "search_rubric", "select_best", "similar", "tool_call_f1", "trace_error_spans"),
+        *("trace_span_count", "trace_span_duration", "webhook"),
     }
-    return build(LlmGrader, {key: first.with_value(value) for key, value in values.items()}, first, reading.complaints)
+)
+"""Types of assertions that other tools know and passgate does not have."""
+_FAMILIES = ("similar:", "promptfoo:")
+_NOT = "not_"
+_TURN_KEYS = {"assertions", "expected_output"}
 
 
-def read_graders(
-    node: Node, ground: Ground, complaints: Complaints, read_file: ReadFile, of_texts: OfTexts = rubric_of_texts
-) -> tuple[Grader, ...]:
+def read_graders(node: Node, sources: Sources, *, one_judge: bool = False) -> tuple[Grader, ...]:
     """The graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among them.
 
-    All plain texts of a list are one grader. `read_file` reads templates. What is wrong goes to the complaints, and
-    then graders may be missing from the answer.
+    All plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then
+    graders may be missing from the answer.
     """
-    return _read_list(node, Reading(ground, complaints, read_file, _read_list, of_texts))
+    return _read_list(node, replace(sources, one_judge=one_judge))
 
 
-def rubric_grader(node: Node, complaints: Complaints) -> Rubrics | None:
+def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
     """The grader that a test's own `rubrics` list is; `None` where it is wrong, and then the complaints say why."""
-    message = wrong_kind(node.value, (Kind.LIST,))
-    if message is not None:
-        complaints.problems.append(node.problem(message))
-        return None
-    before = len(complaints.problems)
-    criteria = read_criteria(node, complaints)
-    if len(complaints.problems) > before:
-        return None
-    fields = {"type": node.with_value("rubrics"), "criteria": node.with_value(criteria)}
-    return build(Rubrics, fields, node, complaints)
+    return None if sources.refuses_kind(node, LIST) else rubric_of(list(node.items()), node, sources)
 
 
-def _read_list(node: Node, reading: Reading) -> tuple[Grader, ...]:
-    message = wrong_kind(node.value, (Kind.LIST,))
-    if message is not None:
-        reading.refuse(node, message)
+def _read_list(node: Node, sources: Sources) -> tuple[Grader, ...]:
+    if sources.refuses_kind(node, LIST):
         return ()
-    found = list(entries(node, reading))
+    found = list(entries(node, sources))
     texts = [item for item, _ in found if isinstance(item.value, str)]
     graders: list[Grader | None] = []
     for item, inner in found:
         if texts and item is texts[0]:
-            graders.append(reading.of_texts(texts, inner))
+            graders.append(_of_texts(texts, inner))
         elif not isinstance(item.value, str):
             graders.append(_read_one(item, inner))
     return tuple(grader for grader in graders if grader is not None)
 
 
-def _read_one(node: Node, reading: Reading) -> Grader | None:
-    message = wrong_kind(node.value, (Kind.MAPPING, Kind.TEXT))
-    if message is not None:
-        reading.refuse(node, message)
+def _of_texts(texts: Sequence[Node], sources: Sources) -> Grader | None:
+    """A rubric with an item for each text. Where files hold prompts AgentV has one judge with one score for them."""
+    if not sources.one_judge:
+        return rubric_of(texts, texts[0], sources, weight=len(texts))
+    criteria = "\n".join(text.value.strip() for text in texts)
+    return _with_values(texts[0], {}, sources, type="llm_grader", criteria=criteria, weight=len(texts))
+
+
+def _read_one(node: Node, sources: Sources) -> Grader | None:
+    if sources.refuses_kind(node, (*MAPPING, *TEXT)):
         return None
     if "include" in node.value:
-        options = {"type": "unavailable", "kind": "include", "options": node.value}
-        return build(Unavailable, _at(node, options), node, reading.complaints)
+        return _with_values(node, {}, sources, type="unavailable", kind="include", options=node.value)
     kind = node.get("type")
-    message = "the key 'type' is missing" if kind is None else wrong_kind(kind.value, TEXT)
-    if kind is None or message is not None:
-        reading.refuse(kind or node, message or "")
+    if kind is None:
+        sources.refuse(node, "the key 'type' is missing")
+    if kind is None or sources.refuses_kind(kind, TEXT):
         return None
-    form, negated = _form(kind, reading)
+    form, negated = _form(kind, sources)
     if form is None:
-        return _without_form(node, kind, negated, reading)
-    return _with_form(node, form, negated, reading)
+        return _without_form(node, kind, negated, sources)
+    keys = {**BASE_KEYS, **({} if form.further else DESCRIPTION), **form.keys}
+    parts = take_apart(node, keys, sources.complaints, further=form.further)
+    before = len(sources.complaints.problems)
+    options = {**form.options(parts, sources), **_base(parts, negated, sources)}
+    if not parts.sound or len(sources.complaints.problems) > before:
+        return None
+    return _made(options, node, sources)
 
 
-def _form(kind: Node, reading: Reading) -> tuple[Form | None, bool]:
+def _made(options: Options, node: Node, sources: Sources) -> Grader | None:
+    return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
+
+
+def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
     """How a grader of a type is written, and whether the type says `not-`. No assertion of the repository takes the
     name of a type that is known.
     """
@@ -136,61 +152,143 @@ def _form(kind: Node, reading: Reading) -> tuple[Form | None, bool]:
     known = _BY_NAME.get(name.removeprefix(_NOT))
     if known is not None:
         return known, negated
-    own = custom_assertion(kind, written, reading.ground)
+    own = custom_assertion(kind, written, sources.ground)
     if own is not None or not negated:
         return own, False
-    return custom_assertion(kind, written[len(_NOT) :], reading.ground), True
+    return custom_assertion(kind, written[len(_NOT) :], sources.ground), True
 
 
-def _at(node: Node, values: dict[str, Any]) -> dict[str, Node]:
-    return {key: node.with_value(value) for key, value in values.items()}
-
-
-def _with_form(node: Node, form: Form, negated: bool, reading: Reading) -> Grader | None:
-    keys = {**BASE_KEYS, **({} if form.further else DESCRIPTION), **form.keys}
-    parts = take_apart(node, keys, reading.complaints, further=form.further)
-    before = len(reading.complaints.problems)
-    draft = form.draft(parts, reading)
-    base = _base(parts, negated, reading)
-    if not parts.sound or len(reading.complaints.problems) > before:
-        return None
-    return _made(draft, base, node, reading)
-
-
-def _made(draft: Draft, base: dict[str, Node], node: Node, reading: Reading) -> Grader | None:
-    options = {**draft.options, **base, "type": node.with_value(draft.type_name)}
-    return cast("Grader | None", build(draft.model, options, node, reading.complaints))
-
-
-def _without_form(node: Node, kind: Node, negated: bool, reading: Reading) -> Grader | None:
+def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Grader | None:
     written = kind.value
-    if not is_foreign(snake_case(written).removeprefix(_NOT)):
+    name = snake_case(written).removeprefix(_NOT)
+    if name not in _FOREIGN and not name.startswith(_FAMILIES):
         known = [*_BY_NAME] if "_" in written else [form.replace("_", "-") for form in _BY_NAME]
-        reading.refuse(kind, f"unknown evaluator {written!r}{nearest(written, known)}")
+        sources.refuse(kind, f"unknown evaluator {written!r}{nearest(written, known)}")
         return None
-    reading.cannot_run(kind, f"passgate has no evaluator {written!r}")
+    sources.cannot_run(kind, f"passgate has no evaluator {written!r}")
     own = {key: value for key, value in node.value.items() if snake_case(key) in BASE_KEYS}
-    parts = take_apart(node.with_value(own), BASE_KEYS, reading.complaints)
-    options = {key: value for key, value in node.value.items() if key not in own}
-    fields = _at(node, {"type": "unavailable", "kind": written, "options": options})
-    base = _base(parts, negated, reading)
-    return build(Unavailable, {**base, **fields}, node, reading.complaints) if parts.sound else None
+    parts = take_apart(node.with_value(own), BASE_KEYS, sources.complaints)
+    base = _base(parts, negated, sources)
+    if not parts.sound:
+        return None
+    further = {key: value for key, value in node.value.items() if key not in own}
+    return _with_values(node, base, sources, type="unavailable", kind=written, options=further)
 
 
-def _base(parts: Parts, negated: bool, reading: Reading) -> dict[str, Node]:
+def _with_values(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
+    """The grader of some options and of values that stand under no key of their own."""
+    return _made(options | {name: node.with_value(value) for name, value in values.items()}, node, sources)
+
+
+def _base(parts: Parts, negated: bool, sources: Sources) -> dict[str, Node]:
     """What every grader has, from `required: 0.7` and `not-` too."""
     base = parts.only("weight", "min_score", "negate", "required")
     name = parts.get("name") or parts.get("metric") or parts.get("id")
     if name is not None:
         base["name"] = name
     if negated and parts.value("negate") is True:
-        reading.refuse(parts.values["negate"], "the type says 'not' already; keep one of them", at_key=True)
+        sources.refuse(parts.values["negate"], "the type says 'not' already; keep one of them", at_key=True)
     elif negated:
         base["negate"] = parts.node.with_value(True)
     required = base.get("required")
     if required is not None and is_kind(required.value, Kind.NUMBER):
         least = base.setdefault("min_score", required)
         if least.value != required.value:
-            reading.refuse(required, "'required' as a number and 'min_score' differ; keep one of them", at_key=True)
+            sources.refuse(required, "'required' as a number and 'min_score' differ; keep one of them", at_key=True)
         base["required"] = required.with_value(True)
     return base
+
+
+def _composite(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("threshold")
+    if not options and _is_set(parts.node):
+        options["threshold"] = parts.node.with_value(1.0)
+    members, aggregator = parts.get("assertions"), parts.get("aggregator")
+    graders: tuple[Grader, ...] = ()
+    if members is not None and isinstance(members.value, list):
+        graders = _read_list(members, sources)
+        options["assertions"] = members.with_value(graders)
+    if aggregator is not None and isinstance(aggregator.value, dict):
+        read = _aggregator(aggregator, graders, sources)
+        if read is not None:
+            options["aggregator"] = aggregator.with_value(read)
+    return options
+
+
+def _is_set(node: Node) -> bool:
+    """Whether it is an assert-set: all its members must pass where it has no threshold."""
+    return snake_case(str(node.value.get("type"))).removeprefix("not_") == "assert_set"
+
+
+def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Aggregator | None:
+    parts = take_apart(node, AGGREGATOR_KEYS, sources.complaints)
+    if not parts.sound:
+        return None
+    kind = snake_case(parts.values["type"].value)
+    kind = AGGREGATOR_NAMES.get(kind, kind)
+    _check(kind, parts, members, sources)
+    options = {"type": parts.values["type"].with_value(kind), **parts.only("weights", "required", "threshold")}
+    command, prompt = parts.get("command"), parts.get("prompt")
+    if command is not None:
+        options |= command_parts(command, parts.get("cwd"), sources)
+    if prompt is not None:
+        options["prompt"] = prompt_parts(prompt, sources).get("prompt", prompt)
+    return build(Aggregator, options, node, sources)
+
+
+def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Sources) -> None:
+    needed = NEEDED_BY_AGGREGATOR.get(kind)
+    if needed is not None and parts.get(needed) is None:
+        sources.refuse(parts.node, f"the key {needed!r} is missing")
+    if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):
+        sources.refuse(parts.node, "this gate guards nothing: name its members under 'required'")
+    names = Counter(member.name for member in members if member.name is not None)
+    for name, part in _named(parts):
+        if name not in names:
+            sources.refuse(part, f"{name!r} is the name of no member{nearest(name, list(names))}")
+        elif names[name] > 1:
+            sources.refuse(part, f"{name!r} is the name of {names[name]} members")
+
+
+def _named(parts: Parts) -> Iterator[tuple[str, Node]]:
+    """The names of members that the aggregator goes by, each with its place."""
+    required, weights = parts.get("required"), parts.get("weights")
+    if required is not None:
+        yield from ((item.value, item) for item in required.items())
+    if weights is not None:
+        yield from ((name, weights.child(name)) for name in weights.value)
+
+
+def _turns(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("aggregation", "on_turn_failure")
+    conversation = parts.get("conversation")
+    if conversation is not None and isinstance(conversation.value, list):
+        options["conversation"] = conversation.with_value(_read_list(conversation, sources))
+    return {**options, **read_items(parts, "turns", lambda item: _turn(item, sources))}
+
+
+def _turn(item: Node, sources: Sources) -> Any:
+    """The graders of one turn; a turn of the wrong shape stays as it is, and the model tells it."""
+    listed = item.get("assertions") if isinstance(item.value, dict) else None
+    if not isinstance(item.value, dict) or set(item.value) - _TURN_KEYS:
+        return item.value
+    graders: tuple[Grader, ...] = () if listed is None else _read_list(listed, sources)
+    return TurnGraders(assertions=graders, expected_output=item.value.get("expected_output"))
+
+
+FORMS: tuple[Form, ...] = (
+    *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
+    Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),
+    *(*TRIAL_FORMS, *NATIVE_FORMS),
+    Form(
+        ("turns",),
+        {
+            "turns": Key(LIST, items=MAPPING, needed=True, says="Graders for each answer."),
+            "conversation": Key(LIST),
+            "aggregation": Key(says="mean, min or max of the turns."),
+            "on_turn_failure": Key(),
+        },
+        _turns,
+    ),
+)
+_BY_NAME: dict[str, Form] = {name: form for form in FORMS for name in form.names}

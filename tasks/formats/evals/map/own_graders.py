@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from passgate.tasks.formats.evals.map.filling import Variables
-from passgate.tasks.formats.evals.map.graders import judge_of_texts, read_graders, rubric_grader, rubric_of_texts
+from passgate.tasks.formats.evals.map.graders import read_graders, rubric_grader
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Node, agreed
 from passgate.tasks.model.assertions import LlmGrader
@@ -31,7 +31,7 @@ class Graders:
 def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
     """The graders of a test or a file. Under several names and in several places they have to be the same."""
     rubrics = node.get("rubrics")
-    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources.complaints) if rubrics is not None else None
+    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
     listed = agreed(_lists(node), sources.complaints)
     graders = () if listed is None else read_list(listed, variables, sources)
     return Graders((rubric,) if rubric else (), graders, said=rubrics is not None or bool(listed and listed.value))
@@ -50,6 +50,4 @@ def _lists(node: Node) -> list[Node]:
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
     """A list of graders with the variables of a test in it."""
-    of_texts = judge_of_texts if variables.is_template else rubric_of_texts
-    filled = variables.filled_in_graders(listed)
-    return read_graders(filled, sources.ground, sources.complaints, sources.read_file, of_texts)
+    return read_graders(variables.filled_in_graders(listed), sources, one_judge=variables.is_template)

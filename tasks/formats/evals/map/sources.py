@@ -1,12 +1,16 @@
 """What the parts of a test are read from."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from passgate.tasks.formats.evals.map.reading import ReadFile
-from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.node import Complaints, Node, Parts
 from passgate.tasks.formats.evals.read.paths import Ground, find_folder, find_path
 from passgate.tasks.formats.findings import read_text
+from passgate.tasks.formats.schema_check import Kind, wrong_kind
+
+ReadFile = Callable[[Path], Node | None]
+"""Reads a YAML file and fills in its variables; `None` where that cannot be, which it has complained of."""
 
 
 @dataclass(frozen=True)
@@ -17,14 +21,32 @@ class Sources:
     complaints: Complaints
     read_file: ReadFile
     texts: dict[Path, str | ValueError] = field(default_factory=dict)
+    templates: tuple[Path, ...] = ()
+    """The templates of assertions that are being read, the outermost first."""
+    one_judge: bool = False
+    """Whether the plain texts of a list of graders are told to one judge; else they are the items of a rubric."""
 
     def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
         """Note that something is wrong with the file."""
         self.complaints.problems.append(node.problem(message, at_key=at_key))
 
+    def refuses_kind(self, node: Node, kinds: Sequence[Kind], context: str = "") -> bool:
+        """Whether a value is of none of the kinds, and then that is a problem."""
+        message = wrong_kind(node.value, kinds)
+        if message is not None:
+            self.refuse(node, f"{context}{message}")
+        return message is not None
+
     def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
         """Note that something is asked for that is not to be had."""
         self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
+
+    def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
+        """The same for those of several keys that are there."""
+        for key, message in messages.items():
+            part = asked.get(key)
+            if part is not None:
+                self.cannot_run(part, message, at_key=True)
 
     def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
         self.complaints.warnings.append(node.problem(message, at_key=at_key))
@@ -33,9 +55,13 @@ class Sources:
         """Take over what was noted elsewhere."""
         add_complaints(self.complaints, complaints)
 
+    def path(self, node: Node, name: str) -> Path | None:
+        """Where a path leads; `None` where it leads nowhere, and then that is a complaint."""
+        return find_path(node, name, self.ground, self.complaints)
+
     def found(self, node: Node, name: str) -> str:
-        """A path as tasks hold it; as the file says it where it leads nowhere, and then that is a complaint."""
-        path = find_path(node, name, self.ground, self.complaints)
+        """The same as tasks hold it; as the file says it where it leads nowhere."""
+        path = self.path(node, name)
         return name if path is None else self.ground.relative(path)
 
     def folder(self, node: Node, name: str) -> str:
@@ -43,15 +69,18 @@ class Sources:
         path = find_folder(node, name, self.ground, self.complaints)
         return name if path is None else self.ground.relative(path)
 
-    def text(self, node: Node, name: str) -> tuple[str, str | None]:
-        """A path as tasks hold it, and what the file holds; without text where it cannot be read."""
-        path = find_path(node, name, self.ground, self.complaints)
+    def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
+        """A path as tasks hold it, and what the file holds; without text where it cannot be read.
+
+        `called` is how complaints name the file, where it is not by the path.
+        """
+        path = self.path(node, name)
         if path is None:
             return name, None
         answer = self._content(path)
         if isinstance(answer, str):
             return self.ground.relative(path), answer
-        self.cannot_run(node, f"{name!r} {answer}")
+        self.cannot_run(node, f"{called or name!r} {answer}")
         return self.ground.relative(path), None
 
     def _content(self, path: Path) -> str | ValueError:
@@ -68,3 +97,11 @@ def add_complaints(complaints: Complaints, others: Complaints) -> None:
     complaints.problems.extend(others.problems)
     complaints.warnings.extend(others.warnings)
     complaints.cannot_run.extend(others.cannot_run)
+
+
+def is_file(path: Path) -> bool:
+    """Whether a file is there; where a text is not even a path there is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -10,7 +10,7 @@ from passgate.tasks.formats.evals.map.expected import Expected, read_expected
 from passgate.tasks.formats.evals.map.filling import Variables, variables_of
 from passgate.tasks.formats.evals.map.inputs import read_input
 from passgate.tasks.formats.evals.map.metadata import metadata_of, tags_of
-from passgate.tasks.formats.evals.map.native_keys import with_native
+from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.own_graders import DEFAULT, read_own_graders
 from passgate.tasks.formats.evals.map.placing import workspace_of
 from passgate.tasks.formats.evals.map.repeats import trials_of

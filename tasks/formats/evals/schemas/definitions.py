@@ -6,11 +6,10 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from passgate.tasks.formats.evals.map.answer_forms import FIELD_KEYS
-from passgate.tasks.formats.evals.map.composite_form import AGGREGATOR_KEYS
 from passgate.tasks.formats.evals.map.forms import Form
-from passgate.tasks.formats.evals.map.graders import BASE_KEYS, DESCRIPTION, FORMS
-from passgate.tasks.formats.evals.map.rubric_items import ITEM_KEYS, RANGE_KEYS
-from passgate.tasks.formats.evals.map.trajectory_forms import EXPECTED_KEYS
+from passgate.tasks.formats.evals.map.graders import AGGREGATOR_KEYS, BASE_KEYS, DESCRIPTION, FORMS
+from passgate.tasks.formats.evals.map.judges import ITEM_KEYS, RANGE_KEYS
+from passgate.tasks.formats.evals.map.trial_forms import EXPECTED_KEYS
 from passgate.tasks.formats.evals.read.node import Key, Keys
 from passgate.tasks.formats.schema_check import JSON_TYPES, Kind
 from passgate.tasks.model.assertions import Criterion, ExpectedCall, FieldCheck, ScoreRange

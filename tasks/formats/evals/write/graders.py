@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passgate.tasks.formats.evals.map.native_forms import NAMESPACE
+from passgate.tasks.formats.evals.map.native import NAMESPACE
 from passgate.tasks.formats.evals.read.node import snake_case
 
 Said = Mapping[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passgate.tasks.formats.evals.map.native_keys import KEY
+from passgate.tasks.formats.evals.map.native import KEY
 from passgate.tasks.formats.evals.map.tests import TRACKED
 from passgate.tasks.formats.evals.read.top_level import is_timeout
 from passgate.tasks.formats.evals.write.graders import written_command, written_criteria, written_graders

@@ -10,6 +10,7 @@ import yaml
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.map.graders import read_graders
+from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
@@ -54,4 +55,4 @@ def read(root: Path, *assertions: Any, files: Mapping[str, str] | None = None, t
     document = read_document(root / FILE, FILE)
     assert document.problems == []
     node = Node(document.data, document, root / "evals")
-    return Graders(read_graders(node, ground, complaints, documents.read), complaints)
+    return Graders(read_graders(node, Sources(ground, complaints, documents.read)), complaints)

@@ -6,6 +6,7 @@ import pytest
 
 from passgate.tasks.formats.document import read_document
 from passgate.tasks.formats.evals.map.graders import read_graders, rubric_grader
+from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
 from tests.unit.formats.evals.schema_answers import CORPUS
@@ -45,10 +46,11 @@ def lists_in(node: Node) -> Iterator[Node]:
 
 def read(node: Node, ground: Ground, complaints: Complaints) -> int:
     """How many graders a list is read into; no fewer than it says, unless there is something wrong with it."""
+    sources = Sources(ground, complaints, lambda _: None)
     before = len(complaints.problems)
     if node.path[-1] == "rubrics":
-        return int(rubric_grader(node, complaints) is not None)
-    graders = read_graders(node, ground, complaints, lambda _: None)
+        return int(rubric_grader(node, sources) is not None)
+    graders = read_graders(node, sources)
     texts = sum(isinstance(value, str) for value in node.value)
     if len(complaints.problems) == before:
         assert len(graders) == len(node.value) - max(texts - 1, 0)

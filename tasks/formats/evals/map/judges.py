@@ -1,0 +1,251 @@
+"""Graders that ask a judge model: their settings, their prompts, and the items of rubrics."""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE, Form, Options, build
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.schema_check import Kind, is_kind, shown, wrong_kind
+from passgate.tasks.model.assertions import Criterion, Rubrics, ScoreRange
+
+HIGHEST = 10
+"""Points go from 0 to 10."""
+
+ITEM_KEYS: Keys = {
+    "id": Key(TEXT, says="Its name in reports, unique in the rubric."),
+    "outcome": Key(TEXT, spellings=("criteria", "expected_outcome", "description")),
+    "weight": Key(NUMBER, says="Its part in the score."),
+    "required": Key(TRUTH),
+    "min_score": Key(NUMBER),
+    "required_min_score": Key(NUMBER, says="The least of its 10 points that meets it; without it the trial fails."),
+    "score_ranges": Key(
+        (*MAPPING, *LIST),
+        says="What the points from 0 to 10 mean: by the lowest of each span, or as a list of spans.",
+    ),
+    "operator": Key(TEXT),
+}
+RANGE_KEYS: Keys = {
+    "score_range": Key(LIST, items=WHOLE, needed=True, says="The lowest and the highest of the points."),
+    "outcome": Key(TEXT, spellings=("expected_outcome", "description"), needed=True, says="What they mean."),
+}
+_PROMPT = Key((*TEXT, *MAPPING), spellings=("rubric_prompt",))
+_TARGET = Key((*TEXT, *MAPPING), spellings=("provider",))
+_SETTINGS = {"temperature": NUMBER, "max_steps": WHOLE, "model": TEXT}
+"""Keys that are the same as in `config`."""
+_JUDGE_KEYS: Keys = {
+    "prompt": _PROMPT,
+    "target": _TARGET,
+    "min_score": Key(NUMBER, spellings=("threshold",)),
+    "config": Key(MAPPING, says="Settings of the judge in the tool that the file was written for."),
+    "preprocessors": Key(says="What turns files into text for the judge; passgate has none."),
+    "transform": Key(says="What turns the answer into text for the judge; passgate has none."),
+    **{name: Key(kinds, says="The same as in `config`.") for name, kinds in _SETTINGS.items()},
+}
+_ITEMS_SAY = "The items of a rubric; with them the grader is one of type `rubrics`."
+_LLM_KEYS: Keys = {
+    **_JUDGE_KEYS,
+    "criteria": Key((*TEXT, *LIST), spellings=("value",), says=f"What is asked for, or: {_ITEMS_SAY}"),
+    "rubrics": Key(LIST, says=_ITEMS_SAY),
+}
+_RUBRIC_KEYS: Keys = {
+    **_JUDGE_KEYS,
+    "criteria": Key(LIST, spellings=("rubrics", "value", "items"), needed=True, says="The items."),
+}
+_POINTS = re.compile("0?[0-9]|10")
+_PREFIXES = ("./", "../", "/", FILE_SCHEME)
+_FILE_NAME = re.compile(
+    r"\S+\.(md|markdown|txt|text|prompt|j2|jinja|jinja2|njk|hbs|mustache|ya?ml|json)", re.IGNORECASE
+)
+_PROGRAM = re.compile(r".+\.([cm]?[jt]s|py|sh|rb)(:\w+)?", re.IGNORECASE)
+
+
+def _llm(parts: Parts, sources: Sources) -> Options:
+    criteria, rubrics = parts.get("criteria"), parts.get("rubrics")
+    if rubrics is not None and criteria is not None and isinstance(criteria.value, list):
+        sources.refuse(rubrics, f"{criteria.path[-1]!r} holds the items of the rubric too; keep one", at_key=True)
+    items = rubrics or criteria
+    if items is not None and isinstance(items.value, list):
+        return {"type": parts.node.with_value("rubrics"), **_rubric_of(items, parts, sources)}
+    options = _judge_options(parts, sources)
+    if parts.only("config", *_SETTINGS):
+        options["config"] = parts.node.with_value(_settings(parts))
+    return options | parts.only("criteria")
+
+
+def _settings(parts: Parts) -> dict[str, object]:
+    config = parts.value("config", {})
+    beside = {name: part.value for name, part in parts.only(*_SETTINGS).items()}
+    return {**config, **beside} if isinstance(config, dict) else beside
+
+
+def _rubrics(parts: Parts, sources: Sources) -> Options:
+    items = parts.get("criteria")
+    return _rubric_of(items, parts, sources) if items is not None and isinstance(items.value, list) else {}
+
+
+def _rubric_of(items: Node, parts: Parts, sources: Sources) -> Options:
+    options = _judge_options(parts, sources)
+    options.pop("prompt_file", None)
+    return {**options, "criteria": items.with_value(read_criteria(list(items.items()), items, sources))}
+
+
+def _judge_options(parts: Parts, sources: Sources) -> Options:
+    for name, part in parts.only("preprocessors", "transform").items():
+        sources.cannot_run(part, f"passgate has no {name!r} for judges")
+    prompt, target = parts.get("prompt"), parts.get("target")
+    options = prompt_parts(prompt, sources) if prompt is not None else {}
+    if target is not None:
+        options["target"] = target.with_value(_target_name(target.value))
+    return options
+
+
+def _target_name(target: object) -> str:
+    """A judge by its name, where it is described on the spot too."""
+    if not isinstance(target, dict):
+        return str(target)
+    return str(target.get("id") or target.get("label") or target.get("name") or "inline")
+
+
+def prompt_parts(node: Node, sources: Sources) -> Options:
+    """A prompt as the options `prompt`, its text, and `prompt_file` where it comes from one.
+
+    A text that looks like a path is one. A file that is missing and a prompt that a program makes are noted as what
+    keeps the test from running, and then there is no text.
+    """
+    if not isinstance(node.value, str):
+        sources.cannot_run(node, "a prompt that a program makes is not to be had")
+        return {}
+    if not names_file(node.value):
+        return {"prompt": node}
+    if _PROGRAM.fullmatch(node.value):
+        sources.cannot_run(node, f"a prompt that a program makes is not to be had: {node.value!r}")
+        return {}
+    path, text = sources.text(node, node.value.removeprefix(FILE_SCHEME), called=node.value)
+    return {} if text is None else {"prompt": node.with_value(text), "prompt_file": node.with_value(path)}
+
+
+def names_file(text: str) -> bool:
+    """Whether a text is the path of a file and not a prompt."""
+    if "\n" in text or "{{" in text:
+        return False
+    return text.startswith(_PREFIXES) or _FILE_NAME.fullmatch(text) is not None
+
+
+def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[Criterion, ...]:
+    """The items of a rubric. Those without an `id` are `rubric-1` and so on, by their place in the list.
+
+    `node` is where it is told that there are none. What is wrong goes to the complaints, and then items may be missing
+    from the answer.
+    """
+    if not items:
+        sources.refuse(node, "invalid rubric: must not be empty")
+    read = [(item, _criterion(item, f"rubric-{number}", sources)) for number, item in enumerate(items, 1)]
+    criteria: dict[str, Criterion] = {}
+    for item, criterion in read:
+        if criterion is not None and criteria.setdefault(criterion.id, criterion) is not criterion:
+            sources.refuse(item, f"invalid rubric: the id {criterion.id!r} stands here a second time")
+    return tuple(criteria.values())
+
+
+def rubric_of(items: Sequence[Node], node: Node, sources: Sources, weight: int = 1) -> Rubrics | None:
+    """The grader that has these items; `None` where something is wrong, and then the complaints say what."""
+    before = len(sources.complaints.problems)
+    criteria = read_criteria(items, node, sources)
+    if len(sources.complaints.problems) > before:
+        return None
+    return Rubrics(type="rubrics", criteria=criteria, weight=weight)
+
+
+def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | None:
+    if sources.refuses_kind(item, (*TEXT, *MAPPING), "invalid rubric: "):
+        return None
+    own_id = {"id": item.with_value(default_id)}
+    if isinstance(item.value, str):
+        return build(Criterion, {**own_id, "outcome": item}, item, sources)
+    parts = take_apart(item, ITEM_KEYS, sources.complaints)
+    fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator"), **_least(parts, sources)}
+    ranges = parts.get("score_ranges")
+    if ranges is not None:
+        fields["score_ranges"] = ranges.with_value(_ranges(ranges, sources))
+    return build(Criterion, fields, item, sources) if parts.sound else None
+
+
+def _least(parts: Parts, sources: Sources) -> Options:
+    """`min_score` as a share. Of `required_min_score` in points follows `required`, unless the file says otherwise."""
+    share, points = parts.get("min_score"), parts.get("required_min_score")
+    if points is None or not is_kind(points.value, Kind.NUMBER):
+        return {"min_score": share} if share is not None else {}
+    if not 0 <= points.value <= HIGHEST:
+        sources.refuse(points, f"must be from 0 to {HIGHEST}, not {shown(points.value)}")
+        return {}
+    if share is not None and share.value != points.value / HIGHEST:
+        message = "'min_score' (of 1) and 'required_min_score' (of 10) differ; keep one of them"
+        sources.refuse(points, message, at_key=True)
+    required = {} if parts.get("required") else {"required": points.with_value(True)}
+    return {"min_score": points.with_value(points.value / HIGHEST), **required}
+
+
+def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
+    """The spans of points in order. They must cover 0 to 10 without overlap."""
+    before = len(sources.complaints.problems)
+    read = _from_list if isinstance(node.value, list) else _from_bounds
+    ranges = sorted((span for span in read(node, sources) if span is not None), key=lambda span: span.low)
+    if len(sources.complaints.problems) == before:
+        message = _gap(ranges)
+        if message:
+            sources.refuse(node, f"invalid rubric: {message}")
+    return tuple(ranges)
+
+
+def _gap(ranges: Sequence[ScoreRange]) -> str:
+    """What keeps spans in order from covering 0 to 10, empty where nothing does."""
+    expected = 0
+    for span in ranges:
+        if span.high < span.low:
+            return f"the span from {span.low} to {span.high} is empty"
+        if span.low != expected:
+            start = "the score ranges must start at 0" if expected == 0 else f"the next must start at {expected}"
+            return f"{start}, not at {span.low}"
+        expected = span.high + 1
+    return "" if expected == HIGHEST + 1 else f"the score ranges must go up to {HIGHEST}"
+
+
+def _from_list(node: Node, sources: Sources) -> Iterator[ScoreRange | None]:
+    for item in node.items():
+        if sources.refuses_kind(item, MAPPING, "invalid rubric: "):
+            continue
+        parts = take_apart(item, RANGE_KEYS, sources.complaints)
+        span = parts.get("score_range")
+        if not parts.sound or span is None:
+            continue
+        if len(span.value) != 2:
+            sources.refuse(span, "invalid rubric: expected the lowest and the highest score")
+            continue
+        fields = {"low": span.child(0), "high": span.child(1), **parts.only("outcome")}
+        yield build(ScoreRange, fields, item, sources)
+
+
+def _from_bounds(node: Node, sources: Sources) -> Iterator[ScoreRange | None]:
+    """Spans by their lowest points: each ends where the next begins."""
+    bounds: dict[int, Node] = {}
+    for key in node.value:
+        part, bound = node.child(key), str(key)
+        message = wrong_kind(part.value, TEXT)
+        if _POINTS.fullmatch(bound) is None:
+            message = f"invalid rubric: a score range is named by a whole number from 0 to {HIGHEST}, not {bound!r}"
+        elif message is None and bounds.setdefault(int(bound), part) is not part:
+            message = f"invalid rubric: the score {int(bound)} stands here a second time"
+        if message is not None:
+            sources.refuse(part, message, at_key=True)
+    for low, following in pairwise([*sorted(bounds), HIGHEST + 1]):
+        fields = {"low": node.with_value(low), "high": node.with_value(following - 1), "outcome": bounds[low]}
+        yield build(ScoreRange, fields, bounds[low], sources)
+
+
+JUDGE_FORMS = (
+    Form(("llm_grader", "llm_judge", "llm_rubric"), _LLM_KEYS, _llm, ("llm_judge",), later=("llm_rubric",)),
+    Form(("rubrics", "rubric"), _RUBRIC_KEYS, _rubrics, ("rubric", "rubrics")),
+)

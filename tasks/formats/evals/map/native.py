@@ -1,0 +1,172 @@
+"""What only passgate has, in eval files: the graders of its task files, and the key `passgate` of a test."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build, problem_within
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
+from passgate.tasks.formats.rules import grader_findings, own_findings
+from passgate.tasks.formats.schema_check import Kind
+from passgate.tasks.model.assertions import GraderOptions
+from passgate.tasks.model.base import Frozen, Text
+from passgate.tasks.model.task import (
+    Budgets,
+    Environment,
+    GateSelection,
+    Reference,
+    Scoring,
+    TaskFile,
+    TrackedMetrics,
+    Trials,
+)
+
+NAMESPACE = "passgate:"
+_TYPES = (
+    *("deterministic_tests", "static_analysis", "state_check", "tool_calls", "trajectory_metrics", "policy_check"),
+    *("output_check", f"{NAMESPACE}llm_rubric"),
+)
+"""An `llm_rubric` without the namespace is AgentV's."""
+_NOT_THEIRS = ("required", "min_score", "negate")
+"""What graders of eval files have and these have not."""
+_PATHS = {"tests", "configuration", "rubric"}
+_TEXT_FILES = (".md", ".txt")
+KEY = "passgate"
+NATIVE_KEYS: Keys = {
+    "inputs": Key((Kind.MAPPING,), says="What the agent is given beside `input`."),
+    "environment": Key((Kind.MAPPING,), says="Sandbox, reset, budgets, network, tools, replay, user."),
+    "trials": Key((Kind.MAPPING,), says="k and metric."),
+    "tracked_metrics": Key((Kind.LIST,), says="Metrics shown for this test."),
+    "gates": Key((Kind.MAPPING,), says="Whether a gate takes this test."),
+    "reference": Key((Kind.MAPPING,), says="A solution that must pass, and others that must fail."),
+    "scoring": Key((Kind.MAPPING,), says="`rule: all`: every grader must pass."),
+}
+
+
+class _Native(Frozen):
+    """The parts of a task that the key can say."""
+
+    inputs: dict[str, Any] = {}
+    environment: Environment = Environment()
+    trials: Trials = Trials()
+    tracked_metrics: Annotated[tuple[Text | TrackedMetrics, ...], Field(min_length=1)] | None = None
+    gates: GateSelection = GateSelection()
+    reference: Reference | None = None
+    scoring: Scoring = Scoring()
+
+
+def _form(name: str) -> Form:
+    """The form of a grader of task files: its options have the same names."""
+    type_name = name.removeprefix(NAMESPACE)
+    model = MODELS[type_name]
+    own = {key: field for key, field in model.model_fields.items() if key not in {*GraderOptions.model_fields, "type"}}
+    keys = {
+        **dict.fromkeys(_NOT_THEIRS, Key(says="Not of this grader, which passes or fails.")),
+        **{key: Key(needed=field.is_required(), says="As in task files.") for key, field in own.items()},
+    }
+    return Form((name,), keys, _options_of(type_name, model), model_type=type_name)
+
+
+def _options_of(type_name: str, model: type[GraderOptions]) -> Callable[[Parts, Sources], Options]:
+    def read(parts: Parts, sources: Sources) -> Options:
+        for name, asked in parts.only(*_NOT_THEIRS).items():
+            if name not in model.model_fields:
+                sources.refuse(asked, f"{type_name} passes or fails; it has no `{name}`", at_key=True)
+        if str(parts.value("type")).startswith(("not-", "not_")):
+            sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
+        known = parts.only(*model.model_fields)
+        options = {name: _placed(name, part, sources) for name, part in known.items()}
+        options["type"] = parts.node.with_value(type_name)
+        _check(model, options, parts, sources)
+        return options
+
+    return read
+
+
+def _placed(name: str, part: Node, sources: Sources) -> Node:
+    """An option with its paths as tasks hold them: relative to the suites folder, not to the folder of the file."""
+
+    def place(path: Any) -> Any:
+        is_path = isinstance(path, str) and (name != "rubric" or path.endswith(_TEXT_FILES))
+        return sources.ground.relative(part.folder / path) + _slash(path) if is_path else path
+
+    if name not in _PATHS:
+        return part
+    if isinstance(part.value, list):
+        return part.with_value([place(item) for item in part.value])
+    if isinstance(part.value, dict):
+        return part.with_value({key: place(item) for key, item in part.value.items()})
+    return part.with_value(place(part.value))
+
+
+def _slash(path: str) -> str:
+    """The slash at the end of a path, which the digests of graders hold too."""
+    return "/" if path.endswith("/") else ""
+
+
+def _check(model: type[GraderOptions], options: Options, parts: Parts, sources: Sources) -> None:
+    """What a task file is told of a grader whose shape is right; of any other the model tells it."""
+    try:
+        grader: Any = model.model_validate({name: part.value for name, part in options.items()})
+    except ValidationError:
+        return
+    for path, message in grader_findings(grader, sources.ground.suites_folder):
+        sources.complaints.problems.append(problem_within(parts, path, message))
+
+
+def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
+    """A task with what the key `passgate` of its test says; what is wrong with it goes to the complaints."""
+    said = test.get(KEY)
+    if said is None or not isinstance(said.value, dict):
+        return task
+    parts = take_apart(said, NATIVE_KEYS, sources.complaints)
+    native = build(_Native, parts.values, said, sources) if parts.sound else None
+    if native is None:
+        return task
+    native = _located(native, said, sources)
+    whole = task.model_copy(update=_fields(task, native, parts))
+    for path, message in own_findings(whole, sources.ground.suites_folder):
+        sources.complaints.problems.append(problem_within(parts, path, message))
+    return whole
+
+
+def _located(native: _Native, said: Node, sources: Sources) -> _Native:
+    """The same with its paths as tasks hold them: relative to the suites folder, not to the folder of the file."""
+    saying = Serialisation(lambda path: sources.ground.relative(said.folder / path))
+    return _Native.model_validate(serialised_model(native, saying))
+
+
+def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:
+    """The fields that are said, over what the task has of them."""
+    over: dict[str, Any] = {
+        "inputs": {**native.inputs, **task.inputs},
+        "environment": _environment(task.environment, native.environment),
+        "trials": Trials(k=task.trials.k or native.trials.k, metric=task.trials.metric or native.trials.metric),
+        "tracked_metrics": native.tracked_metrics,
+        "gates": native.gates,
+        "reference": native.reference,
+        "scoring": task.scoring.model_copy(update=native.scoring.model_dump(include={*_said(parts, "scoring")})),
+    }
+    return {name: value for name, value in over.items() if name in parts.values}
+
+
+def _said(parts: Parts, name: str) -> Mapping[str, Any]:
+    value = parts.value(name, {})
+    return value if isinstance(value, dict) else {}
+
+
+def _environment(known: Environment, native: Environment) -> Environment:
+    """What the test says in the words of other tools goes before."""
+    seconds = Budgets(max_seconds=known.budgets.max_seconds)
+    update = {
+        "budgets": seconds.over(native.budgets),
+        "workspace": known.workspace or native.workspace,
+        "user": known.user or native.user,
+    }
+    return native.model_copy(update=update)
+
+
+NATIVE_FORMS = tuple(map(_form, _TYPES))

@@ -1,0 +1,183 @@
+"""Graders that are programs: what they run and where, also those of `.agentv/assertions/`, whose names are types."""
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, Form, Options
+from passgate.tasks.formats.evals.map.sources import Sources, is_file
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, as_items, as_text
+from passgate.tasks.formats.evals.read.paths import PROJECT_MARK, Ground, find_folder, first_of, upwards
+
+_SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
+_INLINE = frozenset({"-c", "-e", "--eval", "-m"})
+"""What comes after them is code or a module's name."""
+_RUN = ("bun", "run")
+_FOLDERS = (("assertions",), ("graders", "judges"))
+_SUFFIXES = (".ts", ".js", ".mts", ".mjs")
+_LONGEST_NAME = 100
+_CODE_KEYS: Keys = {
+    "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
+    "cwd": Key(TEXT),
+    "config": Key(MAPPING),
+    "target": Key(says="Asks for a proxy of model calls, which passgate does not have."),
+    "timeout_seconds": Key(NUMBER, says="How long it may take."),
+}
+
+
+def _code(parts: Parts, sources: Sources) -> Options:
+    options = parts.only("timeout_seconds")
+    command, target, cwd = parts.get("command"), parts.get("target"), parts.get("cwd")
+    if target is not None and target.value is not False:
+        sources.cannot_run(target, "a proxy for the model calls of a grader is not to be had")
+    if command is not None and isinstance(command.value, str | list):
+        options |= command_parts(command, cwd if as_text(cwd) else None, sources)
+    return options | _config(parts)
+
+
+def _config(parts: Parts) -> Options:
+    """The `config` of a program that grades: its own, and the keys that the table does not know."""
+    config = parts.value("config", {})
+    further = {name: part.value for name, part in parts.further.items() if part.value is not None}
+    if not isinstance(config, dict) or not (config or further):
+        return {}
+    return {"config": parts.node.with_value({**further, **config})}
+
+
+def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
+    """A command, a text or a list, as the options `command` and `cwd`.
+
+    Without `cwd` it runs in the folder of its file, or in the nearest one above where the scripts that it names are.
+    A script that is nowhere is noted as what keeps the test from running.
+    """
+    if not _is_command(node, sources):
+        return {}
+    given = _given_folder(cwd, sources) if cwd is not None else None
+    rooted = node.with_value(_rooted(node.value, given or node.folder, sources.ground.repository))
+    scripts = list(_scripts(rooted.value))
+    folder = given or _nearest(node.folder, scripts, sources.ground)
+    if cwd is None or given is not None:
+        _note_missing(node, folder, scripts, sources)
+    words = ["sh", "-c", node.value] if isinstance(node.value, str) else rooted.value
+    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
+
+
+def _is_command(node: Node, sources: Sources) -> bool:
+    before = len(sources.complaints.problems)
+    if not node.value or (isinstance(node.value, str) and not node.value.strip()):
+        sources.refuse(node, "must not be empty")
+    for item in as_items(node):
+        sources.refuses_kind(item, TEXT)
+    return len(sources.complaints.problems) == before
+
+
+def _rooted(command: Any, folder: Path, repository: Path) -> Any:
+    """The words of a command with absolute scripts, which are absolute in the repository, as seen from a folder."""
+    if isinstance(command, str):
+        return command
+    return [_seen_from(folder, word, repository) if word in _scripts(command) else word for word in command]
+
+
+def _seen_from(folder: Path, script: str, repository: Path) -> str:
+    inner = script.lstrip("/")
+    if not script.startswith("/") or is_file(folder / script) or not is_file(repository / inner):
+        return script
+    return Path(os.path.relpath(repository / inner, folder)).as_posix()
+
+
+def _scripts(command: Any) -> Iterator[str]:
+    """The words of a command, a text or a list, that are the paths of scripts."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else command
+    except ValueError:
+        return
+    for index, word in enumerate(words):
+        if index and words[index - 1] in _INLINE:
+            continue
+        if _SCRIPT.fullmatch(word) or (index == 0 and word.startswith(("./", "../"))):
+            yield word
+
+
+def _given_folder(cwd: Node, sources: Sources) -> Path | None:
+    folder = find_folder(cwd, cwd.value, sources.ground, sources.complaints)
+    if folder is not None and not folder.is_dir():
+        sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
+        return None
+    return folder
+
+
+def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
+    """The nearest folder, from one upwards, that all scripts are found from; the one itself where there is none."""
+    above = upwards(folder, ground.repository)
+    return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
+
+
+def _is_found(script: Path, ground: Ground) -> bool:
+    return first_of([Path(os.path.normpath(script))], ground, lambda _: is_file(script)) is not None
+
+
+def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sources) -> None:
+    for script in scripts:
+        if not script.startswith("/") and not _is_inside(folder / script, sources.ground.repository):
+            sources.refuse(node, f"{script!r} leaves the repository")
+        elif not is_file(folder / script):
+            sources.cannot_run(node, f"no file {script!r} in {sources.ground.relative(folder)!r}")
+
+
+def _is_inside(path: Path, repository: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(repository.resolve())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
+    """The form of a type that is the name of a program near its file; `None` where there is no such program.
+
+    AgentV looks into `.agentv/assertions` of the file's folder and of every folder above it, and then into
+    `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
+    """
+    if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
+        return None
+    program = first_of(_candidates(name, kind.folder, ground), ground, Path.is_file)
+    if program is None:
+        return None
+    keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
+    return Form((), keys, _run_of(program, kind), model_type="code_grader", further=True)
+
+
+def _candidates(name: str, folder: Path, ground: Ground) -> Iterator[Path]:
+    above, stems = upwards(folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
+    for places in _FOLDERS:
+        for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES):
+            yield parent / PROJECT_MARK / place / f"{stem}{suffix}"
+
+
+def _run_of(program: Path, kind: Node) -> Callable[[Parts, Sources], Options]:
+    folder = program.parents[2]
+
+    def read(parts: Parts, sources: Sources) -> Options:
+        return {
+            "name": kind,
+            "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
+            "cwd": kind.with_value(sources.ground.relative(folder)),
+            **_config(parts),
+        }
+
+    return read
+
+
+PROGRAM_FORMS = (
+    Form(
+        ("code_grader", "code_judge", "script", "code"),
+        _CODE_KEYS,
+        _code,
+        ("code_judge",),
+        later=("script",),
+        further=True,
+    ),
+)

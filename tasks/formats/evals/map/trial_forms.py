@@ -1,0 +1,218 @@
+"""Graders of what an agent did in a trial: its tool calls, the skills that it used, and what it used up.
+
+AgentEvals, AgentV and the latest AgentV write those of tool calls in different forms.
+"""
+
+from collections.abc import Callable
+
+from passgate.tasks.formats.evals.map.forms import (
+    LIST,
+    MAPPING,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    Form,
+    Options,
+    build,
+    read_items,
+)
+from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.schema_check import Kind, is_kind, wrong_kind
+from passgate.tasks.model.assertions import ExpectedCall
+
+_ARGS_MATCH = Key((*TEXT, *LIST), items=TEXT, says="exact, superset, subset, ignore, or the fields compared.")
+EXPECTED_KEYS: Keys = {
+    "tool": Key(TEXT, needed=True, says="The tool's name."),
+    "args": Key((*MAPPING, *TEXT)),
+    "args_match": _ARGS_MATCH,
+    "max_duration_ms": Key(NUMBER, says="The most milliseconds of the call."),
+}
+_GOAL_PROMPT = """Did the agent reach the goal?
+
+[[ ## goal ## ]]
+{{ criteria }}
+
+[[ ## task ## ]]
+{{ input }}
+
+[[ ## tool calls ## ]]
+{{ tool_calls }}
+
+[[ ## answer ## ]]
+{{ output }}
+"""
+_LIMITS: Keys = {
+    "max_tool_calls": Key(WHOLE, says="The most tool calls."),
+    "max_llm_calls": Key(WHOLE, says="The most calls of models."),
+    "max_tokens": Key(WHOLE),
+    "max_input_tokens": Key(WHOLE, says="The most tokens into the model."),
+    "max_output_tokens": Key(WHOLE, says="The most tokens out of the model."),
+    "max_cost_usd": Key(NUMBER, says="The most US dollars."),
+    "max_duration_ms": Key(NUMBER, says="The most milliseconds."),
+    "target_exploration_ratio": Key(NUMBER),
+}
+_TOKENS: Keys = {
+    "max_total": Key(WHOLE),
+    "max_input": Key(WHOLE, says="The most tokens into the model."),
+    "max_output": Key(WHOLE, says="The most tokens out of the model."),
+}
+_SKILL_KEYS: Keys = {
+    "skill": Key(TEXT, spellings=("value",), needed=True, says="The skill's name."),
+    "should_trigger": Key(TRUTH, says="Whether it is to be used."),
+    "any_call": Key(TRUTH),
+}
+
+
+def _trajectory(parts: Parts, sources: Sources) -> Options:
+    expected = read_items(parts, "expected", lambda item: _expected(item, sources))
+    if parts.sound:
+        _can_fail(parts, sources)
+    return {**parts.only("mode", "minimums", "args_match"), **expected}
+
+
+def _can_fail(parts: Parts, sources: Sources) -> None:
+    mode, minimums, expected = parts.value("mode", "any_order"), parts.get("minimums"), parts.get("expected")
+    if mode == "any_order" and not parts.value("minimums") and not parts.value("expected"):
+        sources.refuse(parts.node, "this grader cannot fail: give at least one of expected, minimums")
+    elif mode != "any_order" and minimums is not None:
+        sources.refuse(minimums, "'minimums' are for the mode 'any_order'", at_key=True)
+    elif mode != "any_order" and expected is None:
+        sources.refuse(parts.node, "the key 'expected' is missing")
+    elif mode in {"in_order", "superset"} and not parts.value("expected"):
+        sources.refuse(expected or parts.node, "must not be empty")
+
+
+def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
+    if isinstance(item.value, str):
+        return build(ExpectedCall, {"tool": item}, item, sources)
+    if wrong_kind(item.value, MAPPING):
+        return None
+    parts = take_apart(item, EXPECTED_KEYS, sources.complaints)
+    args = parts.get("args")
+    if args is not None and isinstance(args.value, str) and args.value != "any":
+        sources.refuse(args, f"expected a mapping or 'any', not {args.value!r}")
+        return None
+    return build(ExpectedCall, parts.values, item, sources) if parts.sound else None
+
+
+_USED_KEYS: Keys = {
+    "name": Key((*TEXT, *LIST), items=TEXT, spellings=("pattern", "tool"), needed=True),
+    "min": Key(WHOLE),
+    "max": Key(WHOLE),
+}
+_SEQUENCE_KEYS: Keys = {"steps": Key(LIST, items=TEXT, needed=True), "mode": Key(TEXT)}
+_ARGUMENTS_KEYS: Keys = {
+    "name": Key(TEXT, spellings=("tool",), needed=True),
+    "args": Key(MAPPING, spellings=("arguments",), needed=True),
+    "mode": Key(TEXT),
+    "defaults": Key(MAPPING),
+    "ignore": Key((*TEXT, *LIST), items=TEXT),
+}
+_LISTS = frozenset({"tools", "ignore"})
+"""Options of which one may be written as a text."""
+_COUNT_KEYS: Keys = {"type": Key(TEXT), "pattern": Key(TEXT), "min": Key(WHOLE), "max": Key(WHOLE)}
+
+
+def _of_value(
+    keys: Keys, short: str = "", *, check: Callable[[Parts, Sources], None] | None = None, **names: str
+) -> Callable[[Parts, Sources], Options]:
+    """Reads a grader whose options are its `value`: a mapping with the keys, or what stands for the option `short`.
+
+    `names` are the names that the model has for keys, where they differ. One text stands for a list of one.
+    """
+
+    def read(parts: Parts, sources: Sources) -> Options:
+        value, options = parts.get("value"), {}
+        if value is not None and isinstance(value.value, dict):
+            inner = take_apart(value, keys, sources.complaints)
+            options = {names.get(key, key): part for key, part in inner.values.items()}
+            if check is not None:
+                check(inner, sources)
+        elif value is not None and short:
+            options = {short: value}
+        return {name: _listed(part) if name in _LISTS else part for name, part in options.items()}
+
+    return read
+
+
+def _listed(node: Node) -> Node:
+    return node.with_value([node.value]) if isinstance(node.value, str) else node
+
+
+def _refuse_crossed(used: Parts, sources: Sources) -> None:
+    low, high = used.value("min"), used.value("max")
+    if is_kind(low, Kind.WHOLE) and is_kind(high, Kind.WHOLE) and low > high:
+        sources.refuse(used.node, f"'min' is {low} and 'max' is {high}")
+
+
+def _refuse_boundless(count: Parts, sources: Sources) -> None:
+    if count.sound and not count.only("min", "max"):
+        sources.refuse(count.node, "this grader cannot fail: give at least one of min, max")
+
+
+def _goal(parts: Parts, sources: Sources) -> Options:
+    goal = _of_value({"goal": Key(TEXT, needed=True)}, "criteria", goal="criteria")(parts, sources)
+    return {"prompt": parts.node.with_value(_GOAL_PROMPT), **parts.only("target"), **goal}
+
+
+def _limited(name: str, limits: Keys, agentevals: tuple[str, ...] = (), **keys: Key) -> Form:
+    """A form that needs at least one of its limits."""
+
+    def read(parts: Parts, sources: Sources) -> Options:
+        if parts.sound and not parts.only(*limits):
+            sources.refuse(parts.node, f"{name} cannot fail: give at least one of {', '.join(limits)}")
+        return parts.only(*limits, *keys)
+
+    return Form((name,), {**limits, **keys}, read, agentevals)
+
+
+def _any_call(parts: Parts, _: Sources) -> Options:
+    return {"any_call": parts.node.with_value(True), **parts.only(*_SKILL_KEYS)}
+
+
+def _later(
+    name: str, read: Callable[[Parts, Sources], Options], *kinds: Kind, model_type: str = "", **keys: Key
+) -> Form:
+    """A form of the latest AgentV, whose options are its `value`."""
+    names = (f"trajectory:{name}",)
+    value = Key(kinds, items=TEXT, needed=True)
+    return Form(names, {"value": value, **keys}, read, later=names, model_type=model_type or name)
+
+
+TRIAL_FORMS = (
+    Form(
+        ("tool_trajectory",),
+        {
+            "mode": Key(TEXT),
+            "expected": Key(LIST, items=(*MAPPING, *TEXT), says="The calls that are expected."),
+            "minimums": Key(MAPPING, values=WHOLE),
+            "args_match": _ARGS_MATCH,
+        },
+        _trajectory,
+        agentevals=("tool_trajectory",),
+    ),
+    _later("tool_used", _of_value(_USED_KEYS, "tools", check=_refuse_crossed, name="tools"), *TEXT, *LIST, *MAPPING),
+    _later("tool_sequence", _of_value(_SEQUENCE_KEYS, "steps"), *LIST, *MAPPING),
+    _later("tool_args_match", _of_value(_ARGUMENTS_KEYS, name="tool"), *MAPPING, model_type="tool_arguments"),
+    _later("step_count", _of_value(_COUNT_KEYS, check=_refuse_boundless, type="kind"), *MAPPING),
+    _later(
+        "goal_success",
+        _goal,
+        *(*TEXT, *MAPPING),
+        model_type="llm_grader",
+        target=Key(TEXT, spellings=("provider",)),
+    ),
+    _limited(
+        "execution_metrics",
+        _LIMITS,
+        ("execution_metrics",),
+        exploration_tolerance=Key(NUMBER, says="How far the ratio may be off."),
+    ),
+    Form(("latency",), {"threshold": Key(NUMBER, spellings=("max_ms",), needed=True)}),
+    Form(("cost",), {"budget": Key(NUMBER, spellings=("threshold",), needed=True)}),
+    _limited("token_usage", _TOKENS),
+    Form(("skill_trigger",), _SKILL_KEYS, agentevals=("skill_trigger",)),
+    Form(("skill_used",), _SKILL_KEYS, _any_call, later=("skill_used",), model_type="skill_trigger"),
+)
