@@ -6,14 +6,15 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.stats.regression import Evidence, Operation, RegressionTest, regression_tests
+from passgate.tasks.model.verdict import Finding
+from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
 
 OPEN, FITS, FALLEN, UNDECIDED = range(4)
 _CODES: Final = {
-    Evidence.OPEN: OPEN,
-    Evidence.FITS: FITS,
-    Evidence.FALLEN: FALLEN,
-    Evidence.UNDECIDED: UNDECIDED,
+    Finding.UNFINISHED: OPEN,
+    Finding.FITS: FITS,
+    Finding.FALLEN: FALLEN,
+    Finding.UNDECIDED: UNDECIDED,
 }
 _AT_ONCE = 100
 

@@ -4,8 +4,9 @@ import numpy as np
 
 from bench.gate_trust.figures import Block, Figure, mean, share
 from bench.gate_trust.setting import Scale
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import SequentialTest
-from passgate.tasks.stats.decision import Answer, operating_characteristic, sprt
+from passgate.tasks.stats.decision import operating_characteristic, sprt
 
 RULE = SequentialTest(accept=0.95, reject=0.7)
 KS = (10, 20, 40)
@@ -19,7 +20,7 @@ def risks(name: str, k: int, scale: Scale) -> Block:
         courses = (scale.generator("sprt", k, rate).random((scale.gates, k)) < rate).tolist()
         ends = [_end(course, k) for course in courses]
         exact = operating_characteristic(RULE, k, rate)
-        rejected = np.array([answer is Answer.REJECT for answer, _ in ends])
+        rejected = np.array([answer is TaskState.FAILED for answer, _ in ends])
         trials = np.array([n for _, n in ends], dtype=float)
         figures += [
             share(f"at {rate}: rejected (AND rule: {1 - rate**k:.1%})", rejected, exact=1 - exact.accepts),
@@ -29,12 +30,12 @@ def risks(name: str, k: int, scale: Scale) -> Block:
     return Block(f"{name}: sequential test of {rule}, k {k}", figures)
 
 
-def _end(course: list[bool], k: int) -> tuple[Answer, int]:
+def _end(course: list[bool], k: int) -> tuple[TaskState, int]:
     """What the test says and after how many trials. Once it has decided it keeps to it, so that is found by halving."""
     open_at, decided_at = 0, k
     while decided_at - open_at > 1:
         middle = (open_at + decided_at) // 2
-        if sprt(course[:middle], RULE, k) is Answer.OPEN:
+        if sprt(course[:middle], RULE, k) is TaskState.UNDECIDED:
             open_at = middle
         else:
             decided_at = middle

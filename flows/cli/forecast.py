@@ -15,7 +15,7 @@ from passgate.flows.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from passgate.tasks.forecasts.assumptions import Grounds
+    from passgate.tasks.forecasts.assumptions import Basis
     from passgate.tasks.model.run import Plan
 
 
@@ -63,7 +63,7 @@ def forecast(
         raise UsageError(f"--plot {plot}: the picture is an SVG: give FILE.svg")
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     plan = plan_of_forecast(gate, request)
-    found = foresee(plan, _grounds(plan, assume, rates), gates=runs, seed=seed)
+    found = foresee(plan, _basis(plan, assume, rates), gates=runs, seed=seed)
     say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
     if plot is not None:
         from passgate.tasks.reports.forecast_plot import plot as draw
@@ -76,18 +76,18 @@ def forecast(
     return 0
 
 
-def _grounds(plan: "Plan", assume: float | None, rates: Path | None) -> "Grounds":
-    from passgate.tasks.commands.forecast import grounds_of
+def _basis(plan: "Plan", assume: float | None, rates: Path | None) -> "Basis":
+    from passgate.tasks.commands.forecast import basis_of
     from passgate.tasks.errors import InputError
     from passgate.tasks.formats.four_suite import shown_path
     from passgate.tasks.formats.project_files import read_rates
 
     names = [task.name for task in plan.tasks]
     if assume is not None:
-        return grounds_of(plan, dict.fromkeys(names, assume), "assumed")
+        return basis_of(plan, dict.fromkeys(names, assume), "assumed")
     if rates is None:
-        return grounds_of(plan, {}, "history")
+        return basis_of(plan, {}, "history")
     given = read_rates(rates, shown_path(rates, Path.cwd()), names)
     if isinstance(given, list):
         raise InputError(given)
-    return grounds_of(plan, given, "file")
+    return basis_of(plan, given, "file")

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from passgate.tasks.commands.burn_in import Finished, JudgedRun, folder_of
 from passgate.tasks.commands.forecast import forecast
-from passgate.tasks.forecasts.assumptions import Grounds, measured_rates, noises_of
+from passgate.tasks.forecasts.assumptions import Basis, measured_rates, noises_of
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import error_rates_of
 from passgate.tasks.model.forecast import BurnIn, Cause
@@ -28,8 +28,8 @@ def tally(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> Bu
     judged = finished.judged
     if not judged or finished.pool is None:
         return None
-    grounds = _grounds(plan, finished, finished.pool)
-    if not grounds.rates:
+    basis = _basis(plan, finished, finished.pool)
+    if not basis.rates:
         return None
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     low, high = wilson_interval(len(judged), red)
@@ -52,7 +52,7 @@ def tally(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> Bu
         spent=finished.spent,
         rules=_causes(judged, lambda cause: (cause[0], None, "")),
         causes=causes,
-        forecast=forecast(plan, grounds),
+        forecast=forecast(plan, basis),
         why_ended=why_ended,
     )
 
@@ -74,7 +74,7 @@ def _what_kept_them(plan: Plan, finished: Finished, asked: int, interrupted: boo
     return f"{money} for a run to judge: {len(finished.first)} of {asked} runs made the baseline"
 
 
-def _grounds(plan: Plan, finished: Finished, pool: Pool) -> Grounds:
+def _basis(plan: Plan, finished: Finished, pool: Pool) -> Basis:
     """The baseline of the judged runs, and the rates of all that have finished."""
     found = rows_of(plan, finished.all)
     every = plan.policy.model_copy(
@@ -83,7 +83,7 @@ def _grounds(plan: Plan, finished: Finished, pool: Pool) -> Grounds:
     measured = baseline_of(alone(plan).model_copy(update={"policy": every}), found)
     rates = measured_rates(plan.tasks, measured)
     used = pool(finished.judged[-1].trials)
-    return Grounds(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
+    return Basis(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
 
 
 _Blamed = tuple[Rule, Suite | None, str]

@@ -10,10 +10,10 @@ import pandas as pd
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.advice import improve
 from passgate.tasks.forecasts.assumptions import (
-    Grounds,
-    Prospect,
+    Basis,
     Setting,
     Source,
+    TaskAssumptions,
     measured_rates,
     noises_of,
     trials_of,
@@ -41,7 +41,7 @@ from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 """Pass rates of the curve."""
-_NO_TROUBLES = ErrorRates(0.0, {})
+_NO_ERRORS = ErrorRates(0.0, {})
 _TOO_FEW = f"fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs have any at the baseline, and so they are not judged"
 
 
@@ -55,7 +55,7 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 
-def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Grounds:
+def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """What the history says of the plan's agent, and the pass rates that are given in place of those of the history.
 
     Raises `UsageError` where a task's rate is neither given nor to be had from the history, and `StorageError`.
@@ -68,7 +68,7 @@ def grounds_of(plan: Plan, given: Mapping[str, float], source: Source) -> Ground
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
-    return Grounds(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline))
+    return Basis(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline))
 
 
 def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFrame) -> str:
@@ -99,26 +99,26 @@ def _pinned(pins: Pins) -> str:
     return f"the commit {pins.commit[:12]}" if pins.commit is not None else f"the runs {', '.join(pins.runs)}"
 
 
-def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0) -> Forecast:
+def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:
     """What the plan's gate will do with its agent. So many `gates` are simulated for the limits, from a seed; all else
     is computed exactly, with trials that are independent of each other.
     """
-    setting = Setting(plan, _prospects(plan, grounds))
-    baseline_runs = len(grounds.baseline.runs)
+    setting = Setting(plan, _assumptions(plan, basis))
+    baseline_runs = len(basis.baseline.runs)
     limits = NO_LIMITS
     if not plan.agent.is_reference:
-        limits = simulate_limits(setting.prospects, grounds.noises, gates, seed)
+        limits = simulate_limits(setting.tasks, basis.noises, gates, seed)
     tests = RegressionTests()
 
     def evaluate(one: Setting) -> SettingForecast:
         return SettingForecast(one, limits, tests)
 
     now, strict = evaluate(setting), evaluate(_strict(setting))
-    gaps = _gaps(plan, grounds.baseline)
+    gaps = _gaps(plan, basis.baseline)
     return Forecast(
         gate=plan.gate,
         agent=str(plan.agent),
-        rates=grounds.source,
+        rates=basis.source,
         baseline_runs=baseline_runs,
         red=now.red,
         inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.chances.passed, 12), 0.0),
@@ -128,23 +128,23 @@ def forecast(plan: Plan, grounds: Grounds, *, gates: int = 10_000, seed: int = 0
         rules=tuple(now.rules()),
         causes=tuple(now.causes()),
         advice=None if now.red <= TARGET else _advice(now, strict, evaluate),
-        tasks=tuple(_tasks(now, grounds)),
+        tasks=tuple(_tasks(now, basis)),
         curve=now.curve(strict, RATES),
         simulated=gates,
         seed=seed,
-        notes=(*gaps, *_notes(plan, grounds, limits)),
+        notes=(*gaps, *_notes(plan, basis, limits)),
     )
 
 
-def _prospects(plan: Plan, grounds: Grounds) -> tuple[Prospect, ...]:
+def _assumptions(plan: Plan, basis: Basis) -> tuple[TaskAssumptions, ...]:
     failed = _all(plan, TrialStatus.FAILED).tasks
     return tuple(
-        Prospect(
+        TaskAssumptions(
             failed=one,
-            rate=grounds.rates[one.name],
-            errors=(troubles := grounds.troubles.get(one.name, _NO_TROUBLES)).errors,
-            violations=troubles.violations,
-            known=grounds.known(one.name),
+            rate=basis.rates[one.name],
+            errors=(error_rates := basis.error_rates.get(one.name, _NO_ERRORS)).errors,
+            violations=error_rates.violations,
+            known=basis.known(one.name),
             safety=guards_safety(task),
         )
         for task, one in zip(plan.tasks, failed, strict=True)
@@ -157,7 +157,7 @@ def _strict(setting: Setting) -> Setting:
     regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
     gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
     policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
-    return Setting(plan.model_copy(update={"policy": policy}), setting.prospects)
+    return Setting(plan.model_copy(update={"policy": policy}), setting.tasks)
 
 
 def _advice(now: SettingForecast, strict: SettingForecast, evaluate: Callable[[Setting], SettingForecast]) -> Advice:
@@ -172,19 +172,19 @@ def _advice(now: SettingForecast, strict: SettingForecast, evaluate: Callable[[S
     )
 
 
-def _tasks(now: SettingForecast, grounds: Grounds) -> Iterator[TaskForecast]:
+def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
     able = set(now.able)
-    for index, (prospect, outlook) in enumerate(zip(now.setting.prospects, now.outlooks, strict=True)):
-        counted = prospect.known if grounds.source in {"history", "burn-in"} else None
+    for index, (task, chances) in enumerate(zip(now.setting.tasks, now.task_chances, strict=True)):
+        counted = task.known if basis.source in {"history", "burn-in"} else None
         yield TaskForecast(
-            task=prospect.name,
-            k=prospect.failed.k,
-            pass_rate=prospect.rate,
+            task=task.name,
+            k=task.failed.k,
+            pass_rate=task.rate,
             passed=counted and counted.passed,
             n=counted and counted.n,
-            state="as assumed" if prospect.known is None else str(prospect.known.state),
-            withheld=outlook.withheld,
-            red=outlook.blocks,
+            state="as assumed" if task.known is None else str(task.known.state),
+            withheld=chances.withheld,
+            red=chances.blocks,
             can_block=index in able,
         )
 
@@ -204,12 +204,12 @@ def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
     )
 
 
-def _notes(plan: Plan, grounds: Grounds, limits: SimulatedLimits) -> Iterator[str]:
+def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     gate = plan.gate_policy
     if plan.base.note:
         yield plan.base.note
-    if grounds.baseline.left_out:
-        yield grounds.baseline.left_out
+    if basis.baseline.left_out:
+        yield basis.baseline.left_out
     by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
     if by_scores:
         yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"
@@ -219,5 +219,5 @@ def _notes(plan: Plan, grounds: Grounds, limits: SimulatedLimits) -> Iterator[st
         if is_limited and bounds is None and not plan.agent.is_reference:
             yield f"no red is forecast for {figures}: {_TOO_FEW}"
     vetoes = {Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL} & {*gate.blocks_on}
-    if vetoes and not any(one.violations for one in grounds.troubles.values()):
+    if vetoes and not any(one.violations for one in basis.error_rates.values()):
         yield "no violation is on record, so no red is forecast for one"

@@ -54,7 +54,7 @@ def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidat
         yield _regression(setting, "mode", "evidence")
         return
     red = set(map(_suite, causes))
-    by_trials = {prospect.failed.suite for prospect in setting.prospects if prospect.failed.metric in BY_TRIALS}
+    by_trials = {task.failed.suite for task in setting.tasks if task.failed.metric in BY_TRIALS}
     for suite in Suite:
         if suite in red & by_trials and suite not in regression.suites:
             yield _regression(setting, "suites", (*regression.suites, suite))
@@ -93,7 +93,7 @@ def _of_tasks(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
     if setting.plan.gate_policy.admission is False and causes:
         wanted = Admission().model_dump()
         yield _gate(setting, ("admission",), "off", wanted)
-    safe = {prospect.name for prospect in setting.prospects if prospect.safety}
+    safe = {task.name for task in setting.tasks if task.safety}
     check_of = dict.fromkeys(cause.task for cause in causes if cause.task not in safe)
     for task in list(check_of)[:MOST_TASKS]:
         yield _quarantine(setting, task)
@@ -105,9 +105,9 @@ def _of_k(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
     """
     for suite in dict.fromkeys(map(_suite, causes)):
         of_suite = setting.plan.policy.suites[suite]
-        prospects = [prospect for prospect in setting.prospects if prospect.failed.suite is suite]
-        metrics = {prospect.failed.metric for prospect in prospects}
-        if any(prospect.safety for prospect in prospects):
+        tasks = [task for task in setting.tasks if task.failed.suite is suite]
+        metrics = {task.failed.metric for task in tasks}
+        if any(task.safety for task in tasks):
             continue
         if metrics == {Metric.PASS_HAT_K} and of_suite.k > 1:
             yield _k(setting, suite, of_suite.k - 1)
@@ -170,16 +170,15 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
         else task
         for task in plan.tasks
     )
-    prospects = tuple(
-        one.with_k(k, policy) if (one.failed.suite, one.failed.k) == (suite, before.k) else one
-        for one in setting.prospects
+    assumed = tuple(
+        one.with_k(k, policy) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
     )
     change = Change(
         what=f"k of {suite}: {before.k} -> {k}",
         file="gates.yaml",
         lines=_lines({"suites": {str(suite): {"k": k}}}),
     )
-    return Candidate(change, Setting(plan.model_copy(update={"policy": policy, "tasks": tasks}), prospects))
+    return Candidate(change, Setting(plan.model_copy(update={"policy": policy, "tasks": tasks}), assumed))
 
 
 def _nested(path: tuple[str, ...], value: Any) -> Any:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from statistics import fmean
 from typing import Literal
 
-from passgate.tasks.forecasts.first_trials import Possible, TrialRule, Trials, assumed_baseline
+from passgate.tasks.forecasts.first_trials import Possible, TrialRule, TrialShares, assumed_baseline
 from passgate.tasks.history.error_rates import ErrorRates
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
@@ -21,14 +21,14 @@ Source = Literal["history", "assumed", "file", "burn-in"]
 
 
 @dataclass(frozen=True)
-class Grounds:
+class Basis:
     """What a forecast rests on, by `suite/task_id`."""
 
     baseline: Baseline
     rates: Mapping[str, float]
     """How many of its measured trials each task passes; of a task that goes by its scores, how many of its runs."""
     source: Source
-    troubles: Mapping[str, ErrorRates] = field(default_factory=dict)
+    error_rates: Mapping[str, ErrorRates] = field(default_factory=dict)
     noises: Mapping[Rule, Noise] = field(default_factory=dict)
     """Of latency and of cost."""
 
@@ -67,7 +67,7 @@ def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, f
 
 
 @dataclass(frozen=True)
-class Prospect:
+class TaskAssumptions:
     """One task and how the agent does it."""
 
     failed: TaskMeasurement
@@ -92,14 +92,14 @@ class Prospect:
     def rule(self) -> TrialRule:
         return TrialRule(self.failed.k, self.failed.metric, self.failed.sequential)
 
-    def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> Trials:
+    def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> TrialShares:
         """What its trials come to; those of a task that has fallen violate nothing."""
         measured = 1 - self.errors
         if fallen_to is not None:
-            return Trials(fallen_to * measured, errors=self.errors)
+            return TrialShares(fallen_to * measured, errors=self.errors)
         vetoes = sum(share for rule, share in self.violations.items() if rule in policy.blocks_on)
         violated = min(vetoes, 1 - self.rate)
-        return Trials(self.rate * measured, violated * measured, self.errors)
+        return TrialShares(self.rate * measured, violated * measured, self.errors)
 
     def baselines(self, policy: Policy, gate: GatePolicy) -> tuple[Possible, ...]:
         """The baselines that it may have."""
@@ -107,7 +107,7 @@ class Prospect:
             return (Possible(self.known, 1.0),)
         return assumed_baseline(self.rule, self.rate, policy.baseline.runs, gate.admission or None)
 
-    def with_k(self, k: int, policy: Policy) -> "Prospect":
+    def with_k(self, k: int, policy: Policy) -> "TaskAssumptions":
         """The same task with another number of trials."""
         sequential = policy.suites[self.failed.suite].sequential_for(k, self.failed.metric)
         changed = {"k": k, "planned": k, "failed": k, "sequential": sequential}
@@ -119,7 +119,7 @@ class Setting:
     """A plan and its tasks as the forecast sees them: what a change of the files changes."""
 
     plan: Plan
-    prospects: tuple[Prospect, ...]
+    tasks: tuple[TaskAssumptions, ...]
 
     @property
     def branch(self) -> str:

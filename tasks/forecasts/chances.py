@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
+from passgate.tasks.forecasts.task_forecast import ChancesByAdmission, TaskChances
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Suite
 
@@ -19,16 +19,16 @@ Floats = npt.NDArray[np.float64]
 _ONE: Floats = np.ones(1)
 
 
-class Member(NamedTuple):
+class GateTask(NamedTuple):
     suite: Suite
-    outcomes: Outcomes
+    by_admission: ChancesByAdmission
 
 
 class _Term(NamedTuple):
-    """A part of what may come of a suite: the product over its tasks of one of their outcomes."""
+    """A part of what may come of a suite: the product over its tasks of one of their chances."""
 
     sign: int
-    pick: Callable[[Outcomes], Outlook]
+    pick: Callable[[ChancesByAdmission], TaskChances]
     allowed: int | None
     """How many tasks may fail before the suite's value is below its threshold; `None` where none blocks."""
 
@@ -43,7 +43,7 @@ class GateChances:
     them with admission in force, less the part in which none is admitted, and that part without it.
     """
 
-    def __init__(self, gate: GatePolicy, members: Sequence[Member], limits: Mapping[Rule, float]) -> None:
+    def __init__(self, gate: GatePolicy, members: Sequence[GateTask], limits: Mapping[Rule, float]) -> None:
         self._members = members
         self._within_limits = prod(1 - chance for chance in limits.values())
         self._terms = {suite: _terms(gate, suite, members) for suite in {member.suite for member in members}}
@@ -66,19 +66,19 @@ class GateChances:
             return 0.0
         return 1 - self._chance(suite, _passed_or_failed)
 
-    def red_with(self, index: int, outcomes: Outcomes) -> float:
-        """How often it is FAIL when one task has other outcomes."""
+    def red_with(self, index: int, by_admission: ChancesByAdmission) -> float:
+        """How often it is FAIL when one task has other chances."""
         suite = self._members[index].suite
         if not self._others:
             self._follow_others()
         others = prod(chance for other, chance in self._calm.items() if other is not suite)
         own = sum(
-            term.sign * _product_sum([rest, _calm(term.pick(outcomes), term.allowed)], term.allowed)
+            term.sign * _product_sum([rest, _calm(term.pick(by_admission), term.allowed)], term.allowed)
             for term, rest in zip(self._terms[suite], self._others[index], strict=True)
         )
         return 1 - self._within_limits * others * own
 
-    def _chance(self, suite: Suite, polynomial: Callable[[Outlook, int | None], Floats]) -> float:
+    def _chance(self, suite: Suite, polynomial: Callable[[TaskChances, int | None], Floats]) -> float:
         """That no more tasks of a suite fail than are allowed, by the polynomial of each."""
         return sum(
             term.sign * _product_sum(self._polynomials(suite, term, polynomial), term.allowed)
@@ -86,9 +86,9 @@ class GateChances:
         )
 
     def _polynomials(
-        self, suite: Suite, term: _Term, polynomial: Callable[[Outlook, int | None], Floats]
+        self, suite: Suite, term: _Term, polynomial: Callable[[TaskChances, int | None], Floats]
     ) -> list[Floats]:
-        return [polynomial(term.pick(one.outcomes), term.allowed) for one in self._members if one.suite is suite]
+        return [polynomial(term.pick(one.by_admission), term.allowed) for one in self._members if one.suite is suite]
 
     def _follow_others(self) -> None:
         """Of every task and every term the product over the others of its suite."""
@@ -103,20 +103,20 @@ class GateChances:
                     self._others[index].append(times(before[place], after[len(own) - 1 - place]))
 
 
-def _terms(gate: GatePolicy, suite: Suite, members: Sequence[Member]) -> list[_Term]:
-    outcomes = [member.outcomes for member in members if member.suite is suite]
-    in_force = [one.in_force for one in outcomes]
-    none_admitted = prod(one.unproven.chance for one in outcomes)
+def _terms(gate: GatePolicy, suite: Suite, members: Sequence[GateTask]) -> list[_Term]:
+    of_tasks = [member.by_admission for member in members if member.suite is suite]
+    in_force = [one.in_force for one in of_tasks]
+    none_admitted = prod(one.unproven.chance for one in of_tasks)
     judged = sum(1 - one.withheld for one in in_force)
     if none_admitted == 0:
         return [_Term(1, attrgetter("in_force"), _allowed(gate, suite, judged))]
     # The tasks that count for a threshold are taken as many as they are on average, with admission and without.
-    quarantined = sum(one.not_in_force.withheld / one.not_in_force.chance for one in outcomes)
+    quarantined = sum(one.not_in_force.withheld / one.not_in_force.chance for one in of_tasks)
     with_any = _allowed(gate, suite, judged / (1 - none_admitted) if none_admitted < 1 else 0.0)
     return [
         _Term(1, attrgetter("in_force"), with_any),
         _Term(-1, attrgetter("unproven"), with_any),
-        _Term(1, attrgetter("not_in_force"), _allowed(gate, suite, len(outcomes) - quarantined)),
+        _Term(1, attrgetter("not_in_force"), _allowed(gate, suite, len(of_tasks) - quarantined)),
     ]
 
 
@@ -129,25 +129,25 @@ def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
     return max((failed for failed in range(tasks + 1) if tasks and (tasks - failed) / tasks >= least), default=0)
 
 
-def _calm(outlook: Outlook, allowed: int | None) -> Floats:
+def _calm(chances: TaskChances, allowed: int | None) -> Floats:
     """That a task does not block: by whether it has failed all the same."""
-    return _of_calm(outlook, outlook.chance - outlook.blocks, allowed)
+    return _of_calm(chances, chances.chance - chances.blocks, allowed)
 
 
-def _calm_and_known(outlook: Outlook, allowed: int | None) -> Floats:
+def _calm_and_known(chances: TaskChances, allowed: int | None) -> Floats:
     """The same, and that no evidence of it is missing."""
-    return _of_calm(outlook, outlook.chance - outlook.blocks - outlook.missing, allowed)
+    return _of_calm(chances, chances.chance - chances.blocks - chances.missing, allowed)
 
 
-def _passed_or_failed(outlook: Outlook, allowed: int | None) -> Floats:
+def _passed_or_failed(chances: TaskChances, allowed: int | None) -> Floats:
     """Whether it has failed, blocking or not."""
-    return _polynomial(outlook.chance - outlook.failed, outlook.failed, allowed)
+    return _polynomial(chances.chance - chances.failed, chances.failed, allowed)
 
 
-def _of_calm(outlook: Outlook, calm: float, allowed: int | None) -> Floats:
+def _of_calm(chances: TaskChances, calm: float, allowed: int | None) -> Floats:
     if allowed is None:
         return _ONE * max(calm, 0.0)
-    return _polynomial(max(calm - outlook.quiet, 0.0), outlook.quiet, allowed)
+    return _polynomial(max(calm - chances.quiet, 0.0), chances.quiet, allowed)
 
 
 def _polynomial(passed: float, failed: float, allowed: int | None) -> Floats:

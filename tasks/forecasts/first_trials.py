@@ -57,9 +57,9 @@ def assumed_baseline(rule: TrialRule, rate: float, runs: int, admission: Admissi
     runs = min(runs, max(1, MOST_TRIALS // rule.k))
     of, most_failed = (admission.of, admission.of - admission.passes + 1) if admission else (0, 0)
     merged: dict[tuple[BaselineState, int, int], float] = defaultdict(float)
-    for tally, chance in _tallies(rule, rate, runs, of, most_failed).items():
-        failed_lately = most_failed if tally.failed_lately == most_failed else 0
-        merged[tally.state(runs), tally.failed, failed_lately] += chance
+    for counts, chance in _counts_after(rule, rate, runs, of, most_failed).items():
+        failed_lately = most_failed if counts.failed_lately == most_failed else 0
+        merged[counts.state(runs), counts.failed, failed_lately] += chance
     kept = {key: chance for key, chance in sorted(merged.items()) if chance >= _LEAST_CHANCE}
     whole = sum(kept.values())
     return tuple(
@@ -68,7 +68,7 @@ def assumed_baseline(rule: TrialRule, rate: float, runs: int, admission: Admissi
     )
 
 
-class _Tally(NamedTuple):
+class _Counts(NamedTuple):
     """What is counted from the newest run to the oldest."""
 
     greens: int = 0
@@ -89,25 +89,25 @@ class _Run(NamedTuple):
     failed_lately: int
 
 
-def _tallies(rule: TrialRule, rate: float, runs: int, of: int, most_failed: int) -> Mapping[_Tally, float]:
-    tallies = {_Tally(): 1.0}
+def _counts_after(rule: TrialRule, rate: float, runs: int, of: int, most_failed: int) -> Mapping[_Counts, float]:
+    reached = {_Counts(): 1.0}
     for run in range(runs):
         looked_at = min(max(of - run * rule.k, 0), rule.k)
         outcomes = list(_outcomes(rule, rate, looked_at))
-        later: dict[_Tally, float] = defaultdict(float)
-        for tally, chance in tallies.items():
+        later: dict[_Counts, float] = defaultdict(float)
+        for counts, chance in reached.items():
             for outcome, share in outcomes:
-                later[_add(tally, outcome, run, most_failed)] += chance * share
-        tallies = {tally: chance for tally, chance in later.items() if chance >= _NEGLIGIBLE}
-    return tallies
+                later[_add(counts, outcome, run, most_failed)] += chance * share
+        reached = {counts: chance for counts, chance in later.items() if chance >= _NEGLIGIBLE}
+    return reached
 
 
-def _add(tally: _Tally, outcome: _Run, run: int, most_failed: int) -> _Tally:
-    return _Tally(
-        tally.greens + outcome.green,
-        tally.failed + outcome.failed,
-        min(tally.failed_lately + outcome.failed_lately, most_failed),
-        tally.newest_red and not (outcome.green and run < RED_IN_A_ROW),
+def _add(counts: _Counts, outcome: _Run, run: int, most_failed: int) -> _Counts:
+    return _Counts(
+        counts.greens + outcome.green,
+        counts.failed + outcome.failed,
+        min(counts.failed_lately + outcome.failed_lately, most_failed),
+        counts.newest_red and not (outcome.green and run < RED_IN_A_ROW),
     )
 
 
@@ -131,7 +131,7 @@ def _entry(state: BaselineState, n: int, failed: int, of: int, failed_lately: in
     return BaselineTask(state=state, passed=n - failed, n=n, newest=tuple([False] * bad + [True] * (newest - bad)))
 
 
-class Trials(NamedTuple):
+class TrialShares(NamedTuple):
     """What one trial of a task comes to: shares that, with the failures that are no violation, sum to 1."""
 
     passed: float
@@ -159,7 +159,7 @@ class FirstTrials(NamedTuple):
     """One of them has violated a rule that blocks, whatever else they say."""
 
 
-def first_trials(rule: TrialRule, trial: Trials) -> FirstTrials:
+def first_trials(rule: TrialRule, trial: TrialShares) -> FirstTrials:
     """What k independent trials say of a task by its rule, exactly.
 
     Of a task that goes by a sequential test or by its scores, errors are taken to leave it open, and the test or the
@@ -178,7 +178,7 @@ def first_trials(rule: TrialRule, trial: Trials) -> FirstTrials:
     return FirstTrials(max(calm - decided_not, 0.0), failed, max(decided_not - failed, 0.0), 1 - calm)
 
 
-def expected_trials(rule: TrialRule, trial: Trials, *, stops: bool) -> float:
+def expected_trials(rule: TrialRule, trial: TrialShares, *, stops: bool) -> float:
     """How many of k trials are run, one after the other, where those are left out that are not needed once the task
     is decided: `stops` says whether that is so of a task that its rule can decide before the last trial.
     """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from passgate.tasks.forecasts.assumptions import Prospect
+from passgate.tasks.forecasts.assumptions import TaskAssumptions
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.stats.estimators import percentile
@@ -50,10 +50,10 @@ _NO_NOISE = Noise({}, 0.0, 0)
 
 
 def simulate_limits(
-    prospects: Sequence[Prospect], noises: Mapping[Rule, Noise], gates: int, seed: int
+    tasks: Sequence[TaskAssumptions], noises: Mapping[Rule, Noise], gates: int, seed: int
 ) -> SimulatedLimits:
     """Simulate so many gates, with the noise that there was."""
-    known = [(prospect.name, prospect.failed.k, prospect.known) for prospect in prospects if prospect.known]
+    known = [(task.name, task.failed.k, task.known) for task in tasks if task.known]
     times = _Figures({name: (pooled(before.wall_times), k) for name, k, before in known})
     costs = _Figures({name: (pooled(before.costs), k) for name, k, before in known})
     every_time = [value for before, _ in times.tasks.values() for value in before]

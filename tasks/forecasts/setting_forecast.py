@@ -7,11 +7,11 @@ from math import prod
 from statistics import fmean
 from typing import Final
 
-from passgate.tasks.forecasts.assumptions import Prospect, Setting, trials_of
-from passgate.tasks.forecasts.chances import GateChances, Member
+from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
+from passgate.tasks.forecasts.chances import GateChances, GateTask
 from passgate.tasks.forecasts.first_trials import expected_trials
 from passgate.tasks.forecasts.limits import SimulatedLimits
-from passgate.tasks.forecasts.task_forecast import Outlook, Outlooks, RegressionTests
+from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTests, TaskChances
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
@@ -21,34 +21,34 @@ from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 
 
-def effort(setting: Setting, outlooks: Sequence[Outlook]) -> Effort:
+def effort(setting: Setting, task_chances: Sequence[TaskChances]) -> Effort:
     """The trials of an unchanged agent, and what they cost by the means of the baseline; a task whose cost or time is
     not known there has the mean of the others.
     """
     plan = setting.plan
-    tasks = {task.name: task for task in plan.tasks}
-    first = [_first(plan, tasks[prospect.name], prospect) for prospect in setting.prospects]
-    planned = sum(prospect.failed.k for prospect in setting.prospects)
-    trials = [one + outlook.confirming for one, outlook in zip(first, outlooks, strict=True)]
-    before = [prospect.known for prospect in setting.prospects]
+    planned_tasks = {task.name: task for task in plan.tasks}
+    first = [_first(plan, planned_tasks[task.name], task) for task in setting.tasks]
+    planned = sum(task.failed.k for task in setting.tasks)
+    trials = [one + chances.confirming for one, chances in zip(first, task_chances, strict=True)]
+    before = [task.known for task in setting.tasks]
     seconds = _in_all(trials, [pooled(one.wall_times) if one else () for one in before])
     at_once = plan.request.jobs or plan.policy.concurrency.trials
     return Effort(
         planned=planned,
-        confirming=sum(outlook.confirming for outlook in outlooks),
+        confirming=sum(chances.confirming for chances in task_chances),
         saved=max(planned - sum(first), 0.0),
         cost=_in_all(trials, [pooled(one.costs) if one else () for one in before]),
         seconds=None if seconds is None else seconds / at_once,
     )
 
 
-def _first(plan: Plan, task: EvalTask, prospect: Prospect) -> float:
+def _first(plan: Plan, task: EvalTask, assumed: TaskAssumptions) -> float:
     """Expected of the first k trials."""
     by_pass = task.sequential is not None or task.metric is Metric.PASS_AT_K
     status = TrialStatus.PASSED if by_pass else TrialStatus.FAILED
     deciding = trials_of(task, status, None if task.sequential is not None else 1)
     stops = needless(plan, task, deciding) is not None
-    return expected_trials(prospect.rule, prospect.trials(plan.gate_policy), stops=stops)
+    return expected_trials(assumed.rule, assumed.trials(plan.gate_policy), stops=stops)
 
 
 def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> float | None:
@@ -69,10 +69,10 @@ class SettingForecast:
 
     def __init__(self, setting: Setting, limits: SimulatedLimits, tests: RegressionTests) -> None:
         self.setting = setting
-        self._outlooks = Outlooks(setting, tests)
+        self._tasks = ChancesOfTasks(setting, tests)
         self._limits = limits.chances(setting.plan.gate_policy)
-        self.outlooks = self._outlooks.of_all()
-        members = [Member(prospect.failed.suite, self._outlooks.outcomes(prospect)) for prospect in setting.prospects]
+        self.task_chances = self._tasks.of_all()
+        members = [GateTask(task.failed.suite, self._tasks.by_admission(task)) for task in setting.tasks]
         self.chances = GateChances(setting.plan.gate_policy, members, self._limits)
 
     @property
@@ -83,29 +83,29 @@ class SettingForecast:
     @property
     def vetoed(self) -> float:
         """How often it is FAIL by a veto."""
-        vetoes = (sum(outlook.red.get(rule, 0.0) for rule in VETOES) for outlook in self.outlooks)
+        vetoes = (sum(chances.red.get(rule, 0.0) for rule in VETOES) for chances in self.task_chances)
         return 1 - prod(1 - min(chance, 1.0) for chance in vetoes)
 
     @cached_property
     def able(self) -> list[int]:
         """Which tasks make the gate red by their failure, if they fall deep enough."""
-        prospects = self.setting.prospects
-        return [index for index, one in enumerate(prospects) if self._outlooks.of(one, 0.0).blocks > 0]
+        tasks = self.setting.tasks
+        return [index for index, one in enumerate(tasks) if self._tasks.of(one, 0.0).blocks > 0]
 
     @cached_property
     def effort(self) -> Effort:
-        return effort(self.setting, self.outlooks)
+        return effort(self.setting, self.task_chances)
 
     def caught(self, index: int, fallen_to: float) -> float:
         """How often a task that has fallen makes the gate red by its own failure."""
-        return self._outlooks.of(self.setting.prospects[index], fallen_to).blocks
+        return self._tasks.of(self.setting.tasks[index], fallen_to).blocks
 
     def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
         """How surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
         return tuple(self._catch(fallen_to, strict) for fallen_to in FALLS)
 
     def _catch(self, fallen_to: float, strict: "SettingForecast") -> Catch:
-        falling = [index for index in self.able if self.setting.prospects[index].rate > fallen_to]
+        falling = [index for index in self.able if self.setting.tasks[index].rate > fallen_to]
         caught = {index: self.caught(index, fallen_to) for index in falling}
         strictly = [strict.caught(index, fallen_to) for index in falling]
         worst = min(caught, key=lambda index: caught[index], default=None)
@@ -114,7 +114,7 @@ class SettingForecast:
             tasks=len(falling),
             mean=fmean(caught.values()) if caught else None,
             worst=None if worst is None else caught[worst],
-            worst_task="" if worst is None else self.setting.prospects[worst].name,
+            worst_task="" if worst is None else self.setting.tasks[worst].name,
             strict_mean=fmean(strictly) if strictly else None,
             strict_worst=min(strictly, default=None),
         )
@@ -133,20 +133,20 @@ class SettingForecast:
         return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
 
     def _of_tasks(self) -> Iterator[Cause]:
-        for prospect, outlook in zip(self.setting.prospects, self.outlooks, strict=True):
-            for rule, chance in outlook.red.items():
-                yield Cause(rule=rule, task=prospect.name, chance=chance, share=0.0)
+        for task, chances in zip(self.setting.tasks, self.task_chances, strict=True):
+            for rule, chance in chances.red.items():
+                yield Cause(rule=rule, task=task.name, chance=chance, share=0.0)
 
     def _of_thresholds(self) -> Iterator[Cause]:
         for suite in Suite:
-            if any(prospect.failed.suite is suite for prospect in self.setting.prospects):
+            if any(task.failed.suite is suite for task in self.setting.tasks):
                 chance = self.chances.threshold_missed(suite)
                 yield Cause(rule=Rule.THRESHOLD, suite=suite, chance=chance, share=0.0)
 
     def red_at(self, rate: float, able: Sequence[int]) -> float:
         """How often the gate is red when one of these tasks passes so often and all others are unchanged."""
-        prospects = self.setting.prospects
-        reds = [self.chances.red_with(index, self._outlooks.outcomes(prospects[index], rate)) for index in able]
+        tasks = self.setting.tasks
+        reds = [self.chances.red_with(index, self._tasks.by_admission(tasks[index], rate)) for index in able]
         return fmean(reds) if reds else self.red
 
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
-from passgate.tasks.forecasts.assumptions import Prospect, Setting
-from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, Trials, first_trials
+from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
+from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
 from passgate.tasks.gates.evidence import alpha_of_one, is_weighed
 from passgate.tasks.gates.exemptions import not_admitted, quarantined
 from passgate.tasks.gates.failures import failed_tasks
@@ -114,7 +114,7 @@ def _confirmation(task: TaskMeasurement, entry: BaselineTask, finding: Finding) 
     )
 
 
-class Outlook(NamedTuple):
+class TaskChances(NamedTuple):
     """The chances of one task in one run."""
 
     red: Mapping[Rule, float]
@@ -138,25 +138,25 @@ class Outlook(NamedTuple):
         return min(sum(self.red.values()), 1.0)
 
 
-NEVER: Final = Outlook({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0, confirming=0.0, chance=0.0)
+NEVER: Final = TaskChances({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0, confirming=0.0, chance=0.0)
 _NEGLIGIBLE: Final = 1e-12
 
 
-class Outcomes(NamedTuple):
+class ChancesByAdmission(NamedTuple):
     """The chances of one task, by whether admission is in force in its suite. It is from the first admitted task on; so
     what follows of the baseline of one task hangs on those of the others.
     """
 
-    in_force: Outlook
+    in_force: TaskChances
     """With every baseline that the task may have."""
-    unproven: Outlook = NEVER
+    unproven: TaskChances = NEVER
     """The part of it in which the task is not admitted."""
-    not_in_force: Outlook = NEVER
+    not_in_force: TaskChances = NEVER
     """What that part is where no other task is admitted either: all of them may block."""
 
 
-class Outlooks:
-    """The outlook of every task under one policy."""
+class ChancesOfTasks:
+    """The chances of every task under one policy."""
 
     def __init__(self, setting: Setting, tests: RegressionTests) -> None:
         self._setting = setting
@@ -165,105 +165,103 @@ class Outlooks:
         self._tests = tests
         self._unproven = self._chances_of_no_admission()
         self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
-        self._known: dict[object, Outcomes] = {}
-        tests.make(self._against(prospect, entry) for prospect in setting.prospects for entry in self._green(prospect))
+        self._known: dict[object, ChancesByAdmission] = {}
+        tests.make(self._against(task, entry) for task in setting.tasks for entry in self._green(task))
 
-    def of_all(self) -> list[Outlook]:
+    def of_all(self) -> list[TaskChances]:
         """Of every task of an unchanged agent."""
-        return [self.of(prospect) for prospect in self._setting.prospects]
+        return [self.of(task) for task in self._setting.tasks]
 
-    def of(self, prospect: Prospect, fallen_to: float | None = None) -> Outlook:
+    def of(self, task: TaskAssumptions, fallen_to: float | None = None) -> TaskChances:
         """Of one task, unchanged or with another pass rate against the baseline that it had."""
-        outcomes = self.outcomes(prospect, fallen_to)
-        unproven = self._unproven[prospect.failed.suite]
-        none = prod(chance for name, chance in unproven.items() if name != prospect.name)
-        return _sum([(outcomes.in_force, 1.0), (outcomes.unproven, -none), (outcomes.not_in_force, none)])
+        by_admission = self.by_admission(task, fallen_to)
+        unproven = self._unproven[task.failed.suite]
+        none = prod(chance for name, chance in unproven.items() if name != task.name)
+        return _sum([(by_admission.in_force, 1.0), (by_admission.unproven, -none), (by_admission.not_in_force, none)])
 
-    def outcomes(self, prospect: Prospect, fallen_to: float | None = None) -> Outcomes:
+    def by_admission(self, task: TaskAssumptions, fallen_to: float | None = None) -> ChancesByAdmission:
         """The same by whether admission is in force."""
-        key = (*self._likeness(prospect), fallen_to)
+        key = (*self._likeness(task), fallen_to)
         if key not in self._known:
-            self._known[key] = self._mixed(prospect, fallen_to)
+            self._known[key] = self._mixed(task, fallen_to)
         return self._known[key]
 
-    def _likeness(self, prospect: Prospect) -> tuple[object, ...]:
-        """What tasks have in common that have the same outlook; tasks with a baseline of their own are single."""
-        own = prospect.name if prospect.known is not None or prospect.name in self._quarantined else ""
-        shares = (prospect.rate, prospect.errors, tuple(sorted(prospect.violations.items())))
-        return (prospect.failed.suite, prospect.rule, *shares, own)
+    def _likeness(self, task: TaskAssumptions) -> tuple[object, ...]:
+        """What tasks have in common that have the same chances; tasks with a baseline of their own are single."""
+        own = task.name if task.known is not None or task.name in self._quarantined else ""
+        shares = (task.rate, task.errors, tuple(sorted(task.violations.items())))
+        return (task.failed.suite, task.rule, *shares, own)
 
     def _weighed(self) -> float:
         """The expected number of tasks among which alpha is shared out."""
         return sum(
             chance
-            for prospect in self._setting.prospects
-            if is_weighed(self._gate, prospect.failed)
-            for entry, chance in self._baselines(prospect)
+            for task in self._setting.tasks
+            if is_weighed(self._gate, task.failed)
+            for entry, chance in self._baselines(task)
             if entry.state is BaselineState.GREEN
         )
 
     def _chances_of_no_admission(self) -> Mapping[Suite, Mapping[str, float]]:
         """By suite, how likely it is of each task that it is not admitted."""
         chances: dict[Suite, dict[str, float]] = defaultdict(dict)
-        for prospect in self._setting.prospects:
-            chances[prospect.failed.suite][prospect.name] = sum(
-                chance
-                for entry, chance in self._baselines(prospect)
-                if not is_admitted(self._gate, prospect.failed, entry)
+        for task in self._setting.tasks:
+            chances[task.failed.suite][task.name] = sum(
+                chance for entry, chance in self._baselines(task) if not is_admitted(self._gate, task.failed, entry)
             )
         return chances
 
-    def _baselines(self, prospect: Prospect) -> Sequence[Possible]:
-        return prospect.baselines(self._policy, self._gate)
+    def _baselines(self, task: TaskAssumptions) -> Sequence[Possible]:
+        return task.baselines(self._policy, self._gate)
 
-    def _green(self, prospect: Prospect) -> list[BaselineTask]:
-        if not is_weighed(self._gate, prospect.failed):
+    def _green(self, task: TaskAssumptions) -> list[BaselineTask]:
+        if not is_weighed(self._gate, task.failed):
             return []
-        return [entry for entry, _ in self._baselines(prospect) if entry.state is BaselineState.GREEN]
+        return [entry for entry, _ in self._baselines(task) if entry.state is BaselineState.GREEN]
 
-    def _against(self, prospect: Prospect, entry: BaselineTask) -> Against:
-        k, metric = prospect.failed.k, prospect.failed.metric
+    def _against(self, task: TaskAssumptions, entry: BaselineTask) -> Against:
+        k, metric = task.failed.k, task.failed.metric
         red_from = 1 if metric is Metric.PASS_HAT_K else k
         return Against(entry.passed, entry.n, k, red_from, self._gate.regression.max_trials, self._alpha)
 
-    def _mixed(self, prospect: Prospect, fallen_to: float | None) -> Outcomes:
-        trial = prospect.trials(self._gate, fallen_to)
-        first = first_trials(prospect.rule, trial)
+    def _mixed(self, task: TaskAssumptions, fallen_to: float | None) -> ChancesByAdmission:
+        trial = task.trials(self._gate, fallen_to)
+        first = first_trials(task.rule, trial)
 
-        def outlook(baselines: Iterable[Possible], *, in_force: bool) -> Outlook:
+        def chances(baselines: Iterable[Possible], *, in_force: bool) -> TaskChances:
             return _sum(
                 [
-                    (self._with(prospect, entry, trial, first, in_force=in_force, vetoes=fallen_to is None), chance)
+                    (self._with(task, entry, trial, first, in_force=in_force, vetoes=fallen_to is None), chance)
                     for entry, chance in baselines
                 ]
             )
 
-        baselines = self._baselines(prospect)
-        in_force = outlook(baselines, in_force=True)._replace(chance=1.0)
-        if prod(self._unproven[prospect.failed.suite].values()) < _NEGLIGIBLE:
-            return Outcomes(in_force)
-        unproven = [one for one in baselines if not is_admitted(self._gate, prospect.failed, one.entry)]
-        return Outcomes(in_force, outlook(unproven, in_force=True), outlook(unproven, in_force=False))
+        baselines = self._baselines(task)
+        in_force = chances(baselines, in_force=True)._replace(chance=1.0)
+        if prod(self._unproven[task.failed.suite].values()) < _NEGLIGIBLE:
+            return ChancesByAdmission(in_force)
+        unproven = [one for one in baselines if not is_admitted(self._gate, task.failed, one.entry)]
+        return ChancesByAdmission(in_force, chances(unproven, in_force=True), chances(unproven, in_force=False))
 
     def _with(
         self,
-        prospect: Prospect,
+        task: TaskAssumptions,
         entry: BaselineTask,
-        trial: Trials,
+        trial: TrialShares,
         first: FirstTrials,
         *,
         in_force: bool,
         vetoes: bool,
-    ) -> Outlook:
+    ) -> TaskChances:
         """With one baseline."""
-        follows = consequences(self._setting, prospect.failed, entry, in_force=in_force)
-        red = dict(self._vetoes(prospect, first.vetoed)) if vetoes else {}
+        follows = consequences(self._setting, task.failed, entry, in_force=in_force)
+        red = dict(self._vetoes(task, first.vetoed)) if vetoes else {}
         if follows.withheld:
-            return Outlook(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)
-        blocking, confirming = self._failures(prospect, entry, follows, trial, first)
+            return TaskChances(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)
+        blocking, confirming = self._failures(task, entry, follows, trial, first)
         for rule, chance in blocking.items():
             red[rule] = red.get(rule, 0.0) + chance
-        return Outlook(
+        return TaskChances(
             red,
             failed=first.failed + first.vetoed,
             quiet=max(first.failed - sum(blocking.values()), 0.0),
@@ -272,13 +270,13 @@ class Outlooks:
             confirming=confirming,
         )
 
-    def _vetoes(self, prospect: Prospect, vetoed: float) -> list[tuple[Rule, float]]:
+    def _vetoes(self, task: TaskAssumptions, vetoed: float) -> list[tuple[Rule, float]]:
         """The chance of a veto, shared out over the rules as their violations are."""
-        shares = {rule: share for rule, share in prospect.violations.items() if share and rule in self._gate.blocks_on}
+        shares = {rule: share for rule, share in task.violations.items() if share and rule in self._gate.blocks_on}
         return [(rule, vetoed * share / sum(shares.values())) for rule, share in shares.items()]
 
     def _failures(
-        self, prospect: Prospect, entry: BaselineTask, follows: Consequences, trial: Trials, first: FirstTrials
+        self, task: TaskAssumptions, entry: BaselineTask, follows: Consequences, trial: TrialShares, first: FirstTrials
     ) -> tuple[dict[Rule, float], float]:
         """How often the task blocks without a veto, by rule, and its expected confirming trials."""
         if not follows.weighed:
@@ -286,26 +284,26 @@ class Outlooks:
         if follows.fallen is None:
             return {}, 0.0
         # Trials that ended in an error are made up for, so the test goes on as if there had been none.
-        without_errors = first_trials(prospect.rule, Trials(trial.pass_rate)).failed
+        without_errors = first_trials(task.rule, TrialShares(trial.pass_rate)).failed
         share = first.failed / without_errors if without_errors else 0.0
-        operation = self._tests.operation(self._against(prospect, entry), trial.pass_rate)
+        operation = self._tests.operation(self._against(task, entry), trial.pass_rate)
         red = {follows.fallen: operation.fallen * share}
         if follows.undecided is not None:
             red[follows.undecided] = red.get(follows.undecided, 0.0) + operation.undecided * share
-        return red, (operation.trials - prospect.failed.k) * share
+        return red, (operation.trials - task.failed.k) * share
 
 
-def _sum(parts: Iterable[tuple[Outlook, float]]) -> Outlook:
+def _sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
     """Each times its weight."""
-    parts = [(outlook, weight) for outlook, weight in parts if outlook.chance and weight]
+    parts = [(chances, weight) for chances, weight in parts if chances.chance and weight]
     red: dict[Rule, float] = defaultdict(float)
-    for outlook, weight in parts:
-        for rule, share in outlook.red.items():
+    for chances, weight in parts:
+        for rule, share in chances.red.items():
             red[rule] += share * weight
     failed, quiet, missing, withheld, confirming, chance = (
-        sum(getattr(outlook, name) * weight for outlook, weight in parts)
+        sum(getattr(chances, name) * weight for chances, weight in parts)
         for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance")
     )
     # What is subtracted again leaves next to nothing below 0.
     red = {rule: max(share, 0.0) for rule, share in red.items()}
-    return Outlook(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)
+    return TaskChances(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)

@@ -13,18 +13,12 @@ from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskS
 from passgate.tasks.model.policy import GatePolicy, Regression, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
-from passgate.tasks.stats.regression import Evidence, RegressionTest, regression_test
+from passgate.tasks.stats.regression import RegressionTest, regression_test
 
 MOST_ERRORS = 5
 """So many confirming trials of one task may end in an error; then it is not tried on."""
 
 _RED_FROM_FIRST = {Metric.PASS_HAT_K: True, Metric.PASS_AT_K: False}
-_FINDINGS = {
-    Evidence.FALLEN: Finding.FALLEN,
-    Evidence.FITS: Finding.FITS,
-    Evidence.UNDECIDED: Finding.UNDECIDED,
-    Evidence.OPEN: Finding.UNFINISHED,
-}
 
 
 class Wanted(NamedTuple):
@@ -134,7 +128,7 @@ def _confirmation(task: TaskMeasurement, before: BaselineTask, test: _Test, alph
     n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
     return Confirmation(
         task=task.name,
-        finding=_FINDINGS[course.evidence if course else Evidence.OPEN],
+        finding=course.finding if course else Finding.UNFINISHED,
         passed=n - failed,
         n=n,
         confirming=len(task.confirming),

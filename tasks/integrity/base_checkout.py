@@ -14,8 +14,8 @@ from passgate.tasks.formats.evals.read.folder import files_of_folder
 from passgate.tasks.formats.targets_file import TargetsFile
 from passgate.tasks.integrity.base_files import (
     CommittedFile,
+    CommitTooLargeError,
     Submodule,
-    TooLargeError,
     add_uncommitted,
     committed_files,
     submodules_of,
@@ -45,7 +45,7 @@ def check_out(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Ed
         (folder / ".git").mkdir()
         if _uses_more(files, suites):
             # Without them only those tasks are in the way that do name such a file.
-            with suppress(TooLargeError):
+            with suppress(CommitTooLargeError):
                 known = {file.path for file in files}
                 write_files(root, [file for file in committed_files(root, commit) if file.path not in known], folder)
         add_uncommitted(root, files, [edit.path for edit in edits], names, folder)

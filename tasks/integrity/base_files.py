@@ -23,7 +23,7 @@ _NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
 _STAND_INS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
 
 
-class TooLargeError(UsageError):
+class CommitTooLargeError(UsageError):
     """There is more at a commit than is taken out of it."""
 
 
@@ -92,13 +92,13 @@ def submodules_of(root: Path, commit: str, paths: Sequence[str] = ()) -> list[Su
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
     """The files of a commit at and below these paths, all of them where there are none; submodules have no files here.
 
-    Raises `UsageError` where git cannot tell, `TooLargeError` where they are too many or too large.
+    Raises `UsageError` where git cannot tell, `CommitTooLargeError` where they are too many or too large.
     """
     below = [] if "." in paths else paths
     files = [file for file in _listed(root, commit, below, "-r") if file.mode != _SUBMODULE]
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
-        raise TooLargeError(
+        raise CommitTooLargeError(
             f"{len(files)} files with {size / 1e6:.0f} MB at {commit[:12]} are more than the {MOST_FILES} files and "
             f"{MOST_BYTES / 1e6:.0f} MB that can be taken out"
         )

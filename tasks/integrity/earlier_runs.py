@@ -79,7 +79,7 @@ class _Identity(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Place:
+class _FolderOnDisk:
     """What a folder is and holds on the disk, links followed."""
 
     links: frozenset[_Identity]
@@ -156,7 +156,7 @@ def _repositories(folder: Path) -> Iterator[Path]:
         top = top_folder(top.parent)
 
 
-def _of_repository(top: Path, held: _Place) -> Iterator[Tracked]:
+def _of_repository(top: Path, held: _FolderOnDisk) -> Iterator[Tracked]:
     if not held.links and not held.folders:
         return
     known: dict[str, _Identity | None] = {}
@@ -174,14 +174,14 @@ def _of_repository(top: Path, held: _Place) -> Iterator[Tracked]:
             yield Tracked(top, path, "submodule", path)
 
 
-def _outermost(top: Path, folder: str, held: _Place) -> str:
+def _outermost(top: Path, folder: str, held: _FolderOnDisk) -> str:
     """The outermost folder on the way to a tracked one that belongs to the place; empty for the top folder."""
     parts = folder.split("/") if folder else []
     ways = ("/".join(parts[:length]) for length in range(len(parts) + 1))
     return next((one for one in ways if _identity(top / one) in held.folders), folder)
 
 
-def _held(place: Path) -> _Place:
+def _held(place: Path) -> _FolderOnDisk:
     links: set[Path] = set()
     folders: set[Path] = set()
     ends: set[Path] = set()
@@ -196,7 +196,7 @@ def _held(place: Path) -> _Place:
             folders.add(Path(folder))
             waiting += [Path(folder, name) for name in (*inner, *files) if Path(folder, name).is_symlink()]
     around = {parent for end in ends for parent in end.parents}
-    return _Place(_identities(links, follow=False), _identities(folders), _identities(around))
+    return _FolderOnDisk(_identities(links, follow=False), _identities(folders), _identities(around))
 
 
 def _identities(paths: set[Path], *, follow: bool = True) -> frozenset[_Identity]:

@@ -68,9 +68,9 @@ class Finding(StrEnum):
     FALLEN = "fallen"
     FITS = "fits its baseline"
     UNDECIDED = "undecided"
-    """All trials that the policy allows are spent."""
+    """All trials that the policy allows are spent, or more of them would not be worth it."""
     UNFINISHED = "not finished"
-    """The trials that are wanted could not be run."""
+    """More trials are wanted: they were not run yet, or could not be run."""
 
 
 class Confirmation(Frozen):

@@ -1,7 +1,6 @@
 """How k trials decide a task."""
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from functools import lru_cache
 from math import log
 from statistics import fmean
@@ -13,14 +12,6 @@ from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.stats.estimators import mean_lower_bound
 
 
-class Answer(StrEnum):
-    """What the trials so far say, whatever those to come would."""
-
-    ACCEPT = "accept"
-    REJECT = "reject"
-    OPEN = "open"
-
-
 class OperatingCharacteristic(NamedTuple):
     """What a test does with a task of some pass rate."""
 
@@ -30,7 +21,7 @@ class OperatingCharacteristic(NamedTuple):
     """Until it has decided."""
 
 
-def sprt(outcomes: Sequence[bool | None], rule: SequentialTest, k: int) -> Answer:
+def sprt(outcomes: Sequence[bool | None], rule: SequentialTest, k: int) -> TaskState:
     """What a test of k trials says of a task whose trials passed (`True`), did not, or were not measured (`None`).
 
     In the order of the trials; those beyond k do not count, and those that are not there are not measured. The answer
@@ -39,7 +30,7 @@ def sprt(outcomes: Sequence[bool | None], rule: SequentialTest, k: int) -> Answe
     """
     counted = [*outcomes[:k], *[None] * (k - len(outcomes))]
     at_worst, at_best = (_course([fill if one is None else one for one in counted], rule) for fill in (False, True))
-    return at_worst if at_worst is at_best else Answer.OPEN
+    return at_worst if at_worst is at_best else TaskState.UNDECIDED
 
 
 def in_order(outcomes: Iterable[tuple[int, bool]], k: int) -> tuple[bool | None, ...]:
@@ -63,36 +54,36 @@ def operating_characteristic(rule: SequentialTest, k: int, pass_rate: float) -> 
         later: dict[int, float] = {}
         for passed, chance in going_on.items():
             answer = answers[n][passed]
-            if answer is Answer.OPEN:
+            if answer is TaskState.UNDECIDED:
                 later[passed] = later.get(passed, 0.0) + chance * (1 - pass_rate)
                 later[passed + 1] = later.get(passed + 1, 0.0) + chance * pass_rate
             else:
                 expected += n * chance
-                accepts += chance * (answer is Answer.ACCEPT)
+                accepts += chance * (answer is TaskState.PASSED)
         going_on = later
     return OperatingCharacteristic(accepts, expected)
 
 
-def _course(outcomes: Sequence[bool], rule: SequentialTest) -> Answer:
+def _course(outcomes: Sequence[bool], rule: SequentialTest) -> TaskState:
     """The answer after the last of all trials."""
     passed = 0
     for n, outcome in enumerate(outcomes, start=1):
         passed += outcome
         answer = _at(n, passed, rule)
-        if answer is not Answer.OPEN:
+        if answer is not TaskState.UNDECIDED:
             return answer
     return _nearer(len(outcomes), passed, rule)
 
 
-def _at(n: int, passed: int, rule: SequentialTest) -> Answer:
+def _at(n: int, passed: int, rule: SequentialTest) -> TaskState:
     ratio = _log_ratio(n, passed, rule)
     if ratio >= log((1 - rule.alpha) / rule.beta):
-        return Answer.ACCEPT
-    return Answer.REJECT if ratio <= log(rule.alpha / (1 - rule.beta)) else Answer.OPEN
+        return TaskState.PASSED
+    return TaskState.FAILED if ratio <= log(rule.alpha / (1 - rule.beta)) else TaskState.UNDECIDED
 
 
-def _nearer(n: int, passed: int, rule: SequentialTest) -> Answer:
-    return Answer.ACCEPT if _log_ratio(n, passed, rule) > 0 else Answer.REJECT
+def _nearer(n: int, passed: int, rule: SequentialTest) -> TaskState:
+    return TaskState.PASSED if _log_ratio(n, passed, rule) > 0 else TaskState.FAILED
 
 
 def _log_ratio(n: int, passed: int, rule: SequentialTest) -> float:
@@ -101,7 +92,7 @@ def _log_ratio(n: int, passed: int, rule: SequentialTest) -> float:
 
 
 @lru_cache(maxsize=256)
-def _answers(rule: SequentialTest, k: int) -> tuple[tuple[Answer, ...], ...]:
+def _answers(rule: SequentialTest, k: int) -> tuple[tuple[TaskState, ...], ...]:
     """Per number of trials up to k and, of these, per number of passes: the answer, open where the rest may turn it.
 
     Computed backwards: the answer if all trials to come failed, and if all of them passed.
@@ -112,20 +103,19 @@ def _answers(rule: SequentialTest, k: int) -> tuple[tuple[Answer, ...], ...]:
     answers = [tuple(at_worst)]
     for n in range(k - 1, -1, -1):
         here = [_at(n, passed, rule) for passed in range(n + 1)]
-        at_worst = [at_worst[passed] if one is Answer.OPEN else one for passed, one in enumerate(here)]
-        at_best = [at_best[passed + 1] if one is Answer.OPEN else one for passed, one in enumerate(here)]
+        at_worst = [at_worst[passed] if one is TaskState.UNDECIDED else one for passed, one in enumerate(here)]
+        at_best = [at_best[passed + 1] if one is TaskState.UNDECIDED else one for passed, one in enumerate(here)]
         pairs = zip(at_worst, at_best, strict=True)
-        answers.append(tuple(worst if worst is best else Answer.OPEN for worst, best in pairs))
+        answers.append(tuple(worst if worst is best else TaskState.UNDECIDED for worst, best in pairs))
     return tuple(reversed(answers))
 
 
-def _at_the_end(k: int, passed: int, rule: SequentialTest) -> Answer:
+def _at_the_end(k: int, passed: int, rule: SequentialTest) -> TaskState:
     answer = _at(k, passed, rule)
-    return _nearer(k, passed, rule) if answer is Answer.OPEN else answer
+    return _nearer(k, passed, rule) if answer is TaskState.UNDECIDED else answer
 
 
 _ROUNDING = 1e-9
-_STATES = {Answer.ACCEPT: TaskState.PASSED, Answer.REJECT: TaskState.FAILED, Answer.OPEN: TaskState.UNDECIDED}
 
 
 def decide(
@@ -148,7 +138,7 @@ def decide(
     Trials that are neither passed nor failed are missing; a task that they could still turn is undecided.
     """
     if sequential is not None:
-        return _STATES[sprt(outcomes, sequential, planned)]
+        return sprt(outcomes, sequential, planned)
     missing = planned - passed - failed
     match metric:
         case Metric.PASS_HAT_K:

@@ -22,13 +22,14 @@ spent. docs/statistics.md has its figures.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 from math import comb, lgamma
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from passgate.tasks.model.verdict import Finding
 
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
@@ -54,21 +55,10 @@ _MISS_ROUNDS = 10
 """That of a miss by halves."""
 
 
-class Evidence(StrEnum):
-    """What the trials of a task say so far."""
-
-    FALLEN = "fallen"
-    FITS = "fits"
-    OPEN = "open"
-    """More trials are wanted."""
-    UNDECIDED = "undecided"
-    """All trials are spent, or more of them would not be worth it."""
-
-
 class Course(NamedTuple):
     """How a test went."""
 
-    evidence: Evidence
+    finding: Finding
     n: int
     """Trials that it took, or that there are."""
     failed: int
@@ -99,16 +89,16 @@ class RegressionTest:
     fallen_from: tuple[int, ...]
     """Likewise: with so many failures it has fallen."""
 
-    def conclude(self, n: int, failed: int) -> Evidence:
+    def conclude(self, n: int, failed: int) -> Finding:
         """What n trials with so many failures say. Raises `ValueError` for fewer than k trials."""
         if not 0 <= failed <= n or n < self.k:
             raise ValueError("needs k <= n and 0 <= failed <= n")
         look = min(n, self.most) - self.k
         if failed < self.fits_below[look]:
-            return Evidence.FITS
+            return Finding.FITS
         if failed >= self.fallen_from[look]:
-            return Evidence.FALLEN
-        return Evidence.OPEN if failed < self.open_below[look] else Evidence.UNDECIDED
+            return Finding.FALLEN
+        return Finding.UNFINISHED if failed < self.open_below[look] else Finding.UNDECIDED
 
     def follow(self, passed: Sequence[bool]) -> Course:
         """What trials say in their order, each of which passed or not: where the test ended, if it has. Those after its
@@ -117,9 +107,9 @@ class RegressionTest:
         """
         failures = 0 if len(passed) < self.k else self.k - sum(passed[: self.k])
         for n in range(self.k, len(passed) + 1):
-            evidence = self.conclude(n, failures)
-            if evidence is not Evidence.OPEN or n == len(passed):
-                return Course(evidence, n, failures)
+            finding = self.conclude(n, failures)
+            if finding is not Finding.UNFINISHED or n == len(passed):
+                return Course(finding, n, failures)
             failures += not passed[n]
         raise ValueError(f"needs {self.k} trials")
 
@@ -127,10 +117,10 @@ class RegressionTest:
         """How many more trials to run at once; 0 when the test has ended. As many as would end it if all of them
         passed, so that an unchanged task hardly ever wastes one; where most have failed so far, if all of them failed.
         """
-        evidence, more, failing = self.conclude(n, failed), 0, 2 * failed > n
-        while evidence is Evidence.OPEN:
+        finding, more, failing = self.conclude(n, failed), 0, 2 * failed > n
+        while finding is Finding.UNFINISHED:
             more += 1
-            evidence = self.conclude(n + more, failed + more * failing)
+            finding = self.conclude(n + more, failed + more * failing)
         return more
 
     def operation(self, pass_rate: float) -> Operation:

@@ -13,7 +13,7 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.commands.burn_in import Finished, burn_in
 from passgate.tasks.commands.burn_in_report import tally
 from passgate.tasks.commands.forecast import forecast, plan_of_forecast
-from passgate.tasks.forecasts.assumptions import Grounds
+from passgate.tasks.forecasts.assumptions import Basis
 from passgate.tasks.model.forecast import BurnIn, Forecast
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -69,7 +69,7 @@ def burnt_in(folder: Path, regression: dict[str, object], *, runs: int) -> tuple
     assert result is not None
     assert finished.pool is not None
     rates = {f"golden/{task}": rate for task, rate in RATES.items()}
-    return result, forecast(plan, Grounds(finished.pool(()), rates, "burn-in"))
+    return result, forecast(plan, Basis(finished.pool(()), rates, "burn-in"))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import a_policy
 
-from passgate.tasks.forecasts.chances import GateChances, Member
-from passgate.tasks.forecasts.first_trials import TrialRule, Trials, assumed_baseline, expected_trials, first_trials
-from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
+from passgate.tasks.forecasts.chances import GateChances, GateTask
+from passgate.tasks.forecasts.first_trials import (
+    TrialRule,
+    TrialShares,
+    assumed_baseline,
+    expected_trials,
+    first_trials,
+)
+from passgate.tasks.forecasts.task_forecast import ChancesByAdmission, TaskChances
 from passgate.tasks.model.baseline import BaselineState
 from passgate.tasks.model.policy import Admission, Rule
 from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
@@ -27,15 +33,15 @@ rules = st.one_of(
 
 
 @st.composite
-def trials(draw: st.DrawFn) -> Trials:
+def trials(draw: st.DrawFn) -> TrialShares:
     parts = [draw(st.floats(0.01, 1)) * draw(st.sampled_from([0, 1])) for _ in range(4)]
     whole = sum(parts) or 1.0
     passed, violated, errors, _ = (part / whole for part in parts)
-    return Trials(passed, violated, errors)
+    return TrialShares(passed, violated, errors)
 
 
 @given(rules, trials())
-def test_what_first_trials_come_to_are_chances(rule: TrialRule, trial: Trials) -> None:
+def test_what_first_trials_come_to_are_chances(rule: TrialRule, trial: TrialShares) -> None:
     found = first_trials(rule, trial)
     assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in found)
     assert sum(found) == pytest.approx(1, abs=1e-9)
@@ -45,7 +51,7 @@ def test_what_first_trials_come_to_are_chances(rule: TrialRule, trial: Trials) -
 @given(rules, rates, rates)
 def test_who_passes_more_often_fails_less_often(rule: TrialRule, one: float, other: float) -> None:
     low, high = sorted((one, other))
-    assert first_trials(rule, Trials(high)).failed <= first_trials(rule, Trials(low)).failed + 1e-9
+    assert first_trials(rule, TrialShares(high)).failed <= first_trials(rule, TrialShares(low)).failed + 1e-9
 
 
 @settings(deadline=None)
@@ -76,28 +82,28 @@ def test_who_has_fallen_deeper_is_caught_more_often(one: float, other: float) ->
 
 
 @st.composite
-def members(draw: st.DrawFn) -> list[Member]:
+def members(draw: st.DrawFn) -> list[GateTask]:
     made = []
     for _ in range(draw(st.integers(1, 8))):
         parts = [draw(st.floats(0, 1)) for _ in range(4)]
         whole = max(sum(parts), 1e-9)
         red, quiet, missing, _ = (part / whole for part in parts)
-        outlook = Outlook({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, 0.0, 0.0)
-        made.append(Member(draw(st.sampled_from([Suite.GOLDEN, Suite.ADVERSARIAL])), Outcomes(outlook)))
+        chances = TaskChances({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, 0.0, 0.0)
+        made.append(GateTask(draw(st.sampled_from([Suite.GOLDEN, Suite.ADVERSARIAL])), ChancesByAdmission(chances)))
     return made
 
 
 @given(members(), st.floats(0, 1), st.floats(0, 1), st.data())
 def test_gates_have_chances_and_one_worse_task_makes_none_better(
-    made: list[Member], least: float, limit: float, data: st.DataObject
+    made: list[GateTask], least: float, limit: float, data: st.DataObject
 ) -> None:
     policy = a_policy(thresholds={"golden": least}, blocks_on=["task_failed", "threshold"])
     chances = GateChances(policy.gates[GateName.CI_MERGE], made, {Rule.COST: limit})
     assert -1e-9 <= chances.red <= 1 + 1e-9
     assert -1e-9 <= chances.passed <= 1 - chances.red + 1e-9
     index = data.draw(st.integers(0, len(made) - 1))
-    old = made[index].outcomes
-    worse = Outcomes(Outlook({Rule.TASK_FAILED: 1.0}, 1.0, 0.0, 0.0, 0.0, 0.0))
+    old = made[index].by_admission
+    worse = ChancesByAdmission(TaskChances({Rule.TASK_FAILED: 1.0}, 1.0, 0.0, 0.0, 0.0, 0.0))
     assert chances.red_with(index, old) == pytest.approx(chances.red, abs=1e-9)
     assert chances.red_with(index, worse) == pytest.approx(1)
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import SequentialTest
-from passgate.tasks.stats.decision import Answer, operating_characteristic, sprt
+from passgate.tasks.stats.decision import operating_characteristic, sprt
 
 rates = st.floats(0, 1)
 risks = st.floats(0.001, 0.45)
@@ -21,11 +22,11 @@ def rules(draw: st.DrawFn) -> SequentialTest:
     return SequentialTest(accept=accept, reject=reject, alpha=draw(risks), beta=draw(risks))
 
 
-def decided_after(course: tuple[bool, ...], rule: SequentialTest) -> tuple[Answer, int]:
+def decided_after(course: tuple[bool, ...], rule: SequentialTest) -> tuple[TaskState, int]:
     """What a course of trials comes to, and after how many of them."""
     for n in range(len(course) + 1):
         answer = sprt(course[:n], rule, len(course))
-        if answer is not Answer.OPEN:
+        if answer is not TaskState.UNDECIDED:
             return answer, n
     raise AssertionError("the last trial must end it")
 
@@ -39,7 +40,7 @@ def test_the_operating_characteristic_is_that_of_all_courses_together(
     for course in product((True, False), repeat=k):
         chance = rate ** sum(course) * (1 - rate) ** (k - sum(course))
         answer, n = decided_after(course, rule)
-        accepts += chance * (answer is Answer.ACCEPT)
+        accepts += chance * (answer is TaskState.PASSED)
         expected += chance * n
     assert operating_characteristic(rule, k, rate) == pytest.approx((accepts, expected), abs=1e-9)
 
@@ -67,7 +68,7 @@ def test_what_is_decided_stays_decided_whatever_was_not_measured(
             found.add(sprt(whole, rule, k))
     answer = sprt(course, rule, k)
     if found:
-        assert found == ({Answer.ACCEPT, Answer.REJECT} if answer is Answer.OPEN else {answer})
+        assert found == ({TaskState.PASSED, TaskState.FAILED} if answer is TaskState.UNDECIDED else {answer})
 
 
 @settings(max_examples=20, deadline=None)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.commands.forecast import forecast, grounds_of
+from passgate.tasks.commands.forecast import basis_of, forecast
 from passgate.tasks.errors import UsageError
-from passgate.tasks.forecasts.assumptions import Grounds
+from passgate.tasks.forecasts.assumptions import Basis
 from passgate.tasks.history.error_rates import ErrorRates
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
@@ -31,8 +31,8 @@ def plan_with(*tasks: EvalTask, **gate: Any) -> Plan:
 
 def assumed(plan: Plan, rate: float = 0.99, **changes: Any) -> Forecast:
     rates = {task.name: rate for task in plan.tasks}
-    grounds = Grounds(Baseline(branch="main"), rates, "assumed", **changes)
-    return forecast(plan, grounds, gates=200)
+    basis = Basis(Baseline(branch="main"), rates, "assumed", **changes)
+    return forecast(plan, basis, gates=200)
 
 
 def test_the_seeds_gate() -> None:
@@ -61,13 +61,13 @@ def test_a_gate_that_a_suite_is_missing_from_is_never_a_pass() -> None:
 
 
 def test_errors_make_it_inconclusive() -> None:
-    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, troubles={"golden/t00": ErrorRates(0.1, {})})
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 1.0, error_rates={"golden/t00": ErrorRates(0.1, {})})
     assert found.inconclusive == pytest.approx(1 - 0.9**3)
 
 
 def test_violations_on_record_are_red() -> None:
-    troubles = {"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
-    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, troubles=troubles)
+    error_rates = {"golden/t00": ErrorRates(0.0, {Rule.SAFETY_VIOLATION: 0.01})}
+    found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, error_rates=error_rates)
     assert found.rules[0].rule is Rule.SAFETY_VIOLATION
     assert found.rules[0].chance == pytest.approx(1 - 0.99**3)
     assert not any("no violation" in note for note in found.notes)
@@ -76,7 +76,7 @@ def test_violations_on_record_are_red() -> None:
 def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
     known = a_baseline(TWENTY[0], state=BaselineState.RED, runs=("a", "b"), passed=1, n=6)
     rates = dict.fromkeys((f"golden/{task.task_id}" for task in TWENTY[:2]), 0.9)
-    found = forecast(plan_with(*TWENTY[:2], **EVIDENCE), Grounds(known, rates, "assumed"), gates=100)
+    found = forecast(plan_with(*TWENTY[:2], **EVIDENCE), Basis(known, rates, "assumed"), gates=100)
     assert [(task.state, task.can_block) for task in found.tasks] == [("red before too", False), ("as assumed", True)]
     assert found.baseline_runs == 2
     assert [task.n for task in found.tasks] == [None, None]
@@ -86,7 +86,7 @@ def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
     costs = a_baseline(*TWENTY, costs=in_two_runs(1.0, 2.0), wall_times=in_two_runs(1.0, 9.0))
     gate = {**EVIDENCE, "limits": {"cost_increase_pct": 0, "latency_p95_increase_pct": 0}}
     plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
-    found = forecast(plan, Grounds(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
+    found = forecast(plan, Basis(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
     assert {cause.rule for cause in found.rules} == {Rule.GOLDEN_REGRESSION}
     assert not any("is forecast for" in note for note in found.notes if "violation" not in note)
 
@@ -122,15 +122,15 @@ class TestHistory:
 
     def refusal(self, plan: Plan) -> str:
         with pytest.raises(UsageError) as raised:
-            grounds_of(plan, {}, "history")
+            basis_of(plan, {}, "history")
         return str(raised.value).replace(str(plan.request.history), "HISTORY")
 
     def test_gives_rates_and_baseline(self, plan: Plan) -> None:
         self.store(plan, *plan.tasks)
-        grounds = grounds_of(plan, {}, "history")
-        assert grounds.rates == dict.fromkeys(grounds.baseline.tasks, pytest.approx(6.5 / 7))
-        assert grounds.baseline.tasks["golden/t00"].passed == 3
-        found = forecast(plan, grounds, gates=100)
+        basis = basis_of(plan, {}, "history")
+        assert basis.rates == dict.fromkeys(basis.baseline.tasks, pytest.approx(6.5 / 7))
+        assert basis.baseline.tasks["golden/t00"].passed == 3
+        found = forecast(plan, basis, gates=100)
         assert (found.rates, found.baseline_runs, found.tasks[0].passed, found.tasks[0].n) == ("history", 1, 3, 3)
 
     def test_that_is_empty_is_refused_with_the_remedy(self, plan: Plan) -> None:
@@ -186,17 +186,17 @@ class TestHistory:
 
     def test_that_is_empty_is_enough_with_all_rates(self, plan: Plan) -> None:
         given = {"golden/t00": 0.9, "golden/t01": 0.8}
-        assert grounds_of(plan, given, "file").rates == given
+        assert basis_of(plan, given, "file").rates == given
         with pytest.raises(UsageError, match="no runs"):
-            grounds_of(plan, {"golden/t00": 0.9}, "file")
+            basis_of(plan, {"golden/t00": 0.9}, "file")
 
     def test_fills_in_what_a_file_does_not_say(self, plan: Plan) -> None:
         self.store(plan, *plan.tasks)
-        rates = grounds_of(plan, {"golden/t00": 0.5}, "file").rates
+        rates = basis_of(plan, {"golden/t00": 0.5}, "file").rates
         assert (rates["golden/t00"], rates["golden/t01"]) == (0.5, pytest.approx(6.5 / 7))
 
     def test_a_new_task_beside_known_ones_blocks_at_its_first_failure(self, plan: Plan) -> None:
         self.store(plan, plan.tasks[0])
-        found = forecast(plan, grounds_of(plan, {}, "history"), gates=100)
+        found = forecast(plan, basis_of(plan, {}, "history"), gates=100)
         assert [task.state for task in found.tasks] == ["green", "new task"]
         assert found.tasks[1].red == pytest.approx(1 - found.tasks[1].pass_rate ** 3)

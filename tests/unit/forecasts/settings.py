@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from passgate.tasks.forecasts.assumptions import Prospect, Setting
+from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
 from passgate.tasks.forecasts.task_forecast import RegressionTests
@@ -33,19 +33,19 @@ def setting(
     known: BaselineTask | Sequence[BaselineTask | None] | None = None,
     policy: Policy | None = None,
     plan: Mapping[str, Any] | None = None,
-    prospect: Mapping[str, Any] | None = None,
+    task: Mapping[str, Any] | None = None,
     **gate: Any,
 ) -> Setting:
-    """Some tasks with their pass rates under the shipped merge gate with changes; `prospect` changes all tasks."""
+    """Some tasks with their pass rates under the shipped merge gate with changes; `task` changes all tasks."""
     made = a_plan(*of, policy=policy or a_policy(**gate), **(plan or {}))
     failed = measured(*[(task, trials_of(task, "f" * task.k)) for task in of]).tasks
     each = [rates] * len(of) if isinstance(rates, float) else rates
     before = [known] * len(of) if known is None or isinstance(known, BaselineTask) else known
-    prospects = tuple(
-        Prospect(one, rate, known=entry, **(prospect or {}))
+    assumed = tuple(
+        TaskAssumptions(one, rate, known=entry, **(task or {}))
         for one, rate, entry in zip(failed, each, before, strict=True)
     )
-    return Setting(made, prospects)
+    return Setting(made, assumed)
 
 
 def foresee(one: Setting, limits: SimulatedLimits = NO_LIMITS, tests: RegressionTests | None = None) -> SettingForecast:

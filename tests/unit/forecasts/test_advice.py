@@ -50,8 +50,6 @@ def test_where_nothing_reaches_it_the_least_red_is_told() -> None:
 
 def test_where_nothing_helps_nothing_is_changed() -> None:
     rules = {**STRICT, "blocks_on": ["safety_violation"]}
-    one = setting(
-        tasks(2), 0.5, known=GREEN, prospect={"violations": {"safety_violation": 0.3}, "safety": True}, **rules
-    )
+    one = setting(tasks(2), 0.5, known=GREEN, task={"violations": {"safety_violation": 0.3}, "safety": True}, **rules)
     found = improved(one)
     assert (found.changes, found.forecast.red) == ((), pytest.approx(foresee(one).red))

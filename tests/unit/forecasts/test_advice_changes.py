@@ -74,7 +74,7 @@ def test_a_task_may_be_put_into_quarantine_unless_it_guards_safety() -> None:
     assert entry["task"] == "golden/t3"
     QuarantineFile.model_validate({"tasks": [entry]})
     assert foresee(asked[0].setting).red < foresee(one).red
-    safe = setting(tasks(2), 0.9, prospect={"safety": True}, **STRICT)
+    safe = setting(tasks(2), 0.9, task={"safety": True}, **STRICT)
     assert not any(what.startswith("quarantine") for what in whats(safe))
 
 

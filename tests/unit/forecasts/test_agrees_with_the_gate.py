@@ -8,7 +8,7 @@ from itertools import count, islice
 import pytest
 
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.forecasts.assumptions import Prospect, Setting
+from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import state_of
 from passgate.tasks.model.baseline import Baseline, BaselineState
@@ -94,7 +94,7 @@ def setting(plan: Plan, baseline: Baseline) -> Setting:
     return Setting(
         plan,
         tuple(
-            Prospect(
+            TaskAssumptions(
                 failed=one,
                 rate=KINDS[one.task_id][1],
                 errors=ERRING.get(one.task_id, 0.0),

@@ -5,8 +5,8 @@ from statistics import fmean
 
 import pytest
 
-from passgate.tasks.forecasts.chances import GateChances, Member
-from passgate.tasks.forecasts.task_forecast import Outcomes, Outlook
+from passgate.tasks.forecasts.chances import GateChances, GateTask
+from passgate.tasks.forecasts.task_forecast import ChancesByAdmission, TaskChances
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName, Suite
 from tests.builders import a_policy
@@ -16,12 +16,12 @@ def gate(**changes: object) -> GatePolicy:
     return a_policy(**changes).gates[GateName.CI_MERGE]
 
 
-def of(red: float = 0.0, quiet: float = 0.0, missing: float = 0.0, withheld: float = 0.0) -> Outlook:
-    return Outlook({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, withheld, 0.0)
+def of(red: float = 0.0, quiet: float = 0.0, missing: float = 0.0, withheld: float = 0.0) -> TaskChances:
+    return TaskChances({Rule.TASK_FAILED: red}, red + quiet, quiet, missing, withheld, 0.0)
 
 
-def members(*outlooks: Outlook, suite: Suite = Suite.GOLDEN) -> list[Member]:
-    return [Member(suite, Outcomes(outlook)) for outlook in outlooks]
+def members(*task_chances: TaskChances, suite: Suite = Suite.GOLDEN) -> list[GateTask]:
+    return [GateTask(suite, ChancesByAdmission(chances)) for chances in task_chances]
 
 
 def test_twenty_tasks_at_99_percent_are_red_45_percent_of_the_time() -> None:
@@ -43,15 +43,15 @@ def test_what_is_missing_is_neither_red_nor_a_pass() -> None:
 
 @pytest.mark.parametrize("least", [1.0, 0.75, 0.5])
 def test_a_threshold_counts_the_tasks_that_fail(least: float) -> None:
-    outlooks = [of(0.05, 0.2), of(0.0, 0.3), of(0.1, 0.0), of(0.0, 0.5)]
+    task_chances = [of(0.05, 0.2), of(0.0, 0.3), of(0.1, 0.0), of(0.0, 0.5)]
     chances = GateChances(
-        gate(thresholds={"golden": least}, blocks_on=["task_failed", "threshold"]), members(*outlooks), {}
+        gate(thresholds={"golden": least}, blocks_on=["task_failed", "threshold"]), members(*task_chances), {}
     )
     seed, reds, missed, n = random.Random(4), 0, 0, 20_000
     for _ in range(n):
-        drawn = [seed.random() for _ in outlooks]
-        blocking = [value < one.blocks for value, one in zip(drawn, outlooks, strict=True)]
-        failed = [value < one.failed for value, one in zip(drawn, outlooks, strict=True)]
+        drawn = [seed.random() for _ in task_chances]
+        blocking = [value < one.blocks for value, one in zip(drawn, task_chances, strict=True)]
+        failed = [value < one.failed for value, one in zip(drawn, task_chances, strict=True)]
         below = fmean(not one for one in failed) < least
         reds += any(blocking) or below
         missed += below
@@ -77,19 +77,19 @@ def test_one_task_with_another_outlook_is_as_if_computed_anew(thresholds: dict[s
     chances = GateChances(rules, both, {Rule.COST: 0.1})
     for index, member in enumerate(both):
         changed = [*both]
-        changed[index] = Member(member.suite, Outcomes(of(0.6, 0.1)))
+        changed[index] = GateTask(member.suite, ChancesByAdmission(of(0.6, 0.1)))
         anew = GateChances(rules, changed, {Rule.COST: 0.1})
-        assert chances.red_with(index, Outcomes(of(0.6, 0.1))) == pytest.approx(anew.red)
-        assert chances.red_with(index, member.outcomes) == pytest.approx(chances.red)
+        assert chances.red_with(index, ChancesByAdmission(of(0.6, 0.1))) == pytest.approx(anew.red)
+        assert chances.red_with(index, member.by_admission) == pytest.approx(chances.red)
 
 
-def with_admission(chance: float, red: float, quiet: float) -> Outcomes:
+def with_admission(chance: float, red: float, quiet: float) -> ChancesByAdmission:
     """Of a task that is admitted so often, and where it may block is red and quiet so often."""
     rest = 1 - chance
-    admitted = Outlook({Rule.TASK_FAILED: red * chance}, (red + quiet) * chance, quiet * chance, 0.0, rest, 0.0)
-    held = Outlook({}, 0.0, 0.0, 0.0, rest, 0.0, rest)
-    free = Outlook({Rule.TASK_FAILED: red * rest}, (red + quiet) * rest, quiet * rest, 0.0, 0.0, 0.0, rest)
-    return Outcomes(admitted, held, free)
+    admitted = TaskChances({Rule.TASK_FAILED: red * chance}, (red + quiet) * chance, quiet * chance, 0.0, rest, 0.0)
+    held = TaskChances({}, 0.0, 0.0, 0.0, rest, 0.0, rest)
+    free = TaskChances({Rule.TASK_FAILED: red * rest}, (red + quiet) * rest, quiet * rest, 0.0, 0.0, 0.0, rest)
+    return ChancesByAdmission(admitted, held, free)
 
 
 ADMITTED = [(0.5, 0.2, 0.1), (0.3, 0.4, 0.0), (0.6, 0.1, 0.3)]
@@ -97,7 +97,7 @@ ADMITTED = [(0.5, 0.2, 0.1), (0.3, 0.4, 0.0), (0.6, 0.1, 0.3)]
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_admission_is_in_force_from_the_first_admitted_task_on(count: int) -> None:
-    chances = GateChances(gate(), [Member(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED[:count]], {})
+    chances = GateChances(gate(), [GateTask(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED[:count]], {})
     seed, reds, n = random.Random(6), 0, 20_000
     for _ in range(n):
         admitted = [seed.random() < chance for chance, _, _ in ADMITTED[:count]]
@@ -110,19 +110,19 @@ def test_admission_is_in_force_from_the_first_admitted_task_on(count: int) -> No
 @pytest.mark.parametrize("thresholds", [{}, {"golden": 0.5}])
 def test_with_admission_too_one_task_with_other_outcomes_is_as_if_computed_anew(thresholds: dict[str, float]) -> None:
     rules = gate(thresholds=thresholds, blocks_on=["task_failed", "threshold"])
-    made = [Member(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED]
+    made = [GateTask(Suite.GOLDEN, with_admission(*one)) for one in ADMITTED]
     chances = GateChances(rules, made, {})
     worse = with_admission(0.5, 0.7, 0.2)
-    anew = GateChances(rules, [Member(Suite.GOLDEN, worse), *made[1:]], {})
+    anew = GateChances(rules, [GateTask(Suite.GOLDEN, worse), *made[1:]], {})
     assert chances.red_with(0, worse) == pytest.approx(anew.red)
-    assert chances.red_with(1, made[1].outcomes) == pytest.approx(chances.red)
+    assert chances.red_with(1, made[1].by_admission) == pytest.approx(chances.red)
 
 
 @pytest.mark.parametrize(("least", "allowed"), [(1.0, 0), (0.5, 1)])
 def test_a_threshold_counts_all_tasks_where_none_is_admitted(least: float, allowed: int) -> None:
     """Neither of two tasks is ever admitted, so both count."""
     rules = gate(thresholds={"golden": least}, blocks_on=["threshold"])
-    chances = GateChances(rules, [Member(Suite.GOLDEN, with_admission(0.0, 0.0, 0.3))] * 2, {})
+    chances = GateChances(rules, [GateTask(Suite.GOLDEN, with_admission(0.0, 0.0, 0.3))] * 2, {})
     missed = 1 - 0.7**2 if allowed == 0 else 0.3**2
     assert chances.red == pytest.approx(missed)
     assert chances.threshold_missed(Suite.GOLDEN) == pytest.approx(missed)

@@ -38,24 +38,24 @@ def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
 @pytest.mark.parametrize(("count", "known"), [(7, False), (8, True)])
 def test_tasks_with_figures_at_the_baseline_are_pairs(count: int, known: bool) -> None:
     before = a_baseline_task(wall_times=in_two_runs(1.0, 2.0), costs={})
-    prospects = setting(tasks(count), known=before).prospects
-    noise = Noise({one.name: 0.3 for one in prospects}, 0.0, 2)
-    found = simulate_limits(prospects, {Rule.LATENCY: noise}, gates=100, seed=1)
+    assumed = setting(tasks(count), known=before).tasks
+    noise = Noise({one.name: 0.3 for one in assumed}, 0.0, 2)
+    found = simulate_limits(assumed, {Rule.LATENCY: noise}, gates=100, seed=1)
     assert (found.latency is not None) is known
     assert found.cost is None
     assert found.latency_p95_seconds == pytest.approx(2.0, abs=0.1)
 
 
 def test_assumed_baselines_have_no_figures() -> None:
-    found = simulate_limits(setting(tasks(20)).prospects, {}, gates=100, seed=1)
+    found = simulate_limits(setting(tasks(20)).tasks, {}, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)
 
 
 def test_runs_that_share_no_task_cannot_be_compared() -> None:
     """Nor can figures of 0."""
     before = [a_baseline_task(wall_times={f"r{number}": (1.0, 2.0)}, costs=in_two_runs(0.0)) for number in range(8)]
-    prospects = setting(tasks(8), known=before).prospects
-    spreads = {one.name: 0.3 for one in prospects}
+    assumed = setting(tasks(8), known=before).tasks
+    spreads = {one.name: 0.3 for one in assumed}
     noises = {Rule.LATENCY: Noise(spreads, 0.0, 0), Rule.COST: Noise(spreads, 0.0, 2)}
-    found = simulate_limits(prospects, noises, gates=100, seed=1)
+    found = simulate_limits(assumed, noises, gates=100, seed=1)
     assert (found.latency, found.cost) == (None, None)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.forecasts.assumptions import Setting
-from passgate.tasks.forecasts.task_forecast import Outlook, Outlooks, RegressionTests
+from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTests, TaskChances
 from passgate.tasks.gates.evidence import alpha_of_one
 from passgate.tasks.model.baseline import BaselineState, BaselineTask
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile, Rule
@@ -19,8 +19,8 @@ GREEN = a_baseline_task(passed=59, n=60, newest=(True,) * 20)
 RED_CHANCE = 1 - 0.9**3
 
 
-def outlook(one: Setting, index: int = 0, fallen_to: float | None = None) -> Outlook:
-    return Outlooks(one, RegressionTests()).of(one.prospects[index], fallen_to)
+def chances(one: Setting, index: int = 0, fallen_to: float | None = None) -> TaskChances:
+    return ChancesOfTasks(one, RegressionTests()).of(one.tasks[index], fallen_to)
 
 
 def quarantine(task: str, days: int = 1) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def quarantine(task: str, days: int = 1) -> dict[str, Any]:
 
 
 def test_strict_blocks_on_every_failure() -> None:
-    found = outlook(setting(tasks(1), 0.9, known=GREEN, **STRICT))
+    found = chances(setting(tasks(1), 0.9, known=GREEN, **STRICT))
     assert found.red == {Rule.GOLDEN_REGRESSION: pytest.approx(RED_CHANCE)}
     assert (found.failed, found.quiet) == (pytest.approx(RED_CHANCE), 0)
 
@@ -39,23 +39,23 @@ def test_strict_blocks_on_every_failure() -> None:
 @pytest.mark.parametrize("mode", ["strict", "evidence"])
 def test_a_new_task_blocks_at_its_first_failure(mode: str) -> None:
     new = BaselineTask(state=BaselineState.NEW)
-    found = outlook(setting(tasks(1), 0.9, known=new, **PLAIN, regression={"mode": mode}))
+    found = chances(setting(tasks(1), 0.9, known=new, **PLAIN, regression={"mode": mode}))
     assert found.red == {Rule.TASK_FAILED: pytest.approx(RED_CHANCE)}
 
 
 @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE])
 def test_evidence_leaves_what_was_no_better_before(state: BaselineState) -> None:
     before = a_baseline_task(state=state, passed=20, n=60)
-    found = outlook(setting(tasks(1), 0.9, known=before, **EVIDENCE))
+    found = chances(setting(tasks(1), 0.9, known=before, **EVIDENCE))
     assert (found.blocks, found.quiet) == (0, pytest.approx(RED_CHANCE))
-    assert outlook(setting(tasks(1), 0.9, known=before, **STRICT)).blocks == pytest.approx(RED_CHANCE)
+    assert chances(setting(tasks(1), 0.9, known=before, **STRICT)).blocks == pytest.approx(RED_CHANCE)
 
 
 def test_evidence_does_what_its_test_does() -> None:
     one = setting(tasks(4), 0.9, known=GREEN, **PLAIN, regression={"mode": "evidence", "max_trials": 20, "alpha": 0.1})
     alpha = alpha_of_one(one.plan.gate_policy.regression, 4)
     test = regression_test(59, 60, k=3, red_from=1, most=20, alpha=alpha).operation(0.9)
-    found = outlook(one)
+    found = chances(one)
     assert found.red == {Rule.GOLDEN_REGRESSION: pytest.approx(test.fallen + test.undecided)}
     assert found.confirming == pytest.approx(test.trials - 3)
     assert found.quiet == pytest.approx(RED_CHANCE - found.blocks)
@@ -64,7 +64,7 @@ def test_evidence_does_what_its_test_does() -> None:
 def test_what_is_undecided_warns_where_the_policy_says_so() -> None:
     few = {"mode": "evidence", "max_trials": 5}
     blocking, warning = (
-        outlook(setting(tasks(1), 0.8, known=GREEN, **PLAIN, regression={**few, "undecided": what})).blocks
+        chances(setting(tasks(1), 0.8, known=GREEN, **PLAIN, regression={**few, "undecided": what})).blocks
         for what in ("block", "warn")
     )
     assert warning < blocking
@@ -72,45 +72,45 @@ def test_what_is_undecided_warns_where_the_policy_says_so() -> None:
 
 def test_a_rule_that_does_not_block_is_no_red_and_gets_no_confirming_trials() -> None:
     one = setting(tasks(1), 0.9, known=GREEN, **{**EVIDENCE, "blocks_on": ["safety_violation"]})
-    found = outlook(one)
+    found = chances(one)
     assert (found.blocks, found.confirming, found.quiet) == (0, 0, pytest.approx(RED_CHANCE))
 
 
 def test_suites_that_are_not_weighed_are_strict() -> None:
     task = a_task(suite=Suite.OPEN_ENDED)
-    assert outlook(setting([task], 0.9, known=GREEN, **EVIDENCE)).blocks == pytest.approx(RED_CHANCE)
+    assert chances(setting([task], 0.9, known=GREEN, **EVIDENCE)).blocks == pytest.approx(RED_CHANCE)
 
 
 def test_an_or_task_is_red_when_all_trials_fail() -> None:
     task = a_task(suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
-    found = outlook(setting([task], 0.4, known=GREEN, **STRICT))
+    found = chances(setting([task], 0.4, known=GREEN, **STRICT))
     assert found.red == {Rule.TASK_FAILED: pytest.approx(0.6**3)}
 
 
 def test_a_task_in_quarantine_blocks_only_by_vetoes() -> None:
     vetoes = {"violations": {Rule.SAFETY_VIOLATION: 0.1}}
     rules = {**STRICT, "blocks_on": ["golden_regression", "safety_violation"]}
-    one = setting(tasks(1), 0.8, known=GREEN, plan=quarantine("golden/t0"), prospect=vetoes, **rules)
-    found = outlook(one)
+    one = setting(tasks(1), 0.8, known=GREEN, plan=quarantine("golden/t0"), task=vetoes, **rules)
+    found = chances(one)
     assert found.red == {Rule.SAFETY_VIOLATION: pytest.approx(1 - 0.9**3)}
     assert (found.withheld, found.failed, found.missing) == (1, 0, 0)
     expired = setting(tasks(1), 0.8, known=GREEN, plan=quarantine("golden/t0", days=-1), **rules)
-    assert outlook(expired).blocks > 0
+    assert chances(expired).blocks > 0
 
 
 def test_a_task_that_is_not_admitted_does_not_block_beside_one_that_is() -> None:
     unproven = a_baseline_task(passed=18, n=20, newest=(False, False, *(True,) * 18))
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     both = setting(tasks(2), 0.9, known=[unproven, GREEN], **rules)
-    assert (outlook(both, 0).withheld, outlook(both, 1).withheld) == (1, 0)
-    assert outlook(both, 0).blocks == 0
+    assert (chances(both, 0).withheld, chances(both, 1).withheld) == (1, 0)
+    assert chances(both, 0).blocks == 0
     alone = setting(tasks(1), 0.9, known=unproven, **rules)
-    assert outlook(alone).blocks == pytest.approx(RED_CHANCE)
+    assert chances(alone).blocks == pytest.approx(RED_CHANCE)
 
 
 def test_an_assumed_baseline_is_admitted_as_often_as_it_would_be() -> None:
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
-    found = outlook(setting(tasks(20), 0.95, **rules))
+    found = chances(setting(tasks(20), 0.95, **rules))
     assert found.withheld == pytest.approx(1 - (0.95**20 + 20 * 0.05 * 0.95**19), abs=1e-4)
     assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
 
@@ -119,7 +119,7 @@ def test_a_task_that_is_not_admitted_blocks_where_no_other_is() -> None:
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     unadmitted = 1 - (0.95**20 + 20 * 0.05 * 0.95**19)
     for count in (1, 2, 5):
-        found = outlook(setting(tasks(count), 0.95, **rules))
+        found = chances(setting(tasks(count), 0.95, **rules))
         assert found.withheld == pytest.approx(unadmitted * (1 - unadmitted ** (count - 1)), abs=1e-4)
         assert found.blocks == pytest.approx((1 - found.withheld) * (1 - 0.95**3), rel=1e-3)
 
@@ -128,25 +128,25 @@ def test_admission_of_one_suite_is_nothing_to_another() -> None:
     rules = {**STRICT, "admission": {"passes": 19, "of": 20}}
     other = a_task(suite=Suite.ADVERSARIAL)
     both = setting([*tasks(1), other], [0.5, 1.0], **rules)
-    assert (outlook(both, 0).withheld, outlook(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
-    assert outlook(both, 0).blocks == pytest.approx(1 - 0.5**3)
+    assert (chances(both, 0).withheld, chances(both, 1).withheld) == (pytest.approx(0, abs=1e-4), 0)
+    assert chances(both, 0).blocks == pytest.approx(1 - 0.5**3)
 
 
 def test_vetoes_are_red_by_their_rule_and_only_where_they_block() -> None:
     both = {"violations": {Rule.SAFETY_VIOLATION: 0.02, Rule.FORBIDDEN_TOOL: 0.01}}
     rules = {**STRICT, "blocks_on": ["golden_regression", "task_failed", "safety_violation"]}
-    found = outlook(setting(tasks(1), 0.9, known=GREEN, prospect=both, **rules))
+    found = chances(setting(tasks(1), 0.9, known=GREEN, task=both, **rules))
     assert found.red[Rule.SAFETY_VIOLATION] == pytest.approx(1 - 0.98**3)
     assert Rule.FORBIDDEN_TOOL not in found.red
     assert found.blocks == pytest.approx(RED_CHANCE)
 
 
 def test_errors_leave_tasks_open() -> None:
-    found = outlook(setting(tasks(1), 1.0, known=GREEN, prospect={"errors": 0.1}, **EVIDENCE))
+    found = chances(setting(tasks(1), 1.0, known=GREEN, task={"errors": 0.1}, **EVIDENCE))
     assert (found.blocks, found.missing) == (pytest.approx(0, abs=1e-12), pytest.approx(1 - 0.9**3))
 
 
 def test_a_fallen_task_is_held_against_what_it_was() -> None:
     one = setting(tasks(20), 0.99, known=GREEN, **EVIDENCE)
-    assert outlook(one).blocks < 0.01 < outlook(one, fallen_to=0.7).blocks < outlook(one, fallen_to=0.3).blocks
-    assert outlook(one, fallen_to=0.0).blocks == pytest.approx(1, abs=0.01)
+    assert chances(one).blocks < 0.01 < chances(one, fallen_to=0.7).blocks < chances(one, fallen_to=0.3).blocks
+    assert chances(one, fallen_to=0.0).blocks == pytest.approx(1, abs=0.01)

@@ -4,10 +4,11 @@ from math import log
 
 import pytest
 
+from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import SequentialTest
-from passgate.tasks.stats.decision import Answer, OperatingCharacteristic, in_order, operating_characteristic, sprt
+from passgate.tasks.stats.decision import OperatingCharacteristic, in_order, operating_characteristic, sprt
 
-ACCEPT, REJECT, OPEN = Answer.ACCEPT, Answer.REJECT, Answer.OPEN
+ACCEPT, REJECT, OPEN = TaskState.PASSED, TaskState.FAILED, TaskState.UNDECIDED
 RULE = SequentialTest(accept=0.95, reject=0.7)
 """A pass is worth log(0.95 / 0.7) = 0.305, a failure log(0.3 / 0.05) = 1.792, the bounds are log(19) = 2.944: ten
 passes accept, two failures before the second pass reject."""
@@ -33,7 +34,7 @@ def outcomes(letters: str) -> list[bool | None]:
         ("fffppppppp", REJECT),
     ],
 )
-def test_it_decides_when_a_bound_is_reached_and_keeps_to_it(letters: str, answer: Answer) -> None:
+def test_it_decides_when_a_bound_is_reached_and_keeps_to_it(letters: str, answer: TaskState) -> None:
     assert sprt(outcomes(letters), STEEP, 100) is answer
 
 
@@ -55,7 +56,7 @@ def test_each_risk_moves_its_own_bound() -> None:
     ("letters", "answer"),
     [("ppfpf", ACCEPT), ("ppffp", ACCEPT), ("ffppf", REJECT), ("pf", OPEN), ("pfpf", OPEN), ("ppf", OPEN)],
 )
-def test_the_last_trial_ends_it_at_the_nearer_hypothesis(letters: str, answer: Answer) -> None:
+def test_the_last_trial_ends_it_at_the_nearer_hypothesis(letters: str, answer: TaskState) -> None:
     assert sprt(outcomes(letters), STEEP, 5) is answer
 
 
@@ -86,7 +87,7 @@ def test_trials_beyond_the_last_do_not_count() -> None:
         ("f-ppp-", OPEN),
     ],
 )
-def test_it_is_open_while_a_trial_that_was_not_measured_could_turn_it(letters: str, answer: Answer) -> None:
+def test_it_is_open_while_a_trial_that_was_not_measured_could_turn_it(letters: str, answer: TaskState) -> None:
     assert sprt(outcomes(letters), STEEP, 100) is answer
 
 

@@ -5,7 +5,8 @@ from itertools import product
 
 import pytest
 
-from passgate.tasks.stats.regression import FALL, MISSED, Evidence, RegressionTest, regression_test
+from passgate.tasks.model.verdict import Finding
+from passgate.tasks.stats.regression import FALL, MISSED, RegressionTest, regression_test
 
 OF_ONE = 1 - 0.98 ** (1 / 20)
 """What a gate of twenty tasks allows to one, when it may be red for nothing 2 % of the time."""
@@ -17,44 +18,44 @@ def of(
     return regression_test(passed, n, k=k, red_from=red_from, most=most, alpha=alpha)
 
 
-def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple[Evidence, int]:
+def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple[Finding, int]:
     """One task from its first trials to the end of the test, and how many trials that took."""
     n, failed = test.k, sum(seed.random() > pass_rate for _ in range(test.k))
-    while (evidence := test.conclude(n, failed)) is Evidence.OPEN:
+    while (finding := test.conclude(n, failed)) is Finding.UNFINISHED:
         n, failed = n + 1, failed + (seed.random() > pass_rate)
-    return evidence, n
+    return finding, n
 
 
 def test_green_fits_and_nothing_more_is_wanted() -> None:
-    assert of().conclude(3, 0) is Evidence.FITS
+    assert of().conclude(3, 0) is Finding.FITS
     assert of().next_trials(3, 0) == 0
 
 
 def test_one_failure_is_no_proof_and_many_are() -> None:
     test = of()
-    assert test.conclude(3, 1) is Evidence.OPEN
-    assert test.conclude(3, 3) is Evidence.FALLEN
-    assert test.conclude(20, 1) is Evidence.FITS
-    assert test.conclude(20, 10) is Evidence.FALLEN
+    assert test.conclude(3, 1) is Finding.UNFINISHED
+    assert test.conclude(3, 3) is Finding.FALLEN
+    assert test.conclude(20, 1) is Finding.FITS
+    assert test.conclude(20, 10) is Finding.FALLEN
 
 
 def test_under_the_or_rule_only_all_failures_are_red() -> None:
     test = of(k=5, red_from=5)
-    assert [test.conclude(5, failed) for failed in range(5)] == [Evidence.FITS] * 5
-    assert test.conclude(5, 5) is Evidence.FALLEN
+    assert [test.conclude(5, failed) for failed in range(5)] == [Finding.FITS] * 5
+    assert test.conclude(5, 5) is Finding.FALLEN
 
 
 def test_its_end_is_at_the_most_trials() -> None:
     test = of(3, 3, most=10)
-    assert test.conclude(10, 4) is Evidence.UNDECIDED
-    assert test.conclude(12, 4) is Evidence.UNDECIDED
+    assert test.conclude(10, 4) is Finding.UNDECIDED
+    assert test.conclude(12, 4) is Finding.UNDECIDED
     assert test.next_trials(10, 4) == 0
 
 
 def test_fewer_most_trials_than_k_are_k() -> None:
     test = of(k=5, most=3)
     assert test.most == 5
-    assert test.conclude(5, 2) is not Evidence.OPEN
+    assert test.conclude(5, 2) is not Finding.UNFINISHED
 
 
 @pytest.mark.parametrize(("n", "failed"), [(2, 0), (3, 4), (3, -1)])
@@ -72,7 +73,7 @@ def test_a_baseline_that_cannot_be_is_refused(passed: int, n: int) -> None:
 @pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (50, 60), (9, 9), (3, 3), (199, 200)])
 def test_more_failures_never_speak_for_the_task(passed: int, n: int) -> None:
     test = of(passed, n)
-    order = [Evidence.FITS, Evidence.OPEN, Evidence.UNDECIDED, Evidence.FALLEN]
+    order = [Finding.FITS, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FALLEN]
     for trials in range(3, 61):
         found = [order.index(test.conclude(trials, failed)) for failed in range(trials + 1)]
         assert found == sorted(found)
@@ -108,12 +109,12 @@ def test_the_exact_figures_are_those_of_play(pass_rate: float) -> None:
     ends = [played(test, pass_rate, seed) for _ in range(games)]
     operation = test.operation(pass_rate)
     assert operation.fallen + operation.fits + operation.undecided == pytest.approx(1.0)
-    for evidence, chance in (
-        (Evidence.FALLEN, operation.fallen),
-        (Evidence.FITS, operation.fits),
-        (Evidence.UNDECIDED, operation.undecided),
+    for finding, chance in (
+        (Finding.FALLEN, operation.fallen),
+        (Finding.FITS, operation.fits),
+        (Finding.UNDECIDED, operation.undecided),
     ):
-        share = sum(end is evidence for end, _ in ends) / games
+        share = sum(end is finding for end, _ in ends) / games
         assert share == pytest.approx(chance, abs=0.05)
     assert sum(n for _, n in ends) / games == pytest.approx(operation.trials, rel=0.1)
 
@@ -124,9 +125,9 @@ def test_every_course_of_a_short_test_is_counted() -> None:
     for course in product((True, False), repeat=8):
         chance = rate ** sum(course) * (1 - rate) ** (8 - sum(course))
         n = 3
-        while test.conclude(n, n - sum(course[:n])) is Evidence.OPEN:
+        while test.conclude(n, n - sum(course[:n])) is Finding.UNFINISHED:
             n += 1
-        if test.conclude(n, n - sum(course[:n])) is Evidence.FALLEN:
+        if test.conclude(n, n - sum(course[:n])) is Finding.FALLEN:
             fallen += chance
     assert test.operation(rate).fallen == pytest.approx(fallen)
 
@@ -134,20 +135,20 @@ def test_every_course_of_a_short_test_is_counted() -> None:
 def test_so_many_passes_clear_and_one_fewer_do_not() -> None:
     test = of()
     more = test.next_trials(3, 1)
-    assert test.conclude(3 + more, 1) is Evidence.FITS
-    assert test.conclude(3 + more - 1, 1) is Evidence.OPEN
+    assert test.conclude(3 + more, 1) is Finding.FITS
+    assert test.conclude(3 + more - 1, 1) is Finding.UNFINISHED
 
 
 def test_a_task_that_fails_is_not_tried_on_as_if_it_were_to_be_cleared() -> None:
     test = of(18, 18)
     more = test.next_trials(3, 3)
-    assert test.conclude(3 + more, 3 + more) is not Evidence.OPEN
-    assert test.conclude(3 + more - 1, 3 + more - 1) is Evidence.OPEN
+    assert test.conclude(3 + more, 3 + more) is not Finding.UNFINISHED
+    assert test.conclude(3 + more - 1, 3 + more - 1) is Finding.UNFINISHED
 
 
 def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
     """Three trials at the baseline are too few to block by, and a task that never passes cannot be cleared."""
-    assert of(3, 3).conclude(6, 6) is Evidence.UNDECIDED
+    assert of(3, 3).conclude(6, 6) is Finding.UNDECIDED
     assert of(3, 3).operation(0.0).trials < 6
     assert of(60, 60).operation(0.0).undecided == 0
 
@@ -163,11 +164,11 @@ def test_trials_after_the_end_of_the_test_change_nothing(passed: int, n: int) ->
     for _ in range(300):
         outcomes = [seed.random() < 0.8 for _ in range(70)]
         course = test.follow(outcomes)
-        assert course.evidence is not Evidence.OPEN
+        assert course.finding is not Finding.UNFINISHED
         assert test.follow(outcomes[: course.n]) == course
         assert course.failed == outcomes[: course.n].count(False)
         if course.n > test.k:
-            assert test.follow(outcomes[: course.n - 1]).evidence is Evidence.OPEN
+            assert test.follow(outcomes[: course.n - 1]).finding is Finding.UNFINISHED
 
 
 def test_too_few_trials_to_follow_are_refused() -> None:
