@@ -13,10 +13,9 @@ from passgate.tasks.graders.grading import grade_trial, trial_result, with_grade
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.access import ModelAccess, Unmetered
-from passgate.tasks.metering.charged_judge import CountingJudge
+from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.meter import Meter
-from passgate.tasks.metering.trial_record import TrialRecord
-from passgate.tasks.metering.usage import trial_metrics
+from passgate.tasks.metering.usage import TrialRecord, trial_metrics
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
@@ -56,7 +55,7 @@ async def run_trial(task: EvalTask, trial: int, bench: TrialResources, *, paid_b
 
 async def _attempt(task: EvalTask, blank: Trial, bench: TrialResources) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
-    known = TrialRecord(blank, CountingJudge(bench.judge) if bench.judge else None)
+    known = TrialRecord(blank, ChargedLlmJudge(bench.judge) if bench.judge else None)
     update: dict[str, Any]
     try:
         update = await _measured(task, known, bench)

@@ -9,7 +9,7 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.checks import BORDERLINE_FROM, ROUNDING
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.policy_check import finds_violations
-from passgate.tasks.metering.overruns import overruns
+from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader

@@ -27,21 +27,14 @@ class TrialTranscript:
 class ModelAccess(Protocol):
     """The way to the models that one trial has. Its addresses and its key are good for this trial only."""
 
-    @property
-    def openai_base_url(self) -> str:
-        """As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter."""
-
-    @property
-    def anthropic_base_url(self) -> str:
-        """As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter."""
-
-    @property
-    def api_key(self) -> str:
-        """What the agent gives as its key; the meter puts the real one in its place."""
-
-    @property
-    def variables(self) -> Mapping[str, str]:
-        """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
+    openai_base_url: str
+    """As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter."""
+    anthropic_base_url: str
+    """As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter."""
+    api_key: str
+    """What the agent gives as its key; the meter puts the real one in its place."""
+    variables: Mapping[str, str]
+    """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
 
     async def over(self) -> None:
         """Wait until the trial must not go on: a budget is used up or a forbidden call was asked for."""

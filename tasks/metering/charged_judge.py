@@ -1,4 +1,4 @@
-"""A judge whose answers are paid for from the money of the run."""
+"""The LLM judge, with what its replies cost."""
 
 from passgate.tasks.errors import CostCapError
 from passgate.tasks.metering.cost_cap import CostCap
@@ -7,11 +7,15 @@ from passgate.tasks.model.grade import JudgeReply, JudgeRequest, LlmJudge
 from passgate.tasks.model.price import Price
 
 
-class CountingJudge:
-    """Another judge in one trial, with what its answers have cost there, those that are of no use too."""
+class ChargedLlmJudge:
+    """Another judge, with what its replies have cost, those that are of no use too."""
 
-    def __init__(self, judge: LlmJudge) -> None:
+    def __init__(self, judge: LlmJudge, price: Price | None = None, cost_cap: CostCap | None = None) -> None:
+        """With a cost cap every reply is paid for from it, by the price; without one, a reply costs what it says."""
         self._judge = judge
+        self._price = price
+        self._cost_cap = cost_cap
+        self._sizes = Sizes()
         self.paid = 0.0
         """US dollars."""
 
@@ -24,49 +28,26 @@ class CountingJudge:
         return self._judge.votes
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """See `Judge.reply`."""
-        reply = await self._judge.reply(request)
+        """See `LlmJudge.reply`. Raises `CostCapError` when there is no money left to ask."""
+        reply = await (self._judge.reply(request) if self._cost_cap is None else self._bought(request, self._cost_cap))
         self.paid += reply.usage.cost_usd or 0.0
         return reply
 
-    async def close(self) -> None:
-        """Nothing: the judge is that of the whole run."""
-
-
-class ChargedLlmJudge:
-    """Another judge, with what each answer costs."""
-
-    def __init__(self, judge: LlmJudge, price: Price | None, cost_cap: CostCap) -> None:
-        self._judge = judge
-        self._price = price
-        self._cost_cap = cost_cap
-        self._sizes = Sizes()
-
-    @property
-    def name(self) -> str:
-        return self._judge.name
-
-    @property
-    def votes(self) -> int:
-        return self._judge.votes
-
-    async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """See `Judge.reply`. Raises `CostCapError` when there is no money left to ask."""
+    async def _bought(self, request: JudgeRequest, cost_cap: CostCap) -> JudgeReply:
         characters = sum(len(message.content) for message in request.messages)
         estimate = Estimate.of(characters, None, self._sizes)
-        reservation = await self._cost_cap.reserve(estimate.least_cost(self._price), estimate.cost(self._price))
+        reservation = await cost_cap.reserve(estimate.least_cost(self._price), estimate.cost(self._price))
         if reservation is None:
-            raise CostCapError(f"the run's cost cap of ${self._cost_cap.cap:g} is spent")
+            raise CostCapError(f"the run's cost cap of ${cost_cap.cap:g} is spent")
         try:
             reply = await self._judge.reply(request)
         except BaseException:
-            self._cost_cap.release(reservation)
+            cost_cap.release(reservation)
             raise
         cost = self._price.cost(reply.usage) if self._price else None
-        self._cost_cap.settle(reservation, cost)
+        cost_cap.settle(reservation, cost)
         self._sizes = self._sizes.after(characters, reply.usage)
         return reply.model_copy(update={"usage": reply.usage.model_copy(update={"cost_usd": cost})})
 
     async def close(self) -> None:
-        """See `Judge.close`."""
-        await self._judge.close()
+        """Nothing: whoever made the other judge closes it."""

@@ -1,14 +1,13 @@
 """What one trial has used of its budgets, and whether one more call may be sent."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
 
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.cost_cap import CostCap, Reservation
+from passgate.tasks.metering.cost_cap import Account, AdmissionQueue, CostCap, Reservation
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.metering.reservations import Account, AdmissionQueue
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
@@ -18,6 +17,7 @@ BUDGET = "budget_exceeded"
 FORBIDDEN = "forbidden_call"
 """The codes of refusals that are the agent's doing."""
 PRICE_REMEDY = "add its price to prices.yaml, beside gates.yaml"
+NOTHING_RESERVED: Final = Reservation(0.0, 0.0)
 MOST_UNANSWERED: Final = 20
 """Calls in a row without an answer: an agent that sends the same wrong request again and again has to end."""
 
@@ -42,20 +42,9 @@ class AdmittedCall:
     tokens: float
     dollars: float
     """Of the trial's own budgets: less than the estimate only for a call that is alone."""
-    reservation: Reservation
-    """Of the money of the run."""
     is_step: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Granted:
-    """What the trial's own budgets have reserved for a call."""
-
-    price: Price | None
-    estimate: Estimate
-    max_tokens_out: int | None
-    tokens: float
-    dollars: float
+    reservation: Reservation = NOTHING_RESERVED
+    """Of the money of the run, which comes after the trial's own budgets."""
 
 
 class Ledger:
@@ -112,22 +101,12 @@ class Ledger:
 
         Raises the `RefusalError` that the agent is answered with.
         """
-        granted = await self._queue.admitted(partial(self._granted, request, model, is_step))
+        admitted = await self._queue.admitted(partial(self._granted, request, model, is_step))
         try:
-            reservation = await self._of_the_run(granted)
+            return replace(admitted, reservation=await self._of_the_run(admitted))
         except BaseException:
-            self._give_back(granted.tokens, granted.dollars, is_step)
+            self._give_back(admitted)
             raise
-        return AdmittedCall(
-            request=request,
-            price=granted.price,
-            max_tokens_out=granted.max_tokens_out,
-            estimate=granted.estimate,
-            tokens=granted.tokens,
-            dollars=granted.dollars,
-            reservation=reservation,
-            is_step=is_step,
-        )
 
     def settle(self, admission: AdmittedCall, usage: Usage) -> Usage:
         """Count a call that was answered; gives its usage with the cost."""
@@ -147,7 +126,7 @@ class Ledger:
     def release(self, admission: AdmittedCall) -> None:
         """Forget a call that was not answered: it is no step and costs nothing."""
         self._cost_cap.release(admission.reservation)
-        self._give_back(admission.tokens, admission.dollars, admission.is_step)
+        self._give_back(admission)
 
     def abandon(self, admission: AdmittedCall) -> None:
         """A call was sent and its answer not waited for: what was reserved for it counts as used."""
@@ -185,7 +164,7 @@ class Ledger:
             f"over budget: {self._tightest()}, and passgate limited a reply to {admission.max_tokens_out} tokens",
         )
 
-    def _granted(self, request: ModelRequest, model: str, is_step: bool) -> _Granted | None:
+    def _granted(self, request: ModelRequest, model: str, is_step: bool) -> AdmittedCall | None:
         """What is reserved of the trial's own budgets; `None` while the call has to wait for calls in flight."""
         self._refuse_what_is_over()
         if is_step and self._budgets.max_steps is not None and self._steps >= self._budgets.max_steps:
@@ -199,7 +178,7 @@ class Ledger:
         limit = _least(self._tokens_free(estimate), self._affordable(price, estimate))
         self._steps += is_step
         tokens, dollars = self._tokens.reserve(estimate.tokens), self._dollars.reserve(cost)
-        return _Granted(price, estimate, limit, tokens, dollars)
+        return AdmittedCall(request, price, limit, estimate, tokens, dollars, is_step)
 
     def _refuse_what_is_over(self) -> None:
         if self.end is not None:
@@ -221,11 +200,11 @@ class Ledger:
         if not self._dollars.can_pay(least):
             self._over_budget(f"max_cost_usd is {dollars:g} and the trial used ${self._dollars.used:g}")
 
-    async def _of_the_run(self, granted: _Granted) -> Reservation:
-        least, most = granted.estimate.least_cost(granted.price), granted.estimate.cost(granted.price)
+    async def _of_the_run(self, admission: AdmittedCall) -> Reservation:
+        estimate, price = admission.estimate, admission.price
         self._wait_for_cap += 1
         try:
-            reservation = await self._cost_cap.reserve(least, most)
+            reservation = await self._cost_cap.reserve(estimate.least_cost(price), estimate.cost(price))
         finally:
             self._wait_for_cap -= 1
         if reservation is None:
@@ -234,10 +213,10 @@ class Ledger:
             raise RefusalError("cost_cap_reached", str(error))
         return reservation
 
-    def _give_back(self, tokens: float, dollars: float, is_step: bool) -> None:
-        self._tokens.settle(tokens, 0.0)
-        self._dollars.settle(dollars, 0.0)
-        self._steps -= is_step
+    def _give_back(self, admission: AdmittedCall) -> None:
+        self._tokens.settle(admission.tokens, 0.0)
+        self._dollars.settle(admission.dollars, 0.0)
+        self._steps -= admission.is_step
         self._queue.changed()
 
     def _over_budget(self, what: str) -> NoReturn:

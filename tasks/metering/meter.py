@@ -20,8 +20,7 @@ from starlette.types import Receive, Scope, Send
 from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger
-from passgate.tasks.metering.passthrough import pass_on
-from passgate.tasks.metering.relay import Route, error_response, relay
+from passgate.tasks.metering.relay import Route, error_response, pass_on, relay
 from passgate.tasks.metering.trial_meter import Addresses, Forbidden, TrialMeter, new_token
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.price import PriceTable
@@ -30,9 +29,8 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoints
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retry_policy import RETRY_POLICY, RetryPolicy
 
-RETRY_POLICY = RetryPolicy()
 _LONGEST_SOCKET = 107
 """Bytes that the path of a Unix socket may have."""
 _REST_OF_PATH = 52
@@ -159,7 +157,11 @@ async def open_meter(
             for name, endpoint in endpoints.items()
         }
         folder = stack.enter_context(temporary_folder(label, place=_short_place(label)))
-        sockets = [_listening_on_loopback(), _listening_at(folder / "socket")]
+        sockets = [
+            # Without the protocol asyncio does not send without delay, and every reply waits 40 ms for an ACK.
+            _listening(socket.AF_INET, ("127.0.0.1", 0), socket.IPPROTO_TCP),
+            _listening(socket.AF_UNIX, str(folder / "socket")),
+        ]
         bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
         meter = Meter(spec, upstreams, endpoints, prices, cost_cap, needs_price, bridge)
         await stack.enter_async_context(_serving(meter, sockets))
@@ -211,10 +213,9 @@ async def _serving(meter: Meter, sockets: list[socket.socket]) -> AsyncIterator[
             listening.close()
 
 
-def _listening_on_loopback() -> socket.socket:
-    # asyncio sends without delay only over sockets that name their protocol: else a reply waits 40 ms for an ACK.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.bind(("127.0.0.1", 0))
+def _listening(family: socket.AddressFamily, address: str | tuple[str, int], protocol: int = 0) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM, protocol)
+    listening.bind(address)
     listening.listen(2048)
     listening.setblocking(False)
     return listening
@@ -224,11 +225,3 @@ def _short_place(label: str) -> Path | None:
     """`None`, the usual place of temporary folders; where a path in it is too long for a socket, `/tmp`."""
     longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
     return None if longest <= _LONGEST_SOCKET else SHORT_PLACE
-
-
-def _listening_at(path: Path) -> socket.socket:
-    listening = socket.socket(socket.AF_UNIX)
-    listening.bind(str(path))
-    listening.listen(2048)
-    listening.setblocking(False)
-    return listening

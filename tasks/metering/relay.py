@@ -1,22 +1,30 @@
-"""One model call on its way: from the agent to the provider and back, held to the trial's budgets."""
+"""What answers an agent's requests.
+
+A model call goes to the provider and back, held to the trial's budgets. Of other requests what is free passes, what
+costs is counted, and the rest is refused.
+"""
 
 import asyncio
 import json
+import re
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.ledger import RefusalError
-from passgate.tasks.metering.requests import document_of, read_body, sent_headers
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
+from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.interface import Api, ReplyStream
-from passgate.tasks.providers.client import StreamedReply, Upstream, UpstreamError
-from passgate.tasks.providers.exchange import ApiFormatError
+from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
+from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest
 
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
 _QUEUE = 256
 _CHARACTERS_PER_TOKEN = 6
 """More than models write in prose, so that a limit that is taken for reached is reached."""
@@ -25,6 +33,14 @@ _PASSED_HEADERS = ("content-type", "request-id", "x-request-id")
 _EXCERPT = 300
 _CHECK_BYTES = 2048
 """So often a stream is held against what is left of the budgets."""
+_EMBEDDINGS: Final = "embeddings"
+# Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
+_SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"
+_MODELS: Final = {
+    "openai": re.compile(rf"models(/{_SEGMENT})*"),
+    "anthropic": re.compile(rf"v1/models(/{_SEGMENT})*"),
+}
+"""What may be read, by provider: the key opens more than a trial has to see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +57,8 @@ class Route:
 async def relay(request: Request, route: Route) -> Response:
     """Answer one model call of an agent: from the provider, or with the error that says why not."""
     try:
-        content = await read_body(request)
-        body = document_of(content)
+        content = await _read_body(request)
+        body = _document_of(content)
         asked = route.api.read_request(body)
     except ApiFormatError as error:
         route.trial.ledger.unanswered(str(error), None)
@@ -53,8 +69,8 @@ async def relay(request: Request, route: Route) -> Response:
         return error_response(route.api, 400, refusal.code, str(refusal))
     sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
     if sent is not body:
-        content = as_json(sent)
-    headers = sent_headers(request)
+        content = _as_json(sent)
+    headers = _sent_headers(request)
     try:
         if asked.stream:
             return await _streamed(route, call, body, content, headers)
@@ -69,13 +85,13 @@ async def relay(request: Request, route: Route) -> Response:
 async def _whole(route: Route, call: MeteredCall, content: bytes, headers: Mapping[str, str]) -> Response:
     answer = await route.upstream.send(route.api.path, content, headers, seconds=None, progress=call.progress)
     if answer.status >= 400:
-        return _refused_by_provider(route, call, answer.status, answer.headers, answer.body)
+        _refused(call, route.upstream, answer.status, answer.body)
+        return _returned(answer, answer.body)
     reply = route.api.read_reply(answer.document)
     refused = {asked.call_id for asked in reply.calls if call.withheld(asked)}
     call.answered(reply)
     document = route.api.without_calls(answer.document, refused) if refused else None
-    returned = answer.body if document is None else as_json(document)
-    return Response(returned, answer.status, _passed(answer.headers))
+    return _returned(answer, answer.body if document is None else _as_json(document))
 
 
 async def _streamed(
@@ -96,7 +112,8 @@ async def _streamed(
             async with route.upstream.stream(path, content, headers, seconds=None, progress=progress) as answer:
                 if answer.status >= 400:
                     whole = b"".join([chunk async for chunk in answer.chunks()])
-                    begin(_refused_by_provider(route, call, answer.status, answer.headers, whole))
+                    _refused(call, route.upstream, answer.status, whole)
+                    begin(_returned(answer, whole))
                     return
                 begin(answer)
                 await _pump(call, answer, route.api.stream(body, call.withheld), route.api, outlet)
@@ -203,30 +220,131 @@ def _limit_reached(call: MeteredCall, stream: ReplyStream) -> bool:
     return most is not None and stream.characters >= most * _CHARACTERS_PER_TOKEN
 
 
-def _refused_by_provider(
-    route: Route, call: MeteredCall, status: int, headers: Mapping[str, str], body: bytes
-) -> Response:
-    """The provider's own error, passed on."""
-    refused(call, route.upstream, status, body)
-    return Response(body, status, _passed(headers))
-
-
-def refused(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
+def _refused(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
     """A provider has refused a call: whether the agent asked for it, its status says."""
     what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
     call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)
 
 
-def as_json(document: dict[str, Any]) -> bytes:
+def _as_json(document: dict[str, Any]) -> bytes:
     """JSON in which whatever JSON may hold stays as it was: numbers of any size, halves of characters."""
     return json.dumps(document, separators=(",", ":")).encode("ascii")
 
 
-def error_response(api: Api, status: int, code: str, message: str) -> Response:
-    """An error of the meter's own, which no client library tries again."""
-    content = as_json(api.error_body(status, code, message))
+def error_response(api: Api | None, status: int, code: str, message: str) -> Response:
+    """An error of the meter's own, which no client library tries again.
+
+    Without an API it has the shape that OpenAI's and Anthropic's client libraries both find a message in.
+    """
+    anyones = {"type": "error", "error": {"type": code, "code": code, "message": message}}
+    content = _as_json(api.error_body(status, code, message) if api else anyones)
     return Response(content, status, {"content-type": "application/json", "x-should-retry": "false"})
+
+
+def _returned(answer: ProviderReply | StreamedReply, content: bytes) -> Response:
+    """The provider's own reply or error, passed on."""
+    return Response(content, answer.status, _passed(answer.headers))
 
 
 def _passed(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: headers[name] for name in _PASSED_HEADERS if name in headers}
+
+
+async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
+    """Answer a request that is no model call: lists of models and counting tokens are free, embeddings cost and are no
+    step. `path` is decoded.
+    """
+    headers = _sent_headers(request)
+    query = request.scope["query_string"].decode("latin-1")
+    where = f"{path}?{query}" if query else path
+    try:
+        match (request.method, provider, path):
+            case ("GET" | "HEAD", _, _) if _MODELS[provider].fullmatch(path):
+                return _plain(await upstream.get(where, headers, seconds=None))
+            case ("POST", "anthropic", "v1/messages/count_tokens"):
+                return _plain(await upstream.send(where, await _read_body(request), headers, seconds=None))
+            case ("POST", "openai", "embeddings"):
+                return await _embedded(await _read_body(request), headers, trial, upstream)
+    except UpstreamError as error:
+        return error_response(None, 503, "provider_unavailable", str(error))
+    except ApiFormatError as error:
+        return error_response(None, 400, "invalid_request_error", str(error))
+    message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
+    return error_response(None, 404, "not_metered", message)
+
+
+async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
+    try:
+        asked = str(_document_of(content)["model"])
+    except KeyError:
+        raise ApiFormatError("the request names no model") from None
+    request = ModelRequest(asked, False, 0, (), (), False, len(content))
+    try:
+        call = await trial.begin(request, asked, is_step=False)
+    except RefusalError as refusal:
+        return error_response(None, 400, refusal.code, str(refusal))
+    try:
+        answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
+    except UpstreamError as error:
+        call.failed(str(error), error)
+        raise
+    if answer.status >= 400:
+        _refused(call, upstream, answer.status, answer.body)
+    else:
+        call.answered(ModelReply(usage=_usage(answer.document)))
+    return _plain(answer)
+
+
+def _usage(document: object) -> Usage:
+    usage = document.get("usage") if isinstance(document, dict) else None
+    tokens = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return Usage(tokens_in=tokens, tokens_out=0) if isinstance(tokens, int) and tokens >= 0 else Usage()
+
+
+def _plain(answer: ProviderReply) -> Response:
+    return Response(answer.body, answer.status, {"content-type": answer.headers.get("content-type", "text/plain")})
+
+
+async def _read_body(request: Request) -> bytes:
+    """The body of a request as it was before it was packed. Raises `ApiFormatError`."""
+    parts = bytearray()
+    async for part in request.stream():
+        parts += part
+        if len(parts) > MAX_BODY_BYTES:
+            raise ApiFormatError(_TOO_LARGE)
+    return _unpacked(bytes(parts), request.headers.get("content-encoding", "identity"))
+
+
+def _unpacked(content: bytes, encoding: str) -> bytes:
+    if encoding == "identity":
+        return content
+    if encoding != "gzip":
+        raise ApiFormatError(f"the request is packed as {encoding!r}, and passgate reads only gzip")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacking.decompress(content, MAX_BODY_BYTES)
+    except zlib.error as error:
+        raise ApiFormatError(f"the request is not gzip: {error}") from None
+    if unpacking.unconsumed_tail:
+        raise ApiFormatError(_TOO_LARGE)
+    return unpacked
+
+
+def _document_of(content: bytes) -> dict[str, Any]:
+    """The JSON object of a body. Raises `ApiFormatError`."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ApiFormatError(f"the request is not JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise ApiFormatError("the request is not a JSON object")
+    return body
+
+
+def _sent_headers(request: Request) -> dict[str, str]:
+    """The agent's headers for the provider, which gets the body unpacked. What was sent twice is one list."""
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        if name != "content-encoding":
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers

@@ -39,38 +39,38 @@ class TrialMeter:
         self.anthropic_base_url = addresses.anthropic_base_url
         self.api_key = addresses.api_key
         self.variables = addresses.variables
-        self._ledger = ledger
-        self._recorder = TranscriptRecorder()
+        self.ledger = ledger
+        self.recorder = TranscriptRecorder()
         self._forbidden = forbidden
         self._open: dict[MeteredCall, asyncio.Task[None] | None] = {}
         self._answering: set[asyncio.Task[Any]] = set()
 
     async def over(self) -> None:
         """See `ModelAccess.over`."""
-        await self._ledger.over()
+        await self.ledger.over()
 
     @property
     def paid(self) -> float:
         """See `ModelAccess.paid`."""
-        return self._ledger.paid
+        return self.ledger.paid
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """See `ModelAccess.transcript`. When the agent has come to its end, a call that is under way is waited for.
 
         What is certain goes first: a trial whose agent overran a budget has failed, whatever else went wrong.
         """
-        if reported.end is EndReason.COMPLETED and self._ledger.end is None:
+        if reported.end is EndReason.COMPLETED and self.ledger.end is None:
             await self._settled()
         else:
             self._note_trouble()
         for call in list(self._open):
             call.abandon()
-        seen = self._recorder.transcript()
+        seen = self.recorder.transcript()
         told = _as_made(reported)
         transcript = completed(seen, told) if seen.steps else told
-        if self._ledger.end is None:
-            return TrialTranscript(transcript, self._ledger.problem)
-        end, detail = self._ledger.end
+        if self.ledger.end is None:
+            return TrialTranscript(transcript, self.ledger.problem)
+        end, detail = self.ledger.end
         return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
 
     async def _settled(self) -> None:
@@ -82,12 +82,12 @@ class TrialMeter:
         """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by
         itself.
         """
-        if self._ledger.waits_for_cap:
-            self._ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
+        if self.ledger.waits_for_cap:
+            self.ledger.trouble(CostCapError("what is left of the run's cost cap was reserved by other trials"))
         for call in self._open:
             if not call.progress.is_healthy:
                 message = call.progress.in_words_at("the agent came to its end")
-                self._ledger.trouble(UpstreamError(message, transient=True))
+                self.ledger.trouble(UpstreamError(message, transient=True))
 
     async def until_closed(self, answering: Coroutine[Any, Any, Found]) -> Found | None:
         """What answers a request of the agent; `None` when the trial is closed before."""
@@ -113,8 +113,8 @@ class TrialMeter:
         """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
         if is_step:
             # Also of a call that is refused: it tells what came of the tool calls before it.
-            self._recorder.ask(request, time.monotonic())
-        admission = await self._ledger.admit(request, model, is_step=is_step)
+            self.recorder.ask(request, time.monotonic())
+        admission = await self.ledger.admit(request, model, is_step=is_step)
         call = MeteredCall(self, admission, time.monotonic())
         self._open[call] = None
         return call
@@ -133,17 +133,9 @@ class TrialMeter:
         """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
         if self._forbidden(asked):
-            self._ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
+            self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
             return True
-        return not self._ledger.take_tool_call()
-
-    @property
-    def ledger(self) -> Ledger:
-        return self._ledger
-
-    @property
-    def recorder(self) -> TranscriptRecorder:
-        return self._recorder
+        return not self.ledger.take_tool_call()
 
 
 class MeteredCall:

@@ -1,10 +1,20 @@
-"""The metrics of a trial, from its transcript."""
+"""What one trial used: its metrics, the budgets that it overran, and the record of it while it is made."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from passgate.tasks.model.transcript import ToolCall, Transcript
-from passgate.tasks.model.trial import TrialMetrics
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.charged_judge import ChargedLlmJudge
+from passgate.tasks.model.task import Budgets
+from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript
+from passgate.tasks.model.trial import Trial, TrialMetrics, joined_models
 from passgate.tasks.stats.estimators import percentile
+
+# Costs are sums of fractions of cents.
+_ROUNDING: Final = 1 + 1e-9
+_LEAST_DOLLARS: Final = 1e-9
 
 
 def trial_metrics(transcript: Transcript) -> TrialMetrics:
@@ -61,3 +71,64 @@ def _retried(calls: tuple[ToolCall, ...]) -> int:
 
 def _identity(call: ToolCall) -> tuple[str, str]:
     return call.tool, json.dumps(call.arguments, sort_keys=True, default=str)
+
+
+def overruns(budgets: Budgets, metrics: TrialMetrics, transcript: Transcript) -> tuple[str, ...]:
+    """A line for every budget that was overrun.
+
+    Raises `MeasurementError` when none is certain, there is a cost budget and the cost is not known: unknown is
+    not free.
+    """
+    used = {
+        "max_steps": (metrics.steps, budgets.max_steps),
+        "max_tool_calls": (metrics.tool_call_count, budgets.max_tool_calls),
+        "max_tokens": (metrics.total_tokens, budgets.max_tokens),
+        "max_cost_usd": (metrics.cost, budgets.max_cost_usd),
+    }
+    lines = [
+        f"over budget: {name} is {limit:g} and the trial used {value:g}"
+        for name, (value, limit) in used.items()
+        if value is not None and limit is not None and value > limit * _ROUNDING
+    ]
+    if transcript.end is EndReason.TIMED_OUT:
+        limit = "" if budgets.max_seconds is None else f"max_seconds is {budgets.max_seconds:g} and "
+        lines.append(f"over budget: {limit}the agent was still running")
+    if not lines and budgets.max_cost_usd is not None and metrics.cost is None and transcript.messages:
+        raise MeasurementError("the task has a cost budget, but the agent does not report its cost")
+    return tuple(lines)
+
+
+@dataclass(slots=True)
+class TrialRecord:
+    """One attempt: its trial so far, its transcript, and what it has cost."""
+
+    trial: Trial
+    judge: ChargedLlmJudge | None
+    transcript: Transcript = field(default_factory=Transcript)
+    agent_paid: float = 0.0
+    """US dollars of the run's money."""
+
+    def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
+        """The agent has done its part."""
+        self.transcript = transcript
+        update = {
+            "player_cost": _player_cost(transcript),
+            "metrics": metrics,
+            "model": joined_models(step.model for step in transcript.steps),
+            "isolation": isolation,
+        }
+        self.trial = self.trial.model_copy(update=update)
+
+    def ended(self, update: Mapping[str, Any]) -> Trial:
+        """The trial as it is recorded, with what was paid beside what it says itself."""
+        trial = self.trial.model_copy(update=update)
+        of_agent = max(0.0, self.agent_paid - (trial.metrics.cost or 0.0))
+        of_judge = max(0.0, (self.judge.paid if self.judge else 0.0) - (trial.judge_cost or 0.0))
+        beside = (trial.unmeasured_cost or 0.0) + of_agent + of_judge
+        return trial.model_copy(update={"unmeasured_cost": beside if beside > _LEAST_DOLLARS else None})
+
+
+def _player_cost(transcript: Transcript) -> float | None:
+    costs = [said.usage.cost_usd for said in transcript.messages if said.role == "user"]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None

@@ -17,13 +17,12 @@ from passgate.tasks.providers.concurrency import ConcurrencyLimiter
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
 from passgate.tasks.providers.headers import headers_back, masked, without_secrets
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retry_policy import RETRY_POLICY, RetryPolicy
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
 Found = TypeVar("Found")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _CLIENT_ERROR: Final = 400
-_DEFAULT_POLICY: Final = RetryPolicy()
 
 
 class UpstreamError(MeasurementError):
@@ -80,7 +79,7 @@ class Upstream:
     """One provider endpoint, shared by all trials and the judge of a run. Belongs to one event loop."""
 
     def __init__(
-        self, endpoint: ResolvedEndpoint, *, timeout_seconds: float, retry_policy: RetryPolicy = _DEFAULT_POLICY
+        self, endpoint: ResolvedEndpoint, *, timeout_seconds: float, retry_policy: RetryPolicy = RETRY_POLICY
     ) -> None:
         """`timeout_seconds` is the longest silence. Nothing is connected or loaded before the first call."""
         self.name = endpoint.url.netloc.decode("ascii")

@@ -36,6 +36,10 @@ class RetryPolicy:
         return whole * (1 + chance) / 2
 
 
+RETRY_POLICY: Final = RetryPolicy()
+"""The one that holds where nothing else is said."""
+
+
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """The seconds that a reply asks to wait; `None` when it does not say, or not in a way that can be read.
 
