@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable
 
-from passgate.tasks.formats.loading import Loaded
+from passgate.tasks.formats.normalise import Loaded
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.messages import LONGEST_MESSAGE
 

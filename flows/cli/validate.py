@@ -11,7 +11,7 @@ from passgate.flows.cli.options import GatesOption, named_path
 
 if TYPE_CHECKING:
     from passgate.tasks.errors import Problem
-    from passgate.tasks.formats.loading import Loaded
+    from passgate.tasks.formats.normalise import Loaded
     from passgate.tasks.model.task import EvalTask
 
 
@@ -31,7 +31,8 @@ def validate(
     from passgate.flows.cli.remarks import remark
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import InputError, UsageError
-    from passgate.tasks.formats.loading import Loaded, load_paths, policy_or_default
+    from passgate.tasks.formats.loading import load_paths, policy_or_default
+    from passgate.tasks.formats.normalise import Loaded
     from passgate.tasks.formats.project_files import QUARANTINE_FILE
     from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
 
@@ -98,10 +99,10 @@ def _quarantine_problems(file: Path, tasks: "Sequence[EvalTask] | None") -> "lis
     from datetime import UTC, datetime
 
     from passgate.tasks.formats.four_suite import shown_path
-    from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
+    from passgate.tasks.formats.project_files import read_quarantine
 
     name, today = shown_path(file, Path.cwd()), datetime.now(UTC).date()
-    answer = read_quarantine(file, name, today) if tasks is None else read_quarantine_of(file, name, today, tasks)
+    answer = read_quarantine(file, name, today, tasks)
     return answer if isinstance(answer, list) else []
 
 

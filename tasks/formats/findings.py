@@ -35,6 +35,17 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
         )
 
 
+def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
+    """A path of a task must lead to a text file inside the suites folder."""
+    problems = list(check_path(path, name, root))
+    yield from problems
+    if not problems:
+        try:
+            read_text(root / name)
+        except ValueError as error:
+            yield path, f"{name!r} {error}"
+
+
 def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Finding]:
     """A JSON Schema of a task must be one."""
     try:

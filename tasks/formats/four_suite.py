@@ -18,7 +18,7 @@ from passgate.tasks.formats.digests import FileDigests, all_graders
 from passgate.tasks.formats.document import Document, DocumentPath, format_path, read_document
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.normalise import Origin, normalised
-from passgate.tasks.formats.rules import SANDBOXES, RuleContext, asked_messages, findings, sandbox_names, with_texts
+from passgate.tasks.formats.rules import SANDBOXES, asked_messages, findings, sandbox_names, with_texts
 from passgate.tasks.formats.schema_check import (
     Difference,
     check_schema,
@@ -212,8 +212,8 @@ class TaskReader:
         shape = TaskShape(document, self._schemas)
         said = shape.task()
         if said is not None:
-            around = RuleContext(file.absolute(), self._suites_folder, self._policy)
-            shape.leave_out(Difference(path, message) for path, message in findings(said, around))
+            found = findings(said, file.absolute(), self._suites_folder, self._policy)
+            shape.leave_out(Difference(path, message) for path, message in found)
             sandbox_problems = self._sandbox_problems(said.environment.sandbox)
             if sandbox_problems:
                 shape.leave_out_sandbox(sandbox_problems)

@@ -15,7 +15,7 @@ from passgate.tasks.formats.document import DocumentPath, format_path, read_docu
 from passgate.tasks.formats.evals.map.reader import EvalReader
 from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths, is_eval
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
-from passgate.tasks.formats.normalise import Origin
+from passgate.tasks.formats.normalise import Loaded, Origin, together
 from passgate.tasks.formats.project_files import (
     PINS_FILE,
     PRICES_FILE,
@@ -23,7 +23,7 @@ from passgate.tasks.formats.project_files import (
     read_pins,
     read_policy,
     read_prices,
-    read_quarantine_of,
+    read_quarantine,
 )
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy, QuarantineFile
@@ -61,8 +61,8 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
 
     `environment` are the variables of the process.
     """
-    named = files_of_paths(paths, environment)
-    found = [tasks_of_file(file, root, policy, environment) for root, file in named.read]
+    files = files_of_paths(paths, environment).read
+    found = [tasks_of_file(file, root, policy, environment) for root, file in files]
     return Found(
         tuple(task for one in found for task in one.tasks),
         tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
@@ -80,9 +80,8 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
     """The tests of an eval file."""
     working_folder = Path.cwd()
     reader = EvalReader(root, policy, environment, lambda path: shown_path(path, working_folder))
-    said, complaints = reader.task_files(file)
-    tasks = tuple(SourceTask(task, root, origin) for task, origin in said)
-    return Found(tasks, tuple(complaints.problems))
+    said, problems = reader.task_files(file)
+    return Found(tuple(SourceTask(task, root, origin) for task, origin in said), problems)
 
 
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
@@ -110,8 +109,7 @@ def _right(read: Read | list[Problem]) -> Read:
 
 def policy_or_default(file: Path) -> Policy:
     """The policy of a gates file; the one that passgate ships as `policy_of_run` says. Raises as `load_policy`."""
-    policy, _ = policy_of_run(file)
-    return policy
+    return policy_of_run(file)[0]
 
 
 def policy_of_run(gates: Path, named: Path | None = None) -> tuple[Policy, bool]:
@@ -151,7 +149,7 @@ def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
     file = gates.parent / QUARANTINE_FILE
     if not file.exists():
         return QuarantineFile()
-    return _right(read_quarantine_of(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks))
+    return _right(read_quarantine(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks))
 
 
 def load_pins(gates: Path) -> Pins | None:
@@ -166,24 +164,6 @@ def load_pins(gates: Path) -> Pins | None:
 def load_pins_file(file: Path) -> Pins:
     """Read one baseline.yaml. Raises `InputError` with all its problems."""
     return _right(read_pins(file, shown_path(file, Path.cwd())))
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What files hold: their tasks, and what there is to say of the files."""
-
-    tasks: tuple[EvalTask, ...] = ()
-    """Those that are right."""
-    problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    cannot_run: tuple[Problem, ...] = ()
-    """What tasks ask for and is not to be had."""
-    files: int = 0
-    """Files that were read."""
-    others: tuple[Path, ...] = ()
-    """Files of folders that are neither tasks nor evals."""
-    outside: frozenset[str] = frozenset()
-    """Where eval files look for files outside of the suites folder, relative to it."""
 
 
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
@@ -218,7 +198,7 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     for root, file in named.read:
         by_root.setdefault(root, []).append(file)
     read = [_Reader(root, policy, Path.cwd(), os.environ).files(files) for root, files in by_root.items()]
-    return _together([*read, Loaded(others=named.others)])
+    return together([*read, Loaded(others=named.others)])
 
 
 class _Reader:
@@ -235,35 +215,20 @@ class _Reader:
     def files(self, files: Iterable[Path]) -> Loaded:
         """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
         with _no_collection():
-            loaded = _together([self._eval(file) if is_eval(file) else self._task(file) for file in files])
+            loaded = together([self._evals.read(file) if is_eval(file) else self._task(file) for file in files])
         tasks: dict[str, EvalTask] = {}
         repeated: list[Problem] = []
         for task in loaded.tasks:
             first = tasks.setdefault(task.task_id, task)
             if first is not task:
-                repeated.append(_duplicate(task, first))
+                message = f"{task.task_id!r} is also the task_id of {first.file}:{first.line}"
+                repeated.append(Problem(file=task.file, line=task.line, column=1, path="task_id", message=message))
         return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
 
     def _task(self, file: Path) -> Loaded:
         task, answer = self._tasks.read(file)
-        return Loaded(
-            tasks=() if task is None else (task,),
-            problems=answer.problems,
-            warnings=answer.warnings,
-            cannot_run=answer.cannot_run,
-            files=1,
-        )
-
-    def _eval(self, file: Path) -> Loaded:
-        answer = self._evals.read(file)
-        return Loaded(
-            tasks=answer.tasks,
-            problems=tuple(answer.complaints.problems),
-            warnings=tuple(answer.complaints.warnings),
-            cannot_run=tuple(answer.complaints.cannot_run),
-            files=1,
-            outside=answer.outside,
-        )
+        tasks = () if task is None else (task,)
+        return Loaded(tasks, answer.problems, answer.warnings, answer.cannot_run, files=1)
 
 
 @contextmanager
@@ -276,29 +241,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
-
-
-def _together(read: Sequence[Loaded]) -> Loaded:
-    """What several files hold; problems that they share are one."""
-    return Loaded(
-        tasks=tuple(task for one in read for task in one.tasks),
-        problems=tuple(dict.fromkeys(problem for one in read for problem in one.problems)),
-        warnings=tuple(dict.fromkeys(problem for one in read for problem in one.warnings)),
-        cannot_run=tuple(dict.fromkeys(problem for one in read for problem in one.cannot_run)),
-        files=sum(one.files for one in read),
-        others=tuple(file for one in read for file in one.others),
-        outside=frozenset(place for one in read for place in one.outside),
-    )
-
-
-def _duplicate(task: EvalTask, first: EvalTask) -> Problem:
-    return Problem(
-        file=task.file,
-        line=task.line,
-        column=1,
-        path="task_id",
-        message=f"{task.task_id!r} is also the task_id of {first.file}:{first.line}",
-    )
 
 
 def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:

@@ -3,13 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.policy import Policy, SuitePolicy
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, GateSelection, TaskFile, TrackedMetrics, UnknownPart
 from passgate.tasks.model.trial import metric_columns
+
+_AS_IN_THE_FILE = (
+    *("suite", "description", "tags", "inputs", "graders", "reference", "scoring", "criteria", "expected_output"),
+    *("expected_messages", "note", "metadata", "target"),
+)
+_AS_IN_THE_ENVIRONMENT = ("sandbox", "network", "tools", "replay", "user", "workspace")
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,36 @@ class Origin:
     unknown: tuple[UnknownPart, ...] = ()
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """What files hold: their tasks, and what there is to say of the files."""
+
+    tasks: tuple[EvalTask, ...] = ()
+    """Those that are right."""
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    cannot_run: tuple[Problem, ...] = ()
+    """What tasks ask for and is not to be had."""
+    files: int = 0
+    """Files that were read."""
+    others: tuple[Path, ...] = ()
+    """Files of folders that are neither tasks nor evals."""
+    outside: frozenset[str] = frozenset()
+    """Where eval files look for files outside of the suites folder, relative to it."""
+
+
+def together(read: Sequence[Loaded]) -> Loaded:
+    """What several files hold; problems that they share are one."""
+    lists = ("problems", "warnings", "cannot_run")
+    return Loaded(
+        tasks=tuple(task for one in read for task in one.tasks),
+        files=sum(one.files for one in read),
+        others=tuple(file for one in read for file in one.others),
+        outside=frozenset(place for one in read for place in one.outside),
+        **{name: tuple(dict.fromkeys(item for one in read for item in getattr(one, name))) for name in lists},
+    )
+
+
 def normalised(
     task: TaskFile, messages: Sequence[TaskMessage], origin: Origin, policy: Policy, digests: FileDigests
 ) -> EvalTask:
@@ -33,34 +71,17 @@ def normalised(
     environment = task.environment
     k, metric = task.trials.k or suite.k, task.trials.metric or suite.metric
     return EvalTask(
+        **{name: getattr(task, name) for name in _AS_IN_THE_FILE},
+        **{name: getattr(environment, name) for name in _AS_IN_THE_ENVIRONMENT},
         task_id=origin.task_id,
-        suite=task.suite,
-        description=task.description,
-        tags=task.tags,
-        inputs=task.inputs,
-        sandbox=environment.sandbox,
         reset=environment.reset.commands,
-        network=environment.network,
-        tools=environment.tools,
-        replay=environment.replay,
-        user=environment.user,
         budgets=_limits(environment.budgets, suite),
         k=k,
         metric=metric,
         sequential=suite.sequential_for(k, metric),
-        graders=task.graders,
         tracked_metrics=_columns(task.tracked_metrics),
         gates=_gates(task.gates),
-        reference=task.reference,
-        scoring=task.scoring,
-        workspace=environment.workspace,
         messages=tuple(messages),
-        criteria=task.criteria,
-        expected_output=task.expected_output,
-        expected_messages=task.expected_messages,
-        note=task.note,
-        metadata=task.metadata,
-        target=task.target,
         test_id="" if task.task_id == origin.task_id else task.task_id,
         suite_assumed=origin.suite_assumed,
         cannot_run=origin.cannot_run,

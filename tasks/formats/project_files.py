@@ -2,7 +2,7 @@
 
 import difflib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
@@ -12,7 +12,7 @@ import yaml
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.files.atomic_write import write_atomically
-from passgate.tasks.formats.document import Document, DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.document import UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, read_model
 from passgate.tasks.model.baseline import Pins
@@ -39,18 +39,16 @@ def read_policy(file: Path, name: str) -> Policy | list[Problem]:
 
 
 def _policy_findings(policy: Policy) -> Iterator[Finding]:
-    yield from _suite_findings(policy)
-    yield from _gate_findings(policy)
-    if not is_branch_name(policy.baseline.branch):
-        yield ("baseline", "branch"), f"{policy.baseline.branch!r} is not the name of a branch, as `main` is"
-
-
-def _suite_findings(policy: Policy) -> Iterator[Finding]:
     for suite, rules in policy.suites.items():
         if rules.budgets.max_steps is not None:
             yield ("suites", suite, "budgets", "max_steps"), "the suite's own max_steps is the default and the limit"
         for message in _sequential_findings(rules):
             yield ("suites", suite, "sequential"), message
+    for gate, gate_rules in policy.gates.items():
+        for path, message in _gate_findings(gate_rules, policy):
+            yield ("gates", gate, *path), message
+    if not is_branch_name(policy.baseline.branch):
+        yield ("baseline", "branch"), f"{policy.baseline.branch!r} is not the name of a branch, as `main` is"
 
 
 def _sequential_findings(rules: SuitePolicy) -> Iterator[str]:
@@ -61,27 +59,17 @@ def _sequential_findings(rules: SuitePolicy) -> Iterator[str]:
         yield f"a sequential test asks which trials passed: it needs the metric {metrics}, here it is {rules.metric!s}"
 
 
-def _gate_findings(policy: Policy) -> Iterator[Finding]:
-    for gate, rules in policy.gates.items():
-        for index, suite in enumerate(rules.suites):
-            if suite not in policy.suites:
-                yield ("gates", gate, "suites", index), f"`suites:` says nothing of {suite!s}"
-        for index, rule in enumerate(rules.blocks_on):
-            if rule in _NEVER_A_FAIL:
-                yield ("gates", gate, "blocks_on", index), _NEVER_A_FAIL[rule]
-        for path, message in (*_admission_findings(rules), *_reuse_findings(rules)):
-            yield ("gates", gate, *path), message
-
-
-def _admission_findings(rules: GatePolicy) -> Iterator[Finding]:
+def _gate_findings(rules: GatePolicy, policy: Policy) -> Iterator[Finding]:
+    for index, suite in enumerate(rules.suites):
+        if suite not in policy.suites:
+            yield ("suites", index), f"`suites:` says nothing of {suite!s}"
+    for index, rule in enumerate(rules.blocks_on):
+        if rule in _NEVER_A_FAIL:
+            yield ("blocks_on", index), _NEVER_A_FAIL[rule]
     wanted = rules.admission
     if wanted is not False and wanted.passes > wanted.of:
         yield ("admission",), f"`passes: {wanted.passes}` is more than `of: {wanted.of}`: no task could be admitted"
-
-
-def _reuse_findings(rules: GatePolicy) -> Iterator[Finding]:
-    patterns = rules.reuse.agent_files if rules.reuse is not None else ()
-    for index, pattern in enumerate(patterns):
+    for index, pattern in enumerate(rules.reuse.agent_files if rules.reuse is not None else ()):
         path = PurePath(pattern)
         if path.is_absolute() or ".." in path.parts:
             yield ("reuse", "agent_files", index), "must stay in the folder of the gates file, as in `src/**/*.py`"
@@ -136,34 +124,29 @@ def write_pins(file: Path, pins: Pins) -> None:
     write_atomically(file, text)
 
 
-def read_quarantine(file: Path, name: str, today: date) -> QuarantineFile | list[Problem]:
+def read_quarantine(
+    file: Path, name: str, today: date, tasks: Sequence[EvalTask] | None = None
+) -> QuarantineFile | list[Problem]:
     """The quarantine of a file, or everything that is wrong with it. `name` is what problems call the file.
 
-    Whether there are such tasks is not looked at, and that an entry has expired is no problem.
+    With `tasks` the entries name them as `suite/task_id`, and one that is not there or that guards safety is a problem.
+    That an entry has expired is none.
     """
-    return _read_quarantine(file, name, today, lambda quarantine: _repeated([entry.task for entry in quarantine.tasks]))
+    # By all that an entry may call a task; the name with the suite goes before another task's id.
+    known = {task.task_id: task for task in tasks or ()} | {task.name: task for task in tasks or ()}
 
+    def findings(quarantine: QuarantineFile) -> Iterator[Finding]:
+        yield from _quarantine_findings(quarantine, today)
+        names = [entry.task for entry in quarantine.tasks]
+        yield from _repeated([known[name].name if name in known else name for name in names])
+        if tasks is not None:
+            yield from _task_findings(names, known)
 
-def read_quarantine_of(file: Path, name: str, today: date, tasks: Sequence[EvalTask]) -> QuarantineFile | list[Problem]:
-    """The quarantine of a file with its tasks as `suite/task_id`, or everything that is wrong with it, tasks that are
-    not there or that guard safety included.
-    """
-    known = _by_names(tasks)
-    answer = _read_quarantine(file, name, today, lambda quarantine: _task_findings(quarantine, known))
-    if isinstance(answer, list):
+    answer = read_model(QuarantineFile, "quarantine", file, name, findings)
+    if tasks is None or isinstance(answer, list):
         return answer
     entries = [entry.model_copy(update={"task": known[entry.task].name}) for entry in answer.tasks]
     return answer.model_copy(update={"tasks": tuple(entries)})
-
-
-def _read_quarantine(
-    file: Path, name: str, today: date, further: Callable[[QuarantineFile], Iterator[Finding]]
-) -> QuarantineFile | list[Problem]:
-    def findings(quarantine: QuarantineFile) -> Iterator[Finding]:
-        yield from _quarantine_findings(quarantine, today)
-        yield from further(quarantine)
-
-    return read_model(QuarantineFile, "quarantine", file, name, findings)
 
 
 def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Finding]:
@@ -177,7 +160,8 @@ def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Fi
         for key in ("task", "owner", "reason"):
             if not getattr(entry, key).strip():
                 yield ("tasks", index, key), "must not be blank"
-        if not _is_link(entry.issue):
+        # What cannot be seen is left out by `urlsplit`, and would not be by who follows the link.
+        if not (is_address(entry.issue) and entry.issue.isprintable() and " " not in entry.issue):
             yield ("tasks", index, "issue"), "not a link as in https://host/issues/12, without a password in it"
         if entry.expires > latest:
             yield (
@@ -186,18 +170,13 @@ def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Fi
             )
 
 
-def _is_link(text: str) -> bool:
-    # What cannot be seen is left out by `urlsplit`, and would not be by who follows the link.
-    return is_address(text) and text.isprintable() and " " not in text
-
-
-def _task_findings(quarantine: QuarantineFile, known: dict[str, EvalTask]) -> Iterator[Finding]:
-    named = [known[entry.task].name if entry.task in known else entry.task for entry in quarantine.tasks]
-    yield from _repeated(named)
-    for index, entry in enumerate(quarantine.tasks):
-        task = known.get(entry.task)
+def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Iterator[Finding]:
+    for index, name in enumerate(names):
+        task = known.get(name)
         if task is None:
-            yield ("tasks", index, "task"), f"no task of the suites has this name{_nearest_task(entry.task, known)}"
+            close = difflib.get_close_matches(name, list(known), n=1)
+            remedy = f"; did you mean {close[0]!r}?" if close else ": take the entry out"
+            yield ("tasks", index, "task"), f"no task of the suites has this name{remedy}"
         elif guards_safety(task):
             why = "it is adversarial" if task.suite is Suite.ADVERSARIAL else "its graders can find a violation"
             yield (
@@ -214,33 +193,32 @@ def _repeated(names: Sequence[str]) -> Iterator[Finding]:
             yield ("tasks", index, "task"), f"the task stands here a second time (first in tasks[{first}])"
 
 
-def _by_names(tasks: Sequence[EvalTask]) -> dict[str, EvalTask]:
-    """Tasks by all that an entry may call them; the name with the suite goes before another task's id."""
-    return {task.task_id: task for task in tasks} | {task.name: task for task in tasks}
-
-
-def _nearest_task(name: str, known: dict[str, EvalTask]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ": take the entry out"
-
-
 def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] | list[Problem]:
     """The pass rates that a file gives to tasks, or everything that is wrong with it. `name` is what problems call the
     file, `tasks` are those of the gate by their `suite/task_id`, in their order. A mapping need not name all of them.
     """
     document = read_document(file, name)
+    data = document.data
     if document.problems:
         return _not_json(file, name) or document.problems
-    if document.data == {}:
+    if data == {}:
         return [document.problem((), f"the file gives no rate: {_SHAPE}")]
-    if isinstance(document.data, Mapping):
-        rates, problems = dict(document.data), _of_names(document, tasks)
-    elif isinstance(document.data, list):
-        rates, problems = dict(zip(tasks, document.data, strict=False)), _of_number(document, tasks)
-    else:
+    if not isinstance(data, Mapping | list):
         return [document.problem((), _SHAPE)]
-    found = [*problems, *_of_values(document)]
-    return found or {task: float(rate) for task, rate in rates.items()}
+    problems = [document.problem(path, message, at_key=True) for path, message in _names_findings(data, tasks)]
+    for key, rate in data.items() if isinstance(data, Mapping) else enumerate(data):
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            problems.append(document.problem((key,), "expected a rate from 0 to 1, as in 0.98"))
+    rates = data if isinstance(data, Mapping) else dict(zip(tasks, data, strict=False))
+    return problems or {task: float(rate) for task, rate in rates.items()}
+
+
+def _names_findings(rates: Any, tasks: Sequence[str]) -> Iterator[Finding]:
+    if isinstance(rates, list) and len(rates) != len(tasks):
+        yield (), f"{len(rates)} rates for the {len(tasks)} tasks of the gate"
+    for name in rates if isinstance(rates, Mapping) else ():
+        if name not in tasks:
+            yield (name,), f"the gate has no task {name!r}{nearest(name, tasks)}"
 
 
 def _not_json(file: Path, name: str) -> list[Problem]:
@@ -254,33 +232,5 @@ def _not_json(file: Path, name: str) -> list[Problem]:
         message = f"not valid JSON: {error.msg}"
         return [Problem(file=name, line=error.lineno, column=error.colno, path="", message=message)]
     except (UnreadableFileError, ValueError, RecursionError):
-        return []
+        pass
     return []
-
-
-def _of_names(document: Document, tasks: Sequence[str]) -> list[Problem]:
-    return [
-        document.problem((name,), f"the gate has no task {name!r}{nearest(name, tasks)}", at_key=True)
-        for name in document.data
-        if name not in tasks
-    ]
-
-
-def _of_number(document: Document, tasks: Sequence[str]) -> list[Problem]:
-    given = len(document.data)
-    if given == len(tasks):
-        return []
-    return [document.problem((), f"{given} rates for the {len(tasks)} tasks of the gate")]
-
-
-def _of_values(document: Document) -> list[Problem]:
-    return [
-        document.problem(path, "expected a rate from 0 to 1, as in 0.98")
-        for path, rate in _values(document.data)
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1
-    ]
-
-
-def _values(data: Any) -> Iterator[tuple[DocumentPath, Any]]:
-    pairs = data.items() if isinstance(data, Mapping) else enumerate(data)
-    return (((key,), rate) for key, rate in pairs)

@@ -16,7 +16,7 @@ from passgate.tasks.formats.agents_file import read_agents
 from passgate.tasks.formats.digests import named_by_graders, task_files
 from passgate.tasks.formats.loading import load_paths
 from passgate.tasks.formats.project_files import read_pins, read_policy, read_prices, read_quarantine
-from passgate.tasks.formats.rules import RuleContext, findings
+from passgate.tasks.formats.rules import findings
 from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Pins
@@ -42,8 +42,7 @@ def check_task(document: dict[str, Any], folder: Path) -> None:
     """The task must load, and there must be nothing wrong with it once the files that it names are there."""
     task = TaskFile.model_validate(document)
     _make_files(task, folder)
-    around = RuleContext(folder / str(task.suite) / "task.yaml", folder, SHIPPED)
-    assert list(findings(task, around)) == []
+    assert list(findings(task, folder / str(task.suite) / "task.yaml", folder, SHIPPED)) == []
 
 
 def _make_files(task: TaskFile, folder: Path) -> None:

@@ -35,7 +35,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> Problems:
     def _problems(document: dict[str, Any]) -> list[Problem]:
         file = folder / "EVAL.yaml"
         file.write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
-        return reader.read(file).complaints.problems
+        return list(reader.read(file).problems)
 
     return _problems
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import a_task
 
-from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
+from passgate.tasks.formats.project_files import read_quarantine
 from passgate.tasks.gates.exemptions import exempt_by_quarantine, expired, quarantine_notes, quarantined
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import QuarantineFile
@@ -56,7 +56,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_file_is_a_quarantine_or_has_problems(file: Path, document: Any) -> None:
     file.write_text(yaml.safe_dump(document, allow_unicode=True), encoding="utf-8")
     alone = read_quarantine(file, "quarantine.yaml", TODAY)
-    with_tasks = read_quarantine_of(file, "quarantine.yaml", TODAY, TASKS)
+    with_tasks = read_quarantine(file, "quarantine.yaml", TODAY, TASKS)
     if isinstance(alone, list):
         assert alone
         assert isinstance(with_tasks, list)

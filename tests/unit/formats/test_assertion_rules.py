@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.rules import RuleContext, findings
+from passgate.tasks.formats.rules import findings
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED, task_document
 
@@ -19,7 +19,7 @@ def found(tmp_path: Path):
 
     def _found(**grader: Any) -> list[tuple[tuple[str | int, ...], str]]:
         task = TaskFile.model_validate(task_document(graders=[grader]))
-        return [(path[2:], message) for path, message in findings(task, RuleContext(tmp_path / "t", tmp_path, SHIPPED))]
+        return [(path[2:], message) for path, message in findings(task, tmp_path / "t", tmp_path, SHIPPED)]
 
     return _found
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.project_files import read_quarantine, read_quarantine_of
+from passgate.tasks.formats.project_files import read_quarantine
 from passgate.tasks.model.policy import QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import EvalTask, Suite
 from tests.builders import SAYS_YES, a_task
@@ -37,7 +37,7 @@ def read(tmp_path: Path, text: str) -> QuarantineFile | list[str]:
 
 
 def read_of(tmp_path: Path, text: str, *tasks: EvalTask) -> QuarantineFile | list[str]:
-    return shown(read_quarantine_of(written(tmp_path, text), "quarantine.yaml", TODAY, tasks))
+    return shown(read_quarantine(written(tmp_path, text), "quarantine.yaml", TODAY, tasks))
 
 
 def entries(*changes: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.rules import RuleContext, findings, sandbox_names
+from passgate.tasks.formats.rules import findings, sandbox_names
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED, task_document
 
@@ -17,7 +17,7 @@ def found(tmp_path: Path):
 
     def _found(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
         task = TaskFile.model_validate(task_document(**changes))
-        return list(findings(task, RuleContext(tmp_path / "task.yaml", tmp_path, SHIPPED)))
+        return list(findings(task, tmp_path / "task.yaml", tmp_path, SHIPPED))
 
     return _found
 

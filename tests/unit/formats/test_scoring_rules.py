@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.rules import RuleContext, findings
+from passgate.tasks.formats.rules import findings
 from passgate.tasks.model.task import TaskFile
 from tests.builders import SHIPPED, task_document
 
@@ -20,7 +20,7 @@ def found(tmp_path: Path):
 
     def _found(**changes: Any) -> list[tuple[tuple[str | int, ...], str]]:
         task = TaskFile.model_validate(task_document(**changes))
-        return list(findings(task, RuleContext(tmp_path / "t", tmp_path, SHIPPED)))
+        return list(findings(task, tmp_path / "t", tmp_path, SHIPPED))
 
     return _found
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from passgate.tasks.formats.assertion_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
 from passgate.tasks.formats.evals.map.forms import (
     LIST,
@@ -26,6 +25,7 @@ from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.map.templates import entries
 from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, snake_case, take_apart
+from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
 from passgate.tasks.model.assertions import Rubrics
 from passgate.tasks.model.graders import Aggregator, Grader, TurnGraders

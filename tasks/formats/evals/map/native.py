@@ -9,7 +9,8 @@ from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build,
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
-from passgate.tasks.formats.rules import grader_findings, own_findings
+from passgate.tasks.formats.grader_rules import grader_findings
+from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import GraderOptions
 from passgate.tasks.model.base import Frozen, Text

@@ -16,23 +16,13 @@ from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
-from passgate.tasks.formats.normalise import Origin, normalised
+from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import EvalTask, TaskFile
+from passgate.tasks.model.task import TaskFile
 
 Shown = Callable[[Path], str]
 """A file's name as users know it."""
-
-
-@dataclass(frozen=True)
-class ReadFile:
-    """What an eval file says: tasks as the pipeline uses them, and the complaints."""
-
-    tasks: tuple[EvalTask, ...]
-    complaints: Complaints
-    outside: frozenset[str] = frozenset()
-    """Where outside of the suites folder files were looked for, relative to it; see `Ground.looked_at`."""
 
 
 class EvalReader:
@@ -45,7 +35,7 @@ class EvalReader:
         self._shown = shown
         self._digests = FileDigests(self._suites_folder)
 
-    def read(self, file: Path) -> ReadFile:
+    def read(self, file: Path) -> Loaded:
         """The tests of an eval file as tasks, and everything that is wrong with it."""
         complaints = Complaints()
         ground = ground_of(file, self._suites_folder)
@@ -53,14 +43,22 @@ class EvalReader:
             normalised(test.task, test.messages, origin, self._policy, self._digests)
             for test, origin in self._tests(file, ground, complaints)
         ]
-        return ReadFile(tuple(tasks), _unique(complaints), ground.looked_at_outside())
+        return Loaded(
+            tasks=tuple(tasks),
+            problems=tuple(dict.fromkeys(complaints.problems)),
+            warnings=tuple(dict.fromkeys(complaints.warnings)),
+            cannot_run=tuple(dict.fromkeys(complaints.cannot_run)),
+            files=1,
+            outside=ground.looked_at_outside(),
+        )
 
-    def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], Complaints]:
-        """The same as tasks are in files, each with where it comes from."""
+    def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], tuple[Problem, ...]]:
+        """The same as tasks are in files, each with where it comes from, and the problems."""
         complaints = Complaints()
         ground = ground_of(file, self._suites_folder)
         said = tuple((test.task, origin) for test, origin in self._tests(file, ground, complaints))
-        return said, _unique(complaints)
+        # What a file says of all its tests is complained of with every one.
+        return said, tuple(dict.fromkeys(complaints.problems))
 
     def _tests(self, file: Path, ground: Ground, complaints: Complaints) -> Iterator[tuple[ReadTest, Origin]]:
         raws = raw_tests(file, ground, complaints, environment=self._environment, shown=self._shown)
@@ -139,12 +137,3 @@ class _Tests:
 
 def _compat(root: Node) -> Any:
     return COMPATIBLE if root.value.get("compat") == COMPATIBLE else None
-
-
-def _unique(complaints: Complaints) -> Complaints:
-    """Complaints, each of them once: what a file says of all its tests is complained of with every one."""
-    return Complaints(
-        list(dict.fromkeys(complaints.problems)),
-        list(dict.fromkeys(complaints.warnings)),
-        list(dict.fromkeys(complaints.cannot_run)),
-    )

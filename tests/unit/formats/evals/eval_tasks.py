@@ -69,7 +69,8 @@ def read_file(
     write(root, {".git/HEAD": "", **(files or {}), name: content})
     reader = EvalReader(root, policy, environment or {}, lambda file: str(file.relative_to(root)))
     answer = reader.read(root / name)
-    return Answer(answer.tasks, answer.complaints)
+    complaints = Complaints(list(answer.problems), list(answer.warnings), list(answer.cannot_run))
+    return Answer(answer.tasks, complaints)
 
 
 def read_tests(root: Path, *tests: Any, top: Mapping[str, Any] | None = None, **options: Any) -> Answer:
