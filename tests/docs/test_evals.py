@@ -5,8 +5,7 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from passgate.tasks.formats.evals.map import repeats
-from passgate.tasks.formats.evals.map.runtime import BLOCKS
+from passgate.tasks.formats.evals.map.runtime import BLOCKS, STRATEGIES
 from passgate.tasks.formats.evals.map.suite_wide import _NOT_HAD
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
@@ -32,7 +31,7 @@ def test_where_the_keys_of_a_task_come_from() -> None:
 def test_strategies_and_their_metrics() -> None:
     said = rows(table(section(PAGE, "From a test to a task"), "strategy"))[2:]
     metrics = {name: row[1].strip("`") for row in said for name in code_in(row[0])}
-    assert metrics == {name: str(metric) for name, metric in repeats.STRATEGIES.items()}
+    assert metrics == {name: str(metric) for name, metric in STRATEGIES.items()}
 
 
 def test_where_a_file_says_how_it_is_run_and_what_it_asks_for_in_vain() -> None:

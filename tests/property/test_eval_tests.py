@@ -8,16 +8,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
-from passgate.tasks.formats.evals.map.calls import AGENTV_CALL_KEYS, FUNCTION_KEYS, OPENAI_CALL_KEYS
-from passgate.tasks.formats.evals.map.hooks import HOOK_KEYS, HOOKS_KEYS
-from passgate.tasks.formats.evals.map.messages import MESSAGE_KEYS
-from passgate.tasks.formats.evals.map.metadata import merged
+from passgate.tasks.formats.evals.map.conversations import TURN_KEYS
+from passgate.tasks.formats.evals.map.labels import merged
+from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.map.reader import EvalReader
-from passgate.tasks.formats.evals.map.repeats import REPEAT_KEYS
-from passgate.tasks.formats.evals.map.repositories import REPOSITORY_KEYS
-from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS
-from passgate.tasks.formats.evals.map.test_keys import TEST_KEYS, TURN_KEYS
-from passgate.tasks.formats.evals.map.workspaces import ENVIRONMENT_KEYS, WORKSPACE_KEYS
+from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
+from passgate.tasks.formats.evals.map.tests import TEST_KEYS
+from passgate.tasks.formats.evals.map.workspaces import (
+    ENVIRONMENT_KEYS,
+    HOOK_KEYS,
+    HOOKS_KEYS,
+    REPOSITORY_KEYS,
+    WORKSPACE_KEYS,
+)
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml

@@ -4,20 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passgate.tasks.formats.evals.map.expected import read_expected
-from passgate.tasks.formats.evals.map.filling import Variables
-from passgate.tasks.formats.evals.map.messages import read_messages
-from passgate.tasks.formats.evals.map.own_graders import read_list
+from passgate.tasks.formats.evals.map.inputs import Variables
+from passgate.tasks.formats.evals.map.messages import read_expected, read_messages
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.map.test_keys import TURN_KEYS
-from passgate.tasks.formats.evals.read.node import Node, Parts, as_items, as_one_of, take_apart
+from passgate.tasks.formats.evals.map.suite_wide import read_list
+from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_items, as_one_of, take_apart
+from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.graders import Grader, TurnGraders, Turns
 from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.task import SimulatedUser
 
+TURN_KEYS = {
+    "input": Key(needed=True, says="A text or messages."),
+    "expected_output": Key(says="A text, a JSON value, or messages."),
+    "assert": Key((Kind.LIST,), spellings=("assertions", "evaluators"), says="Graders of the answer."),
+    **dict.fromkeys(("name", "id"), Key((Kind.TEXT,))),
+}
+
 
 @dataclass(frozen=True)
-class Conversation:
+class ReadConversation:
     """What the user says in a test with turns; nothing in one without."""
 
     opening: tuple[TaskMessage, ...] = ()
@@ -32,7 +38,7 @@ class Conversation:
         return self.grader is not None and any(turn.assertions for turn in self.grader.turns)
 
 
-def read_conversation(test: Parts, variables: Variables, sources: Sources) -> Conversation:
+def read_conversation(test: Parts, variables: Variables, sources: Sources) -> ReadConversation:
     """The turns of a test, with a grader that has all of theirs."""
     mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
     if mode is not None and test.get("turns") is None:
@@ -42,9 +48,9 @@ def read_conversation(test: Parts, variables: Variables, sources: Sources) -> Co
         sources.warn(window, "judges are shown the whole conversation", at_key=True)
     turns = [_turn(item, variables, sources) for item in as_items(test.get("turns")) if isinstance(item.value, dict)]
     if not turns:
-        return Conversation()
+        return ReadConversation()
     says = [as_prompt(messages) for messages, _ in turns[1:]]
-    return Conversation(
+    return ReadConversation(
         opening=turns[0][0],
         user=SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None,
         grader=_grader(test, [graders for _, graders in turns], sources),
@@ -72,7 +78,7 @@ def _grader(test: Parts, turns: Sequence[TurnGraders], sources: Sources) -> Turn
     )
 
 
-def with_turns(conversation: Conversation, graders: tuple[Grader, ...]) -> tuple[Grader, ...]:
+def with_turns(conversation: ReadConversation, graders: tuple[Grader, ...]) -> tuple[Grader, ...]:
     """The graders of a test. In a conversation its own are asked of the whole of it and count as one turn more."""
     if conversation.grader is None:
         return graders

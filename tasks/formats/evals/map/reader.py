@@ -7,7 +7,7 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
-from passgate.tasks.formats.evals.map.filling import NONE, Variables
+from passgate.tasks.formats.evals.map.inputs import NONE, Variables
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.map.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
 from passgate.tasks.formats.evals.map.tests import ReadTest, read_test

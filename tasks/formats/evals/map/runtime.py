@@ -4,10 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.read.node import Complaints, Key, Keys, Node, agreed, as_number, take_apart
+from passgate.tasks.formats.evals.read.node import (
+    Complaints,
+    Key,
+    Keys,
+    Node,
+    agreed,
+    as_count,
+    as_number,
+    as_one_of,
+    take_apart,
+)
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.evals.read.top_level import check_execution, is_timeout
 from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
+from passgate.tasks.model.task import Metric, Trials
 
 _NUMBER, _TEXT, _TRUTH = (Kind.NUMBER,), (Kind.TEXT,), (Kind.TRUTH,)
 _ANY = Key()
@@ -49,7 +60,21 @@ BLOCKS = {
     "policy": POLICY_KEYS,
     "evaluate_options": OPTIONS_KEYS,
 }
-_NOT_HAD = ("sandbox", "agent_options")
+STRATEGIES = {
+    "pass_all": Metric.PASS_HAT_K,
+    "pass_any": Metric.PASS_AT_K,
+    "pass_at_k": Metric.PASS_AT_K,
+    "mean": Metric.MEAN,
+    "confidence_interval": Metric.CONFIDENCE_INTERVAL,
+}
+REPEAT_KEYS: Keys = {
+    "count": Key((Kind.WHOLE,), needed=True),
+    "strategy": Key((Kind.TEXT,), says=f"{', '.join(STRATEGIES)}; as its suite decides when not given."),
+    "cost_limit_usd": Key((Kind.NUMBER,)),
+    "early_exit": Key((Kind.TRUTH,)),
+}
+_MOST_TRIALS = 1000
+_NOT_HAD = {key: f"passgate has no `{key}` of another tool" for key in ("sandbox", "agent_options")}
 _NAME_OF_RUN = "the name of a run stands under `tags`, as in {experiment: NAME}; here stand target, repeat and the like"
 
 
@@ -98,10 +123,7 @@ def check_runtime(node: Node, sources: Sources) -> None:
         take_apart(block, keys, sources.complaints)
         if name == "execution":
             check_execution(block, sources.complaints)
-        for key in _NOT_HAD:
-            asked = block.get(key)
-            if asked is not None:
-                sources.cannot_run(asked, f"passgate has no `{key}` of another tool", at_key=True)
+        sources.cannot_have(block, _NOT_HAD)
 
 
 def _mappings(node: Node | None) -> Iterator[Node]:
@@ -137,7 +159,7 @@ def target_of(runtime: Runtime, sources: Sources) -> str | None:
     """The first target of a test. passgate runs one agent, the one of `--agent`: of others there is a warning."""
     one = runtime.said(("target", "provider", "model", "agent"), sources.complaints)
     several = runtime.said(("targets", "providers"), sources.complaints)
-    names = [_target_name(node, sources) for node in (*_listed(one), *_listed(several))]
+    names = [_target_name(node, sources) for node in (*_targets(one), *_targets(several))]
     known = list(dict.fromkeys(name for name in names if name))
     if several is not None and len(known) > 1:
         others = ", ".join(known[1:])
@@ -145,7 +167,7 @@ def target_of(runtime: Runtime, sources: Sources) -> str | None:
     return known[0] if known else None
 
 
-def _listed(node: Node | None) -> tuple[Node, ...]:
+def _targets(node: Node | None) -> tuple[Node, ...]:
     if node is None:
         return ()
     return tuple(node.items()) if isinstance(node.value, list) else (node,)
@@ -158,9 +180,7 @@ def _target_name(node: Node, sources: Sources) -> str | None:
     if not isinstance(node.value, dict):
         sources.refuse(node, f"expected the name of a target, not {shown(node.value)}")
         return None
-    hooks = node.get("hooks")
-    if hooks is not None:
-        sources.cannot_run(hooks, "passgate has no hooks of targets", at_key=True)
+    sources.cannot_have(node, {"hooks": "passgate has no hooks of targets"})
     named = next((said for key in ("name", "label", "id", "use_target") if (said := node.get(key))), None)
     return str(named.value) if named else None
 
@@ -170,3 +190,20 @@ def warn_of_budgets(runtime: Runtime, sources: Sources) -> None:
     said = runtime.said(("budget_usd",), sources.complaints)
     if said is not None and as_number(said, sources.complaints) is not None:
         sources.warn(said, "what a run may cost is said on the command line, with --max-cost", at_key=True)
+
+
+def trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
+    """The trials of a test; what it does not say is what its suite says."""
+    said = runtime.said(("repeat", "trials", "runs"), complaints)
+    if said is None:
+        return Trials()
+    if not isinstance(said.value, dict):
+        return Trials(k=as_count(said, complaints, least=1, most=_MOST_TRIALS))
+    parts = take_apart(said, REPEAT_KEYS, complaints)
+    as_number(parts.get("cost_limit_usd"), complaints)
+    k = as_count(parts.get("count"), complaints, least=1, most=_MOST_TRIALS)
+    name = as_one_of(parts.get("strategy"), tuple(STRATEGIES), complaints)
+    metric = None if name is None else STRATEGIES[name]
+    if metric is Metric.CONFIDENCE_INTERVAL and k == 1:
+        complaints.problems.append(said.problem("a confidence interval needs a count of 2 or more"))
+    return Trials(k=k, metric=metric)

@@ -1,14 +1,16 @@
 """What the parts of a test are read from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from passgate.tasks.formats.evals.read.node import Complaints, Node, Parts
 from passgate.tasks.formats.evals.read.paths import Ground, find_folder, find_path
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
+Value = TypeVar("Value")
 ReadFile = Callable[[Path], Node | None]
 """Reads a YAML file and fills in its variables; `None` where that cannot be, which it has complained of."""
 
@@ -97,6 +99,11 @@ def add_complaints(complaints: Complaints, others: Complaints) -> None:
     complaints.problems.extend(others.problems)
     complaints.warnings.extend(others.warnings)
     complaints.cannot_run.extend(others.cannot_run)
+
+
+def present(values: Iterable[Value | None]) -> tuple[Value, ...]:
+    """Those of several values that are there: the others have been complained of."""
+    return tuple(value for value in values if value is not None)
 
 
 def is_file(path: Path) -> bool:

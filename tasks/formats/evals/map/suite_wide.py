@@ -1,17 +1,19 @@
-"""What an eval file says of all its tests, read once for all of them."""
+"""The graders of a test or a file, and what an eval file says of all its tests, read once for all of them."""
 
 import json
 from dataclasses import dataclass, replace
 
-from passgate.tasks.formats.evals.map.filling import Variables
-from passgate.tasks.formats.evals.map.inputs import read_suite_input
-from passgate.tasks.formats.evals.map.own_graders import NAMES, Graders, read_own_graders
+from passgate.tasks.formats.evals.map.graders import read_graders, rubric_grader
+from passgate.tasks.formats.evals.map.inputs import Variables
+from passgate.tasks.formats.evals.map.messages import read_messages
 from passgate.tasks.formats.evals.map.runtime import check_runtime
-from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.map.sources import Sources, present
+from passgate.tasks.formats.evals.read.node import Complaints, Node, agreed
 from passgate.tasks.formats.rules import Messages
-from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
+from passgate.tasks.formats.schema_check import Kind, shown
+from passgate.tasks.model.graders import Grader
 
+_LISTS = ("assert", "assertions", "evaluators")
 _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",
     "extensions": "passgate runs no extensions of other tools",
@@ -31,6 +33,20 @@ COMPATIBLE = "agentv"
 
 
 @dataclass(frozen=True)
+class Graders:
+    """The graders that a test or a file says."""
+
+    rubric: tuple[Grader, ...] = ()
+    listed: tuple[Grader, ...] = ()
+    said: bool = False
+    """Whether it says any, be they right or wrong."""
+
+    @property
+    def all(self) -> tuple[Grader, ...]:
+        return (*self.rubric, *self.listed)
+
+
+@dataclass(frozen=True)
 class SuiteWide:
     """The parts of a file that every test of it has, with what there is to complain of them."""
 
@@ -41,25 +57,41 @@ class SuiteWide:
     complaints: Complaints
 
 
+def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
+    """The graders of a test or a file. Under several names and in several places they have to be the same."""
+    rubrics = node.get("rubrics")
+    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
+    listed = agreed(_lists(node), sources.complaints)
+    graders = () if listed is None else read_list(listed, variables, sources)
+    return Graders((rubric,) if rubric else (), graders, said=rubrics is not None or bool(listed and listed.value))
+
+
+def _lists(node: Node) -> tuple[Node, ...]:
+    places = (place for place in present((node, node.get("execution"))) if isinstance(place.value, dict))
+    return present(place.get(name) for place in places for name in _LISTS)
+
+
+def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
+    """A list of graders with the variables of a test in it."""
+    return read_graders(variables.filled_in_graders(listed), sources, one_judge=variables.is_template)
+
+
 def read_suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide:
     """The suite-wide parts of an eval file, with the variables of a test where there are any."""
     own = replace(sources, complaints=Complaints())
     _check(root, own)
-    messages, graders = read_suite_input(root, variables, own), read_own_graders(root, variables, own)
-    return SuiteWide(messages, graders, _has_places(root), own.complaints)
-
-
-def _has_places(root: Node) -> bool:
-    said = {key: root.value.get(key) for key in ("input", "rubrics", "execution", *NAMES)}
-    return "{{" in json.dumps(said, default=str)
+    said = root.get("input")
+    messages = () if said is None else read_messages(variables.filled(said, own), own)
+    variable = {key: root.value.get(key) for key in ("input", "rubrics", "execution", *_LISTS)}
+    has_places = "{{" in json.dumps(variable, default=str)
+    return SuiteWide(messages, read_own_graders(root, variables, own), has_places, own.complaints)
 
 
 def _check(root: Node, sources: Sources) -> None:
     for key, kinds in _KINDS.items():
         said = root.get(key)
-        message = wrong_kind(said.value, kinds) if said is not None else None
-        if said is not None and message is not None:
-            sources.refuse(said, message)
+        if said is not None:
+            sources.refuses_kind(said, kinds)
     for key, message in _NOT_HAD.items():
         said = root.get(key)
         if said is not None and said.value:

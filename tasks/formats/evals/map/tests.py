@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from passgate.tasks.formats.evals.map.conversations import Conversation, read_conversation, with_turns
-from passgate.tasks.formats.evals.map.expected import Expected, read_expected
-from passgate.tasks.formats.evals.map.filling import Variables, variables_of
-from passgate.tasks.formats.evals.map.inputs import read_input
-from passgate.tasks.formats.evals.map.metadata import metadata_of, tags_of
+from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
+from passgate.tasks.formats.evals.map.inputs import Variables, read_input, variables_of
+from passgate.tasks.formats.evals.map.labels import belongs_to, metadata_of, other_suite, tags_of
+from passgate.tasks.formats.evals.map.messages import Expected, read_expected
 from passgate.tasks.formats.evals.map.native import with_native
-from passgate.tasks.formats.evals.map.own_graders import DEFAULT, read_own_graders
-from passgate.tasks.formats.evals.map.placing import workspace_of
-from passgate.tasks.formats.evals.map.repeats import trials_of
 from passgate.tasks.formats.evals.map.runtime import (
     RUN_KEYS,
     check_runtime,
@@ -21,22 +17,93 @@ from passgate.tasks.formats.evals.map.runtime import (
     runtime_of,
     target_of,
     threshold_of,
+    trials_of,
     warn_of_budgets,
 )
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.map.suite_wide import SuiteWide
-from passgate.tasks.formats.evals.map.suites import belonging_of, other_suite
-from passgate.tasks.formats.evals.map.test_keys import OPTIONS_KEYS, OPTIONS_NOT_HAD, TEST_KEYS
-from passgate.tasks.formats.evals.read.node import Parts, as_mapping, as_text, take_apart
+from passgate.tasks.formats.evals.map.suite_wide import SuiteWide, read_own_graders
+from passgate.tasks.formats.evals.map.workspaces import workspace_of
+from passgate.tasks.formats.evals.read.node import Key, Parts, as_mapping, as_text, take_apart
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.rules import Messages
+from passgate.tasks.formats.schema_check import Kind
+from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, TaskFile, Workspace
+from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, Suite, TaskFile, Workspace
 
 WideFor = Callable[[Variables], SuiteWide]
 """What the file says of all its tests, with the variables of one."""
 
+_DEFAULT = LlmGrader(type="llm_grader")
+"""Grades a test that has criteria or an expected answer and no grader."""
+_TEXT, _LIST, _MAPPING, _NUMBER = (Kind.TEXT,), (Kind.LIST,), (Kind.MAPPING,), (Kind.NUMBER,)
+TEST_KEYS = {
+    "id": Key((Kind.TEXT, Kind.WHOLE), says="Unique in its file."),
+    "criteria": Key(_TEXT, spellings=("expected_outcome",), says="What a good answer is, in words."),
+    "description": Key(_TEXT),
+    "note": Key(_TEXT, says="Told to judges only."),
+    "conversation_id": Key((Kind.TEXT, Kind.WHOLE), says="Tests of one conversation have the same."),
+    "metadata": Key(_MAPPING),
+    "governance": Key(_MAPPING, says="Goes into `metadata`."),
+    "tags": Key((Kind.LIST, Kind.MAPPING, Kind.TEXT)),
+    "suite": Key(_TEXT),
+    "category": Key(_TEXT, says="Goes into `metadata`."),
+    "input": Key(spellings=("input_messages",), says="A text, a message, messages, or a structured payload."),
+    "input_files": Key((Kind.LIST, Kind.TEXT), items=_TEXT, says="Files that go before a text as input."),
+    "expected_output": Key(says="A text, a JSON value, or messages."),
+    "expected_messages": Key(),
+    "rubrics": Key(_LIST, says="Items of a rubric that a judge marks."),
+    "assert": Key(_LIST, says="Graders."),
+    "assertions": Key(_LIST, says="Graders."),
+    "evaluators": Key(_LIST, says="Graders."),
+    "execution": Key(_MAPPING, says="target, timeout_seconds, threshold, repeats, skip_defaults."),
+    "run": Key(_MAPPING, says="threshold, repeat, timeout_seconds, budget_usd."),
+    "threshold": Key(_NUMBER, says="The least score that passes."),
+    "timeout_seconds": Key(_NUMBER, says="Seconds for one trial."),
+    "repeat": Key((Kind.WHOLE, Kind.MAPPING)),
+    "target": Key(_TEXT),
+    "targets": Key(_LIST),
+    "provider": Key(),
+    "providers": Key(),
+    "prompts": Key(),
+    "vars": Key(_MAPPING, says="Values for `{{ name }}`."),
+    "options": Key(_MAPPING),
+    "mode": Key(_TEXT, says="conversation"),
+    "turns": Key(_LIST, items=_MAPPING, says="What the user says one after the other, with graders for each answer."),
+    "aggregation": Key(_TEXT, says="mean, min or max of the turns."),
+    "on_turn_failure": Key(_TEXT, says="continue or stop"),
+    "window_size": Key((Kind.WHOLE,)),
+    "depends_on": Key((Kind.LIST, Kind.TEXT), items=_TEXT),
+    "on_dependency_failure": Key(_TEXT),
+    "workspace": Key((Kind.MAPPING, Kind.TEXT), says="The folder that the agent works in."),
+    "environment": Key((Kind.MAPPING, Kind.TEXT), says="The folder that the agent works in."),
+    "preprocessors": Key(),
+    "passgate": Key(_MAPPING, says="What only passgate knows of a test, as task files say it."),
+}
+OPTIONS_KEYS = {
+    "provider": Key(says="The judge's name in the tool that the file was written for."),
+    "transform": Key(),
+    "transform_vars": Key(),
+    "postprocess": Key(),
+    "prefix": Key(_TEXT),
+    "suffix": Key(_TEXT),
+    "rubric_prompt": Key(),
+    "disable_var_expansion": Key((Kind.TRUTH,)),
+    "disable_conversation_memory": Key((Kind.TRUTH,)),
+    "store_output_as": Key(_TEXT),
+    "run_serially": Key((Kind.TRUTH,)),
+    "repeat": Key((Kind.WHOLE,)),
+}
+OPTIONS_NOT_HAD = {
+    "transform": "passgate transforms no answers",
+    "transform_vars": "passgate transforms no variables",
+    "postprocess": "passgate transforms no answers",
+    "prefix": "passgate has no prefix of prompts",
+    "suffix": "passgate has no suffix of prompts",
+    "rubric_prompt": "a judge's prompt stands with its grader",
+    "store_output_as": "every trial stands alone: no test gets the answer of another",
+}
 TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
@@ -55,7 +122,7 @@ class _Content:
     """What a test asks and what it expects."""
 
     messages: Messages
-    conversation: Conversation
+    conversation: ReadConversation
     criteria: str
     expected: Expected
     graders: tuple[Grader, ...]
@@ -77,14 +144,18 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     fields = {**_told(test, raw, content), **_run(test, raw, content, compat, sources)}
     metadata = metadata_of(test, raw.context.root)
     tags = tags_of(test, raw.context.root, metadata)
-    belonging = belonging_of(test, raw, metadata, tags, sources)
+    suite = belongs_to(test, raw, metadata, tags, sources)
     other = other_suite(test, raw)
     if len(sources.complaints.problems) > before:
         return None
-    own = {"suite": belonging.suite, "tags": tags, "metadata": {**({"suite": other} if other else {}), **metadata}}
+    own = {
+        "suite": suite or Suite.GOLDEN,
+        "tags": tags,
+        "metadata": {**({"suite": other} if other else {}), **metadata},
+    }
     messages = () if content.prompt is not None else content.messages
     task = with_native(TaskFile(**fields, **own), test, sources)
-    return None if len(sources.complaints.problems) > before else ReadTest(task, messages, belonging.assumed)
+    return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
 
 
 def _check(test: Parts, raw: RawTest, sources: Sources) -> None:
@@ -94,16 +165,10 @@ def _check(test: Parts, raw: RawTest, sources: Sources) -> None:
     check_runtime(test.node, sources)
     for run in raw.runs:
         take_apart(run, RUN_KEYS, sources.complaints)
-    preprocessors = test.get("preprocessors")
-    if preprocessors is not None:
-        sources.cannot_run(preprocessors, "passgate runs no preprocessors of files", at_key=True)
+    sources.cannot_have(test, {"preprocessors": "passgate runs no preprocessors of files"})
     options = as_mapping(test.get("options"))
     if options is not None:
-        asked = take_apart(options, OPTIONS_KEYS, sources.complaints)
-        for key, message in OPTIONS_NOT_HAD.items():
-            said = asked.get(key)
-            if said is not None:
-                sources.cannot_run(said, message, at_key=True)
+        sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
 
 
 def _id(test: Parts, raw: RawTest) -> str | None:
@@ -126,7 +191,7 @@ def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> 
         conversation=conversation,
         criteria=_criteria(test, variables, sources),
         expected=_expected(test, variables, sources),
-        graders=with_turns(conversation, listed if said else (DEFAULT,)),
+        graders=with_turns(conversation, listed if said else (_DEFAULT,)),
     )
     _refuse_incomplete(test, content, asks=bool(own or conversation.opening), is_graded=said, sources=sources)
     return content

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.map.metadata import merged
+from passgate.tasks.formats.evals.map.labels import merged
 from passgate.tasks.formats.evals.read.paths import Ground, full_id
 from passgate.tasks.model.task import Suite
 from tests.builders import SHIPPED

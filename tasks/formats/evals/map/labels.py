@@ -1,10 +1,14 @@
-"""What is known about a test beside what it is: metadata, tags."""
+"""What is known of a test beside what it is: its metadata, its tags, and which of the four suites it belongs to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from passgate.tasks.formats.discover import SUITES, suite_of
+from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Node, Parts
+from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.model.json_values import strictly_equal
+from passgate.tasks.model.task import Suite
 
 _INTO_METADATA = ("governance", "category")
 
@@ -53,3 +57,25 @@ def _tags(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, list):
         yield from (str(item) for item in value if isinstance(item, str | int | float))
+
+
+def belongs_to(
+    test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
+) -> Suite | None:
+    """The suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without any.
+
+    A `suite` of any other name is the other tool's.
+    """
+    folder = suite_of(raw.runtime.file)
+    roots = (raw.context.root.value, raw.runtime.root.value)
+    names = [test.value("suite"), metadata.get("suite"), *(root.get("suite") for root in roots), *tags]
+    named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)
+    if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
+        sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")
+    return named or folder
+
+
+def other_suite(test: Parts, raw: RawTest) -> str | None:
+    """A suite's name that is none of the four."""
+    names = (test.value("suite"), raw.context.root.value.get("suite"))
+    return next((name for name in names if isinstance(name, str) and name not in SUITES), None)
