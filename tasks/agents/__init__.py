@@ -1,17 +1,33 @@
 """The systems under test, and the judge that is asked about them."""
 
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
+from typing import Final
 
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.agent import KINDS, AgentKind, AgentSpec
 
-FORMS = (
-    "oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, openai:MODEL, replay or "
-    "replay:FOLDER"
-)
-_ADDRESSES = ("http://", "https://")
-_NEED_A_TARGET = frozenset({AgentKind.CLI, AgentKind.PYTHON, AgentKind.HTTP, AgentKind.OPENAI})
+_CLASSES: Final = {
+    AgentKind.ORACLE: "oracle.OracleAgent",
+    AgentKind.NOP: "oracle.NopAgent",
+    AgentKind.CLI: "cli.CliAgent",
+    AgentKind.PYTHON: "python.PythonAgent",
+    AgentKind.HTTP: "http.HttpAgent",
+    AgentKind.OPENAI: "openai.OpenAiAgent",
+    AgentKind.REPLAY: "replay.ReplayAgent",
+}
+"""By their modules, which are imported late: the process of a Python agent imports this package and needs none."""
+FORMS: Final = " or ".join(", ".join(chain.from_iterable(kind.forms for kind in KINDS.values())).rsplit(", ", 1))
+_ADDRESSES: Final = ("http://", "https://")
+
+
+def agent_class(kind: AgentKind) -> type[Agent]:
+    """The class of a kind of agents."""
+    module, _, name = _CLASSES[kind].partition(".")
+    found: type[Agent] = getattr(import_module(f"{__name__}.{module}"), name)
+    return found
 
 
 def parse_agent(text: str) -> AgentSpec:
@@ -20,51 +36,20 @@ def parse_agent(text: str) -> AgentSpec:
     """
     if text.startswith(_ADDRESSES):
         return AgentSpec(kind=AgentKind.HTTP, target=text.strip())
-    kind, _, target = text.partition(":")
-    if kind not in {str(known) for known in AgentKind}:
+    name, _, after = text.partition(":")
+    if name not in set(AgentKind):
         raise UsageError(f"unknown agent {text!r}; known: {FORMS}")
-    spec = AgentSpec(kind=AgentKind(kind), target=target.strip())
-    if spec.kind in _NEED_A_TARGET and not spec.target:
+    kind, target = AgentKind(name), after.strip()
+    if not target and not KINDS[kind].stands_alone:
         raise UsageError(f"the agent {text!r} says nothing after the colon; known: {FORMS}")
-    if spec.kind is AgentKind.NOP and spec.target:
-        raise UsageError("the agent nop takes nothing after a colon")
-    return spec
+    if target and not KINDS[kind].takes_target:
+        raise UsageError(f"the agent {kind} takes nothing after a colon")
+    return AgentSpec(kind=kind, target=target)
 
 
 def make_agent(spec: AgentSpec, suites_folder: Path) -> Agent:
     """The agent itself, checked as far as is possible without running it; close it. Raises `UsageError`."""
-    # Imported here, for the process of a Python agent imports this package and needs none of them.
-    match spec.kind:
-        case AgentKind.ORACLE:
-            from passgate.tasks.agents.oracle import OracleAgent
-
-            return OracleAgent(suites_folder, spec.target or None)
-        case AgentKind.NOP:
-            from passgate.tasks.agents.oracle import NopAgent
-
-            return NopAgent()
-        case AgentKind.CLI:
-            from passgate.tasks.agents.cli.agent import CliAgent
-
-            return CliAgent.from_command(
-                spec.target, files_format=spec.files_format, cwd=spec.cwd, suites_folder=suites_folder
-            )
-        case AgentKind.PYTHON:
-            from passgate.tasks.agents.python import PythonAgent
-
-            return PythonAgent.from_target(spec.target)
-        case AgentKind.HTTP:
-            from passgate.tasks.agents.http.agent import HttpAgent
-
-            return HttpAgent.from_spec(spec)
-        case AgentKind.OPENAI:
-            from passgate.tasks.agents.openai.agent import OpenAiAgent
-
-            return OpenAiAgent.from_spec(spec, suites_folder)
-        case AgentKind.REPLAY:
-            from passgate.tasks.agents.replay import ReplayAgent
-
-            return ReplayAgent.from_target(spec.target, suites_folder)
+    return agent_class(spec.kind).from_spec(spec, suites_folder)
 
 
 def check_agent(spec: AgentSpec, suites_folder: Path) -> None:

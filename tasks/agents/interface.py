@@ -4,13 +4,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
+
+PROBE_SECONDS: Final = 5.0
+"""For each question of `doctor`."""
+_LOOPBACK = ("127.0.0.1", "localhost")
+_EXCEPTIONS = ("NO_PROXY", "no_proxy")
+_ALL = "*"
 
 
 class AgentSandbox(Sandbox, Protocol):
@@ -64,8 +72,34 @@ class Attempt:
         return tuple(dropwhile(lambda message: message.role != "assistant", self.history))
 
 
+def symptom(spec: AgentSpec, what: str, state: State, found: str, remedy: str = "") -> Symptom:
+    """What `doctor` says of one thing about an agent."""
+    return Symptom(subject=f"agent {spec}", what=what, state=state, found=found, remedy=remedy)
+
+
 class Agent(Protocol):
-    """A system under test. Derive from it to have nothing that ends with a trial or with the agent."""
+    """A system under test. Derive from it to have what most agents have: conversations, nothing that ends with a trial
+    or with the agent, nothing more to look at.
+    """
+
+    has_conversations: ClassVar[bool] = True
+    """False where its first turn is the whole conversation: what the user says is recorded, or of no use to it."""
+
+    @classmethod
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
+        """The agent, checked as far as is possible without running it. Raises `UsageError`."""
+        return cls()
+
+    @classmethod
+    def describe(cls, spec: AgentSpec) -> Symptom:
+        """What `doctor` says of the agent itself, which can be made."""
+        found = f"{spec.kind}:{spec.target}" if spec.target else f"{spec.kind} needs nothing"
+        return symptom(spec, spec.kind, State.OK, found)
+
+    @classmethod
+    async def probe(cls, spec: AgentSpec) -> list[Symptom]:
+        """What `doctor` finds out over the network, beside the endpoints of models. No model is called."""
+        return []
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
@@ -83,3 +117,20 @@ class Agent(Protocol):
     def close(self) -> None:
         """End what the agent has running at all. This may block for some seconds."""
         return
+
+
+def leading_to_models(environment: Mapping[str, str], access: ModelAccess) -> dict[str, str]:
+    """What an agent that has these variables needs beside or instead of them: empty where there is no meter.
+
+    The meter is on this machine, so a proxy that the variables name must not be asked for it.
+    """
+    if not access.variables:
+        return {}
+    together = {**environment, **access.variables}
+    stated = [together[name] for name in _EXCEPTIONS if together.get(name)]
+    return {**access.variables, **{name: _with_loopback(together.get(name) or "".join(stated)) for name in _EXCEPTIONS}}
+
+
+def _with_loopback(exceptions: str) -> str:
+    hosts = [host.strip() for host in exceptions.split(",") if host.strip()]
+    return _ALL if _ALL in hosts else ",".join(dict.fromkeys([*hosts, *_LOOPBACK]))

@@ -65,24 +65,16 @@ class HttpJudge:
     def __init__(self, upstream: Upstream, model: str, policy: JudgePolicy) -> None:
         """The upstream is closed with the judge; `policy` says how often and how it is asked."""
         self._upstream = upstream
-        self._model = model
-        self._votes = policy.votes
+        self.name = model
+        self.votes = policy.votes
         self._temperature = policy.temperature
         if self._temperature is None:
             self._temperature = 0.0 if policy.votes == 1 else 1.0
         self._seconds = _SILENCES * policy.timeout_seconds
         self._takes_schemas = True
 
-    @property
-    def name(self) -> str:
-        return self._model
-
-    @property
-    def votes(self) -> int:
-        return self._votes
-
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """See `Judge.reply`. An endpoint that refuses the reply's schema is asked once more without, and never again
+        """An endpoint that refuses the reply's schema is asked once more without, and never again
         with one.
         """
         schema = request.reply_schema if self._takes_schemas else None
@@ -94,12 +86,11 @@ class HttpJudge:
         return _reply(answer, self._upstream.name)
 
     async def close(self) -> None:
-        """See `Judge.close`."""
         await self._upstream.close()
 
     async def _ask(self, request: JudgeRequest, schema: dict[str, Any] | None) -> ProviderReply:
         body: dict[str, Any] = {
-            "model": self._model,
+            "model": self.name,
             "temperature": self._temperature,
             "messages": [{"role": said.role, "content": disarmed(said.content)} for said in request.messages],
         }
@@ -153,7 +144,7 @@ class RecordedJudge:
         return cls(replies, folder)
 
     async def reply(self, request: JudgeRequest) -> JudgeReply:
-        """See `Judge.reply`. Nothing is used and nothing is paid."""
+        """Nothing is used and nothing is paid."""
         if request.fingerprint not in self._replies:
             raise MeasurementError(
                 f"no recorded judge reply has the fingerprint {request.fingerprint}: name a judge model with "

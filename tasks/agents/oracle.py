@@ -4,11 +4,13 @@ import json
 from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Solution
@@ -22,6 +24,8 @@ _CLOSING = "The reference solution is in place."
 class NopAgent(Agent):
     """Does nothing and says nothing."""
 
+    has_conversations = False
+
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
@@ -33,9 +37,15 @@ class OracleAgent(Agent):
     is answered with its expected output.
     """
 
+    has_conversations = False
+
     def __init__(self, suites_folder: Path, counterexample: str | None) -> None:
         self._suites_folder = suites_folder
         self._counterexample = counterexample
+
+    @classmethod
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
+        return cls(suites_folder, spec.target or None)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float

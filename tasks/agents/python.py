@@ -1,16 +1,17 @@
 """A Python function as an agent: `python:MODULE:FUNCTION`, sync or async."""
 
 import os
+from pathlib import Path
 from typing import Self
 
-from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
+from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
 from passgate.tasks.agents.processes.messages import TurnAnswered, TurnCrashed, TurnReply, TurnRequest, TurnUnmeasurable
 from passgate.tasks.agents.processes.server import ForkServer
 from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
-from passgate.tasks.agents.transcripts import transcript_of
-from passgate.tasks.agents.variables import leading_to_models
+from passgate.tasks.agents.transcripts import ended, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
@@ -27,8 +28,9 @@ class PythonAgent(Agent):
         self._processes: dict[str, TrialProcess] = {}
 
     @classmethod
-    def from_target(cls, target: str) -> Self:
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
         """Import `MODULE:FUNCTION`, also from the working folder, in a process of its own. Raises `UsageError`."""
+        target = spec.target
         module_name, _, function_name = target.partition(":")
         if not module_name or not function_name:
             raise UsageError(f"the agent python:{target} needs the form python:MODULE:FUNCTION")
@@ -37,7 +39,6 @@ class PythonAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """See `Agent.run`."""
         wanted = {**os.environ, **sandbox.variables}
         variables = {**sandbox.variables, **leading_to_models(wanted, access)}
         process = await self._process_of(attempt.session)
@@ -63,17 +64,13 @@ class PythonAgent(Agent):
 
 
 def _transcript(attempt: Attempt, reply: TurnReply | NoReply) -> Transcript:
+    asked = (Message(role="user", content=attempt.prompt),)
     match reply:
         case TurnAnswered():
             return transcript_of(reply.transcript)
         case TurnUnmeasurable():
             raise MeasurementError(reply.message, transient=reply.transient)
         case TurnCrashed():
-            return _ended(attempt, EndReason.CRASHED, reply.detail)
+            return ended(EndReason.CRASHED, reply.detail, asked)
         case NoReply():
-            return _ended(attempt, reply.end, reply.detail)
-
-
-def _ended(attempt: Attempt, end: EndReason, detail: str) -> Transcript:
-    asked = Message(role="user", content=attempt.prompt)
-    return Transcript(messages=(asked,), complete=False, end=end, detail=detail)
+            return ended(reply.end, reply.detail, asked)

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
+from passgate.tasks.agents.tools import RecordedTools, recording_of
 from passgate.tasks.agents.transcripts import read_transcript_file
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
@@ -16,13 +17,16 @@ from passgate.tasks.model.transcript import EndReason, Transcript
 class ReplayAgent(Agent):
     """Says and does what a recorded transcript holds, in one turn, the user's part included. Nothing is run."""
 
+    has_conversations = False
+
     def __init__(self, folder: Path | None, suites_folder: Path) -> None:
         self._folder = folder
         self._suites_folder = suites_folder
 
     @classmethod
-    def from_target(cls, target: str, suites_folder: Path) -> Self:
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
         """Raises `UsageError` for a folder that is not there."""
+        target = spec.target
         if target and not Path(target).is_dir():
             raise UsageError(f"the agent replay:{target} needs a folder of transcripts, and {target} is none")
         return cls(Path(target).absolute() if target else None, suites_folder)
@@ -30,7 +34,7 @@ class ReplayAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """See `Agent.run`. Raises `MeasurementError` when there is no recording that can be played."""
+        """Raises `MeasurementError` when there is no recording that can be played."""
         played = self._from_folder(self._folder, attempt) if self._folder else self._from_task(task)
         if task.replay is None:
             return played

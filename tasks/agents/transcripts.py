@@ -1,4 +1,4 @@
-"""Transcripts as agents write them: JSON with `messages`, or only a text."""
+"""What agents, models and tools wrote: JSON, and transcripts as agents write them."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from passgate.tasks.agents.foreign import first_problem, sendable
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.model.transcript import Message, Transcript
+from passgate.tasks.model.transcript import EndReason, Message, Transcript
 
 MAX_TRANSCRIPT_BYTES = 32 * 1024 * 1024
+_EXCERPT = 300
 
 
 def read_transcript_file(file: Path) -> Transcript | None:
@@ -69,5 +69,45 @@ def _recordable(transcript: Transcript) -> Transcript:
     return transcript
 
 
+def ended(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:
+    """The transcript of a turn that gave no answer; `said` is what is known of it all the same."""
+    return Transcript(messages=said, complete=False, end=end, detail=detail)
+
+
 def _last_words(transcript: Transcript) -> str:
     return next((step.content for step in reversed(transcript.steps) if step.content), "")
+
+
+def read_json(content: str | bytes) -> Any:
+    """The value of a JSON document.
+
+    Raises `ValueError` when there is none, and when it holds what could not be written down again: NaN and numbers
+    without a value, half characters, endless nesting.
+    """
+    value = from_json(content, allow_inf_nan=False)
+    json.dumps(value, allow_nan=False)
+    return value
+
+
+def excerpt(content: str | bytes) -> str:
+    """The beginning of a text, for a message."""
+    text = content if isinstance(content, str) else content[: _EXCERPT * 4].decode("utf-8", "replace")
+    text = sendable(text).strip()
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…"
+
+
+def sendable(text: str) -> str:
+    """A text without halves of surrogate pairs, which can be neither sent nor written down."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def first_problem(error: ValidationError) -> str:
+    """What is wrong with a document that is not as a model wants it: the first place and why."""
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}"
+
+
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from passgate.tasks.agents.conversation.driver import converse
+from passgate.tasks.agents.conversation import converse
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.replay import ReplayAgent

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
-from passgate.tasks.agents.conversation.driver import converse
+from passgate.tasks.agents.conversation import converse
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by

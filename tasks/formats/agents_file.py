@@ -8,28 +8,16 @@ from passgate.tasks.errors import Problem, UsageError
 from passgate.tasks.formats.document import Document, read_document
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, schema_validator, validated
-from passgate.tasks.model.agent import AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
+from passgate.tasks.model.agent import KINDS, AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
 
 AGENTS_FILE = "agents.yaml"
 PLACEHOLDERS = ("openai_base_url", "anthropic_base_url", "api_key", "model")
 """What the values of `variables` may hold in braces."""
 LONGEST_NAME = 100
 
-_OWN_NAMES = frozenset({AgentKind.ORACLE, AgentKind.NOP, AgentKind.REPLAY})
+_OWN_NAMES = frozenset(kind for kind in AgentKind if KINDS[kind].stands_alone)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CALLERS = frozenset({AgentKind.CLI, AgentKind.PYTHON, AgentKind.OPENAI, AgentKind.HTTP})
-_USED_BY = {
-    "model": _CALLERS,
-    "upstreams": _CALLERS,
-    "variables": {AgentKind.CLI, AgentKind.PYTHON},
-    "timeout_seconds": _CALLERS,
-    "http": {AgentKind.HTTP},
-    "completion": {AgentKind.OPENAI},
-    "cwd": {AgentKind.CLI},
-    "files_format": {AgentKind.CLI},
-}
-"""Which kinds of agents a setting means anything to."""
 
 Parse = Callable[[str], AgentSpec]
 
@@ -81,10 +69,9 @@ def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[Finding]:
     if spec.is_reference:
         yield ("agent",), f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
         return
-    for key in sorted(entry.model_fields_set & _USED_BY.keys()):
-        if spec.kind not in _USED_BY[key]:
-            kinds = ", ".join(sorted(_USED_BY[key]))
-            yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
+    for key in sorted(entry.model_fields_set & AgentSettings.model_fields.keys() - KINDS[spec.kind].settings):
+        kinds = ", ".join(sorted(kind for kind in AgentKind if key in KINDS[kind].settings))
+        yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
 
 
 def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """The system under test: what it is, which models it may call and where those calls go."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field
@@ -86,6 +86,38 @@ class AgentSettings(Frozen):
     """The folder that a command starts in, relative to the repository; the trial's workspace when not given."""
     files_format: str = "{path}"
     """How each file of a task is named in the placeholder `{FILES}` of a command."""
+
+
+class KindOfAgent(NamedTuple):
+    """What is known of all agents of a kind."""
+
+    forms: tuple[str, ...]
+    """How `--agent` writes them: the kind by itself, the kind with what follows its colon, or both."""
+    settings: frozenset[str] = frozenset()
+    """What of `AgentSettings` means anything to them."""
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether the kind by itself names an agent."""
+        return any(":" not in form for form in self.forms)
+
+    @property
+    def takes_target(self) -> bool:
+        """Whether anything may follow a colon."""
+        return any(":" in form for form in self.forms)
+
+
+_CALLS: Final = frozenset({"model", "upstreams", "timeout_seconds"})
+"""The settings of whatever calls models."""
+KINDS: Final[Mapping[AgentKind, KindOfAgent]] = {
+    AgentKind.ORACLE: KindOfAgent(("oracle", "oracle:COUNTEREXAMPLE")),
+    AgentKind.NOP: KindOfAgent(("nop",)),
+    AgentKind.CLI: KindOfAgent(("'cli:COMMAND'",), _CALLS | {"variables", "cwd", "files_format"}),
+    AgentKind.PYTHON: KindOfAgent(("python:MODULE:FUNCTION",), _CALLS | {"variables"}),
+    AgentKind.HTTP: KindOfAgent(("http:URL",), _CALLS | {"http"}),
+    AgentKind.OPENAI: KindOfAgent(("openai:MODEL",), _CALLS | {"completion"}),
+    AgentKind.REPLAY: KindOfAgent(("replay", "replay:FOLDER")),
+}
 
 
 class AgentSpec(AgentSettings):

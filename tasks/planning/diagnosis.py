@@ -2,27 +2,21 @@
 
 import asyncio
 import os
-import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
-
-from passgate.tasks.agents import check_agent
+from passgate.tasks.agents import agent_class, check_agent
+from passgate.tasks.agents.interface import PROBE_SECONDS
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.metering.ledger import PRICE_REMEDY
-from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
+from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.reach import own_endpoints
 from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint
 from passgate.tasks.providers.probe import Provider, probe
 
-SECONDS = 5.0
-"""For each question over the network."""
 USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-_NAME = re.compile(r"[A-Za-z0-9_.+-]+")
 _TARGET_OF = {"openai": openai_endpoint, "anthropic": anthropic_endpoint}
 
 
@@ -31,50 +25,21 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
 
     `needs_price` says what makes an unknown price an error. Nothing is run and no model is called.
     """
-    subject = f"agent {agent}"
+    subject, kind = f"agent {agent}", agent_class(agent.kind)
     try:
         check_agent(agent, suites)
     except PassgateError as error:
         return [Symptom(subject=subject, what=agent.kind, state=State.FAILED, found=str(error))]
-    symptoms = [_itself(subject, agent)]
+    symptoms = [kind.describe(agent)]
     if not agent.calls_models:
         return symptoms
     endpoints = list(own_endpoints(agent))
     answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in endpoints]
-    if agent.kind is AgentKind.HTTP:
-        answers.append(_host(subject, agent.target))
-    symptoms += await asyncio.gather(*answers)
-    if not endpoints and agent.kind in {AgentKind.CLI, AgentKind.PYTHON}:
+    answered, probed = await asyncio.gather(asyncio.gather(*answers), kind.probe(agent))
+    symptoms += [*answered, *probed]
+    if not endpoints and "variables" in KINDS[agent.kind].settings:
         symptoms.append(_usual_keys(subject))
     return [*symptoms, *_price(subject, agent, prices, needs_price)]
-
-
-def _itself(subject: str, agent: AgentSpec) -> Symptom:
-    """What the agent is; of a command what its first word stands for, for nobody has checked lines for a shell."""
-    program = _program(agent) if agent.kind is AgentKind.CLI else ""
-    if not program:
-        found = f"{agent.kind}:{agent.target}" if agent.target else f"{agent.kind} needs nothing"
-        return Symptom(subject=subject, what=agent.kind, state=State.OK, found=found)
-    place = _place_of(program)
-    found = f"{program} is {place}" if place else f"{program} is not on PATH"
-    state, remedy = (State.OK, "") if place else (State.WARNING, "check the command, and PATH")
-    return Symptom(subject=subject, what=agent.kind, state=state, found=found, remedy=remedy)
-
-
-def _program(agent: AgentSpec) -> str:
-    """The first word of a command when that is plainly the name of a program, else nothing."""
-    first = agent.target.split(maxsplit=1)[0]
-    return first if _NAME.fullmatch(first) else ""
-
-
-def _place_of(program: str) -> str:
-    """Where a program is, in words; nothing when it is nowhere."""
-    words = ["sh", "-c", 'command -v "$1"', "sh", program]
-    try:
-        place = subprocess.run(words, capture_output=True, text=True, check=False, timeout=SECONDS).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "built into the shell" if place == program else place
 
 
 async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Symptom:
@@ -85,7 +50,7 @@ async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Sym
         target = _TARGET_OF[provider](endpoint, os.environ)
     except UsageError as error:
         return symptom(State.FAILED, str(error))
-    answer = await probe(provider, target, seconds=SECONDS)
+    answer = await probe(provider, target, seconds=PROBE_SECONDS)
     found = f"{answer.asked} answers {answer.status}, {_key(target)}"
     if answer.status is None:
         return symptom(State.FAILED, answer.trouble, f"check base_url of upstreams.{provider}, and the network")
@@ -102,19 +67,6 @@ def _key(target: ResolvedEndpoint) -> str:
     return f"{target.key_variable} is {'set' if target.key else 'not set'}"
 
 
-async def _host(subject: str, address: str) -> Symptom:
-    """Whether anything answers where an `http` agent lives. What it answers to a GET is its own matter."""
-    try:
-        async with httpx.AsyncClient(timeout=SECONDS) as client, client.stream("GET", address) as answer:
-            found = f"{address} is there: it answers {answer.status_code} to a GET"
-    except httpx.HTTPError as error:
-        trouble = f"{address} does not answer: {type(error).__name__}: {error}".rstrip(": ")
-        return Symptom(
-            subject=subject, what="host", state=State.FAILED, found=trouble, remedy="start it, or mend the URL"
-        )
-    return Symptom(subject=subject, what="host", state=State.OK, found=found)
-
-
 def _usual_keys(subject: str) -> Symptom:
     found = ", ".join(f"{name} is {'set' if os.environ.get(name) else 'not set'}" for name in USUAL_KEYS)
     if any(os.environ.get(name) for name in USUAL_KEYS):
@@ -124,7 +76,7 @@ def _usual_keys(subject: str) -> Symptom:
 
 
 def _price(subject: str, agent: AgentSpec, prices: PriceTable, needs_price: str | None) -> Iterator[Symptom]:
-    model = agent.model or (agent.target if agent.kind is AgentKind.OPENAI else None)
+    model = agent.fixed_model
     if model is None:
         found = "not known before the agent asks for one"
         yield Symptom(subject=subject, what="model", state=State.OK, found=found)

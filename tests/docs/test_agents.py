@@ -7,16 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.agents.cli.agent import _ANNOUNCED
-from passgate.tasks.agents.cli.agentv_output import transcript_of_agentv
-from passgate.tasks.agents.cli.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
-from passgate.tasks.agents.conversation.driver import _ALONE
-from passgate.tasks.agents.http import agent as http
-from passgate.tasks.agents.http import headers, templates
+from passgate.tasks.agents import agent_class, http, http_templates, openai
+from passgate.tasks.agents.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.cli import _ANNOUNCED
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.openai import agent as openai
 from passgate.tasks.agents.replay import _places
-from passgate.tasks.agents.tools.recorded_tools import RecordedTools
+from passgate.tasks.agents.tools import RecordedTools
 from passgate.tasks.formats.loading import load_prices
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.task import Budgets
@@ -76,9 +73,9 @@ def test_what_a_function_gets() -> None:
 
 def test_the_placeholders_of_requests_and_headers() -> None:
     placeholders = table(section(PAGE, "http"), "placeholder")
-    assert cells(placeholders) == [f"{{{{ {name} }}}}" for name in templates.PLACEHOLDERS]
+    assert cells(placeholders) == [f"{{{{ {name} }}}}" for name in http_templates.PLACEHOLDERS]
     in_headers = {row[0].strip("`{} ") for row in rows(placeholders)[2:] if row[1] == "yes"}
-    assert in_headers == set(headers.PLACEHOLDERS)
+    assert in_headers == set(http_templates.HEADER_PLACEHOLDERS)
 
 
 def test_whose_fault_an_answer_is() -> None:
@@ -111,7 +108,7 @@ def test_a_call_that_did_not_come_is_shown_as_it_says() -> None:
 
 def test_which_agents_have_conversations() -> None:
     text = section(PAGE, "Conversations")
-    alone = {kind for kind in AgentKind if any(kind.value in agent.__name__.lower() for agent in _ALONE)}
+    alone = {kind for kind in AgentKind if not agent_class(kind).has_conversations}
     assert set(cells(text)) == set(AgentKind) - alone
     assert alone <= code_in(text)
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.agents.http.reply import read_reply as read_http_reply
+from passgate.tasks.agents.http import read_reply as read_http_reply
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.transcripts import transcript_of
 from passgate.tasks.errors import MeasurementError

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from passgate.tasks.formats import agents_file, targets_file
 from passgate.tasks.graders import GRADERS
-from passgate.tasks.model.agent import AgentsFile
+from passgate.tasks.model.agent import KINDS, AgentKind, AgentsFile
 from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rule
@@ -88,7 +88,7 @@ def test_agents_keys_and_which_agents_they_are_for() -> None:
     assert set(cells(text)) == set(map(as_written, paths(AgentsFile)))
     for row in rows(text)[2:]:
         key = row[0].strip("`").removeprefix("agents.NAME.")
-        kinds = agents_file._USED_BY.get(key, frozenset())
+        kinds = {kind for kind in AgentKind if key in KINDS[kind].settings}
         assert code_in(row[2]) == set(map(str, kinds)), row[0]
 
 

@@ -2,11 +2,8 @@
 
 import pytest
 
-from passgate.tasks.agents import transcripts
-from passgate.tasks.agents.conversation import users
-from passgate.tasks.agents.http import endpoint
-from passgate.tasks.agents.processes.printed import MAX_PRINTED_BYTES, PRINTED_BYTES
-from passgate.tasks.agents.tools import sandbox_tools
+from passgate.tasks.agents import conversation, http, tools, transcripts
+from passgate.tasks.agents.processes.trial import MAX_PRINTED_BYTES, PRINTED_BYTES
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
 from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
@@ -32,7 +29,7 @@ NUMBERS = {8: "eight"}
     ("page", "heading", "said"),
     [
         ("docs/agents.md", "agents.yaml", f"at most {LONGEST_NAME} characters"),
-        ("docs/agents.md", "http", f"a reply of more than {endpoint.MAX_REPLY_BYTES // MIB} MiB"),
+        ("docs/agents.md", "http", f"a reply of more than {http.MAX_REPLY_BYTES // MIB} MiB"),
         ("docs/agents.md", "python", f"returns more than {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "python", f"prints more than {MAX_PRINTED_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
@@ -56,12 +53,12 @@ NUMBERS = {8: "eight"}
         ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
         ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
-        ("docs/security.md", "What is done about it", f"at most {endpoint.MAX_REPLY_BYTES // MIB} MiB of a service"),
+        ("docs/security.md", "What is done about it", f"at most {http.MAX_REPLY_BYTES // MIB} MiB of a service"),
         ("docs/tasks.md", "Budgets", f"it is {DEFAULT_SECONDS:g} seconds"),
-        ("docs/tasks.md", "Conversations", f"more than {users.LONGEST_REPLY:,} characters"),
+        ("docs/tasks.md", "Conversations", f"more than {conversation.LONGEST_REPLY:,} characters"),
         ("docs/tasks.md", "Sandboxes", f"at most {workbench.SETUP_SECONDS:g} seconds each"),
-        ("docs/tasks.md", "Tools", f"up to {sandbox_tools.MAX_VARIABLE_BYTES // KIB} KiB of them"),
-        ("docs/tasks.md", "Tools", f"more than {sandbox_tools.MAX_RESULT_CHARACTERS:,} characters"),
+        ("docs/tasks.md", "Tools", f"up to {tools.MAX_VARIABLE_BYTES // KIB} KiB of them"),
+        ("docs/tasks.md", "Tools", f"more than {tools.MAX_RESULT_CHARACTERS:,} characters"),
     ],
 )
 def test_the_number_is_that_of_the_code(page: str, heading: str, said: str) -> None:

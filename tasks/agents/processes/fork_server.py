@@ -1,4 +1,5 @@
-"""The program of the fork server: it imports the agent's module once and forks a process for every trial.
+"""The program of the fork server: it imports the agent's module once and forks a process for every trial, which answers
+turns until passgate wants no more.
 
     python -P -m passgate.tasks.agents.processes.fork_server REQUESTS CONTROL MODULE:FUNCTION
 
@@ -7,22 +8,48 @@ message that brings three descriptors (the trial's turns, its control and its ou
 """
 
 import array
+import asyncio
+import atexit
+import faulthandler
 import gc
+import importlib
+import inspect
 import os
+import resource
 import socket
 import sys
 import threading
+import traceback
 import warnings
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from passgate.tasks.agents.processes.function import AgentFunction, ImportProblemError, import_function
-from passgate.tasks.agents.processes.messages import ImportReport
+from passgate.tasks.agents.interface import Attempt
+from passgate.tasks.agents.processes.messages import (
+    MAX_DETAIL,
+    STARTED,
+    ImportReport,
+    TurnAnswered,
+    TurnCrashed,
+    TurnReply,
+    TurnRequest,
+    TurnUnmeasurable,
+)
 from passgate.tasks.agents.processes.process_tree import fork_kept
-from passgate.tasks.agents.processes.trial_process import answer_turns
+from passgate.tasks.agents.transcripts import sendable, transcript_of
+from passgate.tasks.errors import MeasurementError
 
 _DESCRIPTORS: Final = 3
 _IMPORT_LATE: Final = "from passgate.tasks.agents.processes.fork_server import import_late; import_late()"
+AgentFunction = Callable[[Attempt], Any]
+_MOST_FRAMES: Final = 5
+_LONGEST_MESSAGE: Final = 1000
+_CALLERS: Final = (
+    "<frozen importlib",
+    *(str(Path(file).parent) for file in (__file__, inspect.getfile(importlib), inspect.getfile(asyncio))),
+)
+"""Where the files begin that call the agent's code."""
 
 
 class _Connections(NamedTuple):
@@ -126,6 +153,114 @@ def _reap() -> None:
             pass
     except ChildProcessError:
         return
+
+
+class ImportProblemError(Exception):
+    """The function cannot be had; the text says why."""
+
+
+def import_function(target: str) -> AgentFunction:
+    """The function of `MODULE:FUNCTION`, also from the working folder. Raises `ImportProblemError`."""
+    module_name, _, function_name = target.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except BaseException as error:  # a module may well exit
+        raise ImportProblemError(f"cannot be imported: {described(error)}{_place(error)}") from error
+    if not callable(function):
+        raise ImportProblemError("is not a function")
+    return function  # type: ignore[no-any-return]
+
+
+def described(error: BaseException) -> str:
+    """An exception in one line."""
+    text = f"{type(error).__name__}: {error}" if isinstance(error, Exception) else repr(error)
+    return sendable(text)[:_LONGEST_MESSAGE]
+
+
+def traced(error: BaseException) -> str:
+    """An exception with the last frames that led to it, the innermost at the end; at most `MAX_DETAIL` characters."""
+    frames = "\n".join(map(_shown, _frames(error)[-_MOST_FRAMES:]))
+    room = MAX_DETAIL - len(described(error)) - 1
+    return f"{described(error)}\n{sendable(frames)[-room:]}".rstrip()
+
+
+def _shown(frame: traceback.FrameSummary) -> str:
+    place = f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
+    return f"{place}\n    {frame.line}" if frame.line else place
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The frames of the agent, without those that called it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((n for n, frame in enumerate(frames) if not frame.filename.startswith(_CALLERS)), len(frames))
+    return list(frames[first:])
+
+
+def _place(error: BaseException) -> str:
+    frames = _frames(error)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+
+
+def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunction]) -> None:
+    """Read a `TurnRequest` from each line of `turns` and write what came of it; at the end of `turns` end the process.
+
+    What is printed goes to the descriptor `output`.
+    """
+    _print_to(output)
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    turns.sendall(STARTED)
+    with turns, turns.makefile("rb") as requests, asyncio.Runner() as runner:
+        for line in requests:
+            reply = _answered(TurnRequest.model_validate_json(line), load, runner)
+            _flush()
+            turns.sendall(reply.model_dump_json().encode() + b"\n")
+    _exit()
+
+
+def _exit() -> None:
+    """End as a Python process does, but for taking every module apart, which takes ten times as long as a trial."""
+    threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 - waits for threads; nothing public does
+    atexit._run_exitfuncs()  # noqa: SLF001
+    _flush()
+    os._exit(0)
+
+
+def _print_to(output: int) -> None:
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.close(output)
+
+
+def _answered(request: TurnRequest, load: Callable[[], AgentFunction], runner: asyncio.Runner) -> TurnReply:
+    os.environ.update(request.variables)
+    try:
+        answer = load()(request.attempt)
+        if inspect.isawaitable(answer):
+            answer = runner.run(_awaited(answer))
+        return TurnAnswered(transcript=transcript_of(answer))
+    except MeasurementError as error:
+        return TurnUnmeasurable(message=sendable(str(error)), transient=error.transient)
+    except ImportProblemError as error:
+        return TurnCrashed(detail=f"the agent {error}")
+    except BaseException as error:  # noqa: BLE001 - whatever the agent raises is how its turn has ended
+        return TurnCrashed(detail=traced(error))
+
+
+async def _awaited(answer: Awaitable[Any]) -> Any:
+    """The answer of whatever can be awaited, as a coroutine."""
+    return await answer
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            continue  # the agent may have closed or replaced it
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""The process of one trial as passgate sees it: it is started, asked for turns and ended."""
+"""The process of one trial as passgate sees it: it is started, asked for turns, read from and ended."""
 
 import asyncio
+import os
 import socket
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from passgate.tasks.agents.foreign import first_problem
 from passgate.tasks.agents.processes.messages import (
     MAX_REPLY_BYTES,
     STARTED,
@@ -16,9 +16,8 @@ from passgate.tasks.agents.processes.messages import (
     TurnReply,
     TurnRequest,
 )
-from passgate.tasks.agents.processes.printed import Printed
 from passgate.tasks.agents.processes.server import ForkServer, TrialConnections, ended_how
-from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES
+from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, first_problem
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
 
@@ -27,6 +26,60 @@ _EXIT_SECONDS: Final = 2.0
 """How long a process has to end by itself after its last turn, for what it does at its exit."""
 _KILL_SECONDS: Final = 15.0
 _MIB: Final = 1024 * 1024
+PRINTED_BYTES: Final = 64 * 1024
+"""How much of what an agent prints is kept: its end."""
+MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024
+"""An agent that prints more than this in a trial is ended."""
+_CHUNK: Final = 64 * 1024
+_MOST_CHUNKS: Final = 64
+
+
+class Printed:
+    """Reads a pipe on the running event loop and keeps the end of what comes."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._kept = bytearray()
+        self._seen = 0
+        self._is_cut = False
+        self.flooded = asyncio.Event()
+        """Set once more than `MAX_PRINTED_BYTES` have come."""
+        os.set_blocking(pipe, False)
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(pipe, self._read)
+
+    def taken(self) -> str:
+        """What has come since the last time; the next time begins without it."""
+        for _ in range(_MOST_CHUNKS):
+            if not self._read():
+                break
+        text = self._kept[-PRINTED_BYTES:].decode("utf-8", "replace")
+        if self._is_cut or len(self._kept) > PRINTED_BYTES:
+            text = text.lstrip("\ufffd")  # half a character may stand where it was cut
+        self._kept.clear()
+        self._is_cut = False
+        return text
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._pipe)
+        os.close(self._pipe)
+
+    def _read(self) -> int:
+        """Take in one chunk; how many bytes came."""
+        try:
+            chunk = os.read(self._pipe, _CHUNK)
+        except BlockingIOError:
+            return 0
+        if not chunk:
+            self._loop.remove_reader(self._pipe)
+        self._kept += chunk
+        self._seen += len(chunk)
+        if len(self._kept) > 2 * PRINTED_BYTES:
+            self._is_cut = True
+            del self._kept[:-PRINTED_BYTES]
+        if self._seen > MAX_PRINTED_BYTES:
+            self.flooded.set()
+        return len(chunk)
 
 
 class NoReply(NamedTuple):

@@ -13,6 +13,7 @@ from tests.builders import a_task
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.metering.access import ModelAccess, Unmetered
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
@@ -90,7 +91,7 @@ def python_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ca
 
         def _agent(source: str) -> PythonAgent:
             (tmp_path / "agent_under_test.py").write_text(textwrap.dedent(source), encoding="utf-8")
-            agent = PythonAgent.from_target("agent_under_test:answer")
+            agent = PythonAgent.from_spec(AgentSpec(kind=AgentKind.PYTHON, target="agent_under_test:answer"), Path())
             stack.callback(agent.close)
             return agent
 

@@ -4,11 +4,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.unit.agents.cli.programs import cli_agent
 
 from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.cli.agent import CliAgent
-from passgate.tasks.agents.http.agent import HttpAgent
-from passgate.tasks.agents.openai.agent import OpenAiAgent
+from passgate.tasks.agents.cli import CliAgent
+from passgate.tasks.agents.http import HttpAgent
+from passgate.tasks.agents.openai import OpenAiAgent
 from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.agents.replay import ReplayAgent
@@ -83,5 +84,5 @@ def test_an_agent_that_cannot_be_made_is_refused(text: str, tmp_path: Path) -> N
 
 def test_a_command_names_files_as_its_settings_say(tmp_path: Path) -> None:
     spec = AgentSpec(kind=AgentKind.CLI, target="sh {FILES}", files_format="@{basename}")
-    assert make_agent(spec, tmp_path) == CliAgent.from_command(spec.target, files_format="@{basename}")
-    assert make_agent(spec, tmp_path) != CliAgent.from_command(spec.target)
+    assert make_agent(spec, tmp_path) == cli_agent(spec.target, files_format="@{basename}")
+    assert make_agent(spec, tmp_path) != cli_agent(spec.target)

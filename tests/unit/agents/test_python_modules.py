@@ -8,6 +8,7 @@ from tests.processes import marked_processes, wait_until
 
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.errors import UsageError
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 
 
 async def test_a_function_of_the_working_folder(attempt, python_agent) -> None:
@@ -60,7 +61,7 @@ async def test_a_file_of_the_working_folder_takes_the_place_of_no_module_of_ours
 @pytest.mark.parametrize("target", ["", "module", "module:", ":function"])
 def test_a_target_of_another_form_is_refused(target: str) -> None:
     with pytest.raises(UsageError, match="needs the form python:MODULE:FUNCTION"):
-        PythonAgent.from_target(target)
+        PythonAgent.from_spec(AgentSpec(kind=AgentKind.PYTHON, target=target), Path())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_a_function_that_cannot_be_had_is_refused(
     if content is not None:
         (tmp_path / "broken.py").write_text(content)
     with pytest.raises(UsageError, match=r"^the agent python:broken:answer ") as caught:
-        PythonAgent.from_target("broken:answer")
+        PythonAgent.from_spec(AgentSpec(kind=AgentKind.PYTHON, target="broken:answer"), Path())
     assert reason.replace("FOLDER", str(tmp_path)) in str(caught.value)
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from passgate.tasks.agents.processes.printed import PRINTED_BYTES
+from passgate.tasks.agents.processes.trial import PRINTED_BYTES
 from passgate.tasks.model.transcript import EndReason
 
 PRINTS = """

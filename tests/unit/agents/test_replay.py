@@ -12,6 +12,7 @@ from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import Unmetered
+from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 
@@ -38,7 +39,7 @@ async def play(
     target: Path | str, suites: Path, task: EvalTask | None = None, attempt: Attempt = ATTEMPT
 ) -> Transcript:
     """A recording needs no sandbox."""
-    agent = ReplayAgent.from_target(str(target), suites)
+    agent = ReplayAgent.from_spec(AgentSpec(kind=AgentKind.REPLAY, target=str(target)), suites)
     return await agent.run(task or a_task(), attempt, None, Unmetered(), seconds=5)  # type: ignore[arg-type]
 
 
@@ -104,7 +105,7 @@ async def test_a_recording_that_cannot_be_read_cannot_be_measured(tmp_path: Path
 def test_a_folder_that_is_none_is_refused(tmp_path: Path, suites: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="needs a folder of transcripts"):
-        ReplayAgent.from_target(str(tmp_path / name), suites)
+        ReplayAgent.from_spec(AgentSpec(kind=AgentKind.REPLAY, target=str(tmp_path / name)), suites)
 
 
 def replayed(**changes: Any) -> EvalTask:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.cli.programs import python
+from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import one_turn
 from tests.unit.sandboxes.conftest import marked, until
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
-from passgate.tasks.agents.cli.agent import CliAgent
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
@@ -61,7 +60,7 @@ async def test_time_that_is_up_ends_the_agent(attempt) -> None:
 
 
 async def test_an_agent_that_prints_without_end_is_ended(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("yes"), seconds=60)
+    transcript = await attempt(cli_agent("yes"), seconds=60)
     assert transcript.end is EndReason.OUTPUT_LIMIT
 
 

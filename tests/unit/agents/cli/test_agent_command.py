@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
-from tests.unit.agents.cli.programs import python
+from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import one_turn
 
-from passgate.tasks.agents.cli.agent import CliAgent
-from passgate.tasks.agents.cli.commands import PLACEHOLDERS, Words
+from passgate.tasks.agents.commands import PLACEHOLDERS, Words
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
 
@@ -33,12 +32,12 @@ async def test_placeholders_are_filled_in(attempt) -> None:
 
 
 async def test_what_looks_like_a_placeholder_in_the_prompt_stays(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("echo {prompt}"), a_task(inputs={"prompt": "{trial} {nothing}"}))
+    transcript = await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "{trial} {nothing}"}))
     assert transcript.output == "{trial} {nothing}"
 
 
 async def test_no_shell_reads_the_command(sandbox_of) -> None:
-    agent = CliAgent.from_command("printf '%s|' {prompt} '$HOME' 'a b' \"c'd\" ; touch pwned")
+    agent = cli_agent("printf '%s|' {prompt} '$HOME' 'a b' \"c'd\" ; touch pwned")
     task = a_task(inputs={"prompt": NASTY})
     async with sandbox_of(task) as sandbox:
         transcript = await one_turn(agent, task, sandbox)
@@ -48,11 +47,11 @@ async def test_no_shell_reads_the_command(sandbox_of) -> None:
 
 @pytest.mark.parametrize("command", ["sh -c '${HOME} ${prompt} {} { prompt } {1}'", "sh {Prompt}"])
 async def test_other_braces_stay(command: str) -> None:
-    assert CliAgent.from_command(command).command == Words(tuple(shlex.split(command)))
+    assert cli_agent(command).command == Words(tuple(shlex.split(command)))
 
 
 async def test_what_looks_like_a_variable_of_the_shell_is_one(attempt) -> None:
-    agent = CliAgent.from_command("sh -c 'prompt=mine; echo ${prompt} {prompt}'")
+    agent = cli_agent("sh -c 'prompt=mine; echo ${prompt} {prompt}'")
     assert (await attempt(agent, a_task(inputs={"prompt": "given"}))).output == "mine given"
 
 
@@ -70,32 +69,32 @@ async def test_the_prompt_and_the_inputs_lie_in_files(attempt) -> None:
 
 async def test_a_prompt_that_no_command_can_take_cannot_be_measured(attempt) -> None:
     with pytest.raises(MeasurementError, match="cannot start"):
-        await attempt(CliAgent.from_command("echo {prompt}"), a_task(inputs={"prompt": "a\0b"}))
+        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "a\0b"}))
     with pytest.raises(MeasurementError, match="cannot start"):
-        await attempt(CliAgent.from_command("echo {prompt}"), a_task(inputs={"prompt": "a" * 3_000_000}))
+        await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": "a" * 3_000_000}))
 
 
 @pytest.mark.parametrize("command", ["sh {promt}", "sh --x={prompt}{}{file}", "sh '{task}'", "sh {PROMT}", "a {A} {b}"])
 def test_an_unknown_placeholder_is_refused(command: str) -> None:
     known = r"known: \{prompt\}, .*\{session\}, \{PROMPT\}, .*\{OUTPUT_FILE\}$"
     with pytest.raises(UsageError, match=r"unknown placeholder \{\w+\} in the agent command; " + known):
-        CliAgent.from_command(command)
+        cli_agent(command)
 
 
 def test_a_command_with_an_open_quote_is_refused() -> None:
     with pytest.raises(UsageError, match="cannot be split into words"):
-        CliAgent.from_command("sh 'open")
+        cli_agent("sh 'open")
 
 
 @pytest.mark.parametrize("command", ["no-such-program-here", "/no/such/program", "''"])
 def test_a_missing_program_is_found_before_anything_runs(command: str) -> None:
     with pytest.raises(UsageError, match="is not on this machine"):
-        CliAgent.from_command(command)
+        cli_agent(command)
 
 
 @pytest.mark.parametrize("command", ["./agent.sh", "bin/agent", "{workspace}/agent"])
 def test_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
-    assert CliAgent.from_command(command).command == Words((command,))
+    assert cli_agent(command).command == Words((command,))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_a_program_of_the_sandbox_is_not_looked_for(command: str) -> None:
     ],
 )
 async def test_a_command_that_is_not_there_has_not_started(attempt, command: str) -> None:
-    transcript = await attempt(CliAgent.from_command(command))
+    transcript = await attempt(cli_agent(command))
     assert transcript.end is EndReason.NOT_STARTED
     assert transcript.messages == ()
     assert transcript.detail.startswith("exit code ")
@@ -125,7 +124,7 @@ async def test_a_program_that_cannot_be_run_has_not_started(sandbox_of, content:
         (sandbox.workspace / "agent").write_text(content)
         if "no" in content:
             (sandbox.workspace / "agent").chmod(0o755)
-        transcript = await one_turn(CliAgent.from_command("./agent"), a_task(), sandbox)
+        transcript = await one_turn(cli_agent("./agent"), a_task(), sandbox)
     assert transcript.end is EndReason.NOT_STARTED
 
 

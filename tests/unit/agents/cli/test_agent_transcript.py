@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.agents.cli.programs import python
 
-from passgate.tasks.agents.cli.agent import CliAgent
+from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Usage
 

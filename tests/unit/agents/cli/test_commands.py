@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.cli.programs import cli_agent
 from tests.unit.agents.conftest import one_turn
 
-from passgate.tasks.agents.cli.agent import CliAgent
-from passgate.tasks.agents.cli.commands import AGENTV_PLACEHOLDERS
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason, ToolCall, Usage
 
@@ -20,7 +20,7 @@ SHOW = f"{shlex.quote(sys.executable)} -c 'import json, sys; print(json.dumps(sy
 
 async def test_placeholders_are_words_of_a_shell(sandbox_of) -> None:
     task = a_task(inputs={"prompt": NASTY, "files": ["a.md", "b c/it's.md", "a.md"]})
-    agent = CliAgent.from_command(f"{SHOW} {{PROMPT}} {{EVAL_ID}} --at={{ATTEMPT}} {{FILES}} && echo done")
+    agent = cli_agent(f"{SHOW} {{PROMPT}} {{EVAL_ID}} --at={{ATTEMPT}} {{FILES}} && echo done")
     async with sandbox_of(task) as sandbox:
         transcript = await one_turn(agent, task, sandbox, trial=2)
         assert list(sandbox.workspace.iterdir()) == []
@@ -31,7 +31,7 @@ async def test_placeholders_are_words_of_a_shell(sandbox_of) -> None:
 
 
 async def test_the_prompt_lies_in_a_file(attempt) -> None:
-    agent = CliAgent.from_command("cat {PROMPT_FILE} > {OUTPUT_FILE}; echo not the answer")
+    agent = cli_agent("cat {PROMPT_FILE} > {OUTPUT_FILE}; echo not the answer")
     assert (await attempt(agent, a_task(inputs={"prompt": NASTY}))).output == NASTY
 
 
@@ -49,7 +49,7 @@ async def test_the_prompt_lies_in_a_file(attempt) -> None:
 )
 async def test_files_are_named_as_the_agent_wants_them(sandbox_of, files_format: str, files, words: list[str]) -> None:
     task = a_task(inputs={"prompt": "Read.", "files": files})
-    agent = CliAgent.from_command(f"{SHOW} {{FILES}}", files_format=files_format)
+    agent = cli_agent(f"{SHOW} {{FILES}}", files_format=files_format)
     async with sandbox_of(task) as sandbox:
         transcript = await one_turn(agent, task, sandbox)
     assert json.loads(transcript.output) == [word.replace("W/", f"{sandbox.workspace}/") for word in words]
@@ -63,18 +63,16 @@ async def test_files_of_the_tasks_messages_can_be_read(sandbox_of, suites: Path)
     task = a_task(inputs={"files": ["c.md"]}, messages=[{"role": "user", "content": [*blocks, blocks[0]]}])
     async with sandbox_of(task) as sandbox:
         named = await one_turn(
-            CliAgent.from_command(f"{SHOW} {{FILES}}"), task, sandbox, messages=task.messages, files=sandbox.files
+            cli_agent(f"{SHOW} {{FILES}}"), task, sandbox, messages=task.messages, files=sandbox.files
         )
         (sandbox.workspace / "c.md").write_text("of the workspace, ")
-        read = await one_turn(
-            CliAgent.from_command("cat {FILES}"), task, sandbox, messages=task.messages, files=sandbox.files
-        )
+        read = await one_turn(cli_agent("cat {FILES}"), task, sandbox, messages=task.messages, files=sandbox.files)
     assert json.loads(named.output) == [str(sandbox.workspace / "c.md"), str(sandbox.files["docs/a b.md"])]
     assert read.output == "of the workspace, of the suites"
 
 
 async def test_our_placeholders_are_known_beside_theirs(attempt) -> None:
-    agent = CliAgent.from_command(f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}' {{a,b}}")
+    agent = cli_agent(f"{SHOW} {{EVAL_ID}} {{turn}} {{session}} ${{HOME:+home}} '{{print}}' {{a,b}}")
     transcript = await attempt(agent, turn=1, session="a b")
     assert json.loads(transcript.output)[:5] == ["say-yes", "1", "a b", "home", "{print}"]
 
@@ -86,11 +84,11 @@ async def test_a_line_may_be_a_program_for_a_shell(attempt) -> None:
         cat app/made > {OUTPUT_FILE} && echo "said by {EVAL_ID}" >> {OUTPUT_FILE}
         '
     """
-    assert (await attempt(CliAgent.from_command(line))).output == "one\nsaid by say-yes"
+    assert (await attempt(cli_agent(line))).output == "one\nsaid by say-yes"
 
 
 async def test_a_task_without_a_prompt_gives_an_empty_word(attempt) -> None:
-    assert (await attempt(CliAgent.from_command(f"{SHOW} {{PROMPT}}"), a_task(inputs={}))).output == '[""]'
+    assert (await attempt(cli_agent(f"{SHOW} {{PROMPT}}"), a_task(inputs={}))).output == '[""]'
 
 
 OUTPUT = {
@@ -105,19 +103,19 @@ OUTPUT = {
 
 @pytest.mark.parametrize("command", ["echo {PROMPT} > {OUTPUT_FILE}", "echo {PROMPT}"])
 async def test_what_it_writes_is_read_as_agentv_does(attempt, command: str) -> None:
-    transcript = await attempt(CliAgent.from_command(command), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
+    transcript = await attempt(cli_agent(command), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
     assert transcript.output == "yes"
     assert transcript.tool_calls == (ToolCall(tool="find", arguments={"q": 1}, result="found"),)
     assert transcript.usage == Usage(tokens_in=5, tokens_cached=1, tokens_out=2, cost_usd=0.5)
 
 
 async def test_passgates_own_commands_have_no_such_output(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("echo {prompt}"), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
+    transcript = await attempt(cli_agent("echo {prompt}"), a_task(inputs={"prompt": json.dumps(OUTPUT)}))
     assert transcript.output == json.dumps(OUTPUT)
 
 
 async def test_a_transcript_of_ours_goes_before_the_output(attempt) -> None:
-    agent = CliAgent.from_command("""echo '{"output": "ours"}' > "$PASSGATE_TRANSCRIPT"; echo theirs > {OUTPUT_FILE}""")
+    agent = cli_agent("""echo '{"output": "ours"}' > "$PASSGATE_TRANSCRIPT"; echo theirs > {OUTPUT_FILE}""")
     assert (await attempt(agent)).output == "ours"
 
 
@@ -133,36 +131,36 @@ async def test_a_transcript_of_ours_goes_before_the_output(attempt) -> None:
     ],
 )
 async def test_an_agent_that_failed_has_crashed(attempt, command: str, detail: str) -> None:
-    transcript = await attempt(CliAgent.from_command(command))
+    transcript = await attempt(cli_agent(command))
     assert transcript.end is EndReason.CRASHED
     assert transcript.detail.startswith(detail)
 
 
 async def test_a_line_whose_program_is_missing_has_not_started(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("no-such-program {PROMPT}"))
+    transcript = await attempt(cli_agent("no-such-program {PROMPT}"))
     assert transcript.end is EndReason.NOT_STARTED
     assert transcript.detail.startswith("exit code 127: ")
 
 
 async def test_what_a_failing_agent_wrote_is_kept(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("echo half > {OUTPUT_FILE}; exit 3"))
+    transcript = await attempt(cli_agent("echo half > {OUTPUT_FILE}; exit 3"))
     assert (transcript.end, transcript.output) == (EndReason.CRASHED, "half")
 
 
 async def test_an_output_that_is_too_large_cannot_be_measured(attempt) -> None:
     with pytest.raises(MeasurementError, match=r"output\.json cannot be read: larger than 32 MiB"):
-        await attempt(CliAgent.from_command("truncate -s 33M {OUTPUT_FILE}"))
+        await attempt(cli_agent("truncate -s 33M {OUTPUT_FILE}"))
 
 
 async def test_time_that_is_up_ends_all_of_a_line(attempt) -> None:
-    transcript = await attempt(CliAgent.from_command("echo begun {EVAL_ID}; sleep 60; echo never"), seconds=1)
+    transcript = await attempt(cli_agent("echo begun {EVAL_ID}; sleep 60; echo never"), seconds=1)
     assert (transcript.end, transcript.output) == (EndReason.TIMED_OUT, "begun say-yes")
 
 
 @pytest.mark.parametrize("files_format", ["{file}", "{path} {name}", "{PATH}"])
 def test_an_unknown_placeholder_for_files_is_refused(files_format: str) -> None:
     with pytest.raises(UsageError, match=r"unknown placeholder \{\w+\} in files_format; known: \{path\}, \{basename\}"):
-        CliAgent.from_command("cat {FILES}", files_format=files_format)
+        cli_agent("cat {FILES}", files_format=files_format)
 
 
 def test_agentvs_placeholders_are_all_there() -> None:
@@ -172,4 +170,4 @@ def test_agentvs_placeholders_are_all_there() -> None:
 
 def test_a_line_is_not_looked_for_on_this_machine() -> None:
     assert Path("no such program").exists() is False
-    CliAgent.from_command("no-such-program --prompt {PROMPT}")
+    cli_agent("no-such-program --prompt {PROMPT}")

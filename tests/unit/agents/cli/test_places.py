@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.unit.agents.cli.programs import cli_agent
 from tests.unit.agents.conftest import one_turn
 
-from passgate.tasks.agents.cli.agent import CliAgent
 from passgate.tasks.errors import UsageError
 
 
@@ -39,7 +39,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_a_file_of_the_repository_is_refused_with_the_line_to_write(command: str, right: str) -> None:
     with pytest.raises(UsageError) as caught:
-        CliAgent.from_command(command)
+        cli_agent(command)
     assert f"write 'cli:{right}'" in str(caught.value)
 
 
@@ -57,15 +57,15 @@ def test_a_file_of_the_repository_is_refused_with_the_line_to_write(command: str
     ],
 )
 def test_other_words_are_let_be(command: str) -> None:
-    CliAgent.from_command(command)
+    cli_agent(command)
 
 
 def test_a_file_that_a_sandbox_has_is_the_workspaces(repository: Path) -> None:
     suites = repository / "suites"
     with pytest.raises(UsageError):
-        CliAgent.from_command("python3 agent.py", suites_folder=suites)
+        cli_agent("python3 agent.py", suites_folder=suites)
     (suites / "_shared/sandboxes/notes/files/agent.py").write_text("")
-    CliAgent.from_command("python3 agent.py", suites_folder=suites)
+    cli_agent("python3 agent.py", suites_folder=suites)
 
 
 def test_below_the_repository_files_are_named_from_its_folder(
@@ -73,18 +73,18 @@ def test_below_the_repository_files_are_named_from_its_folder(
 ) -> None:
     monkeypatch.chdir(repository / "agents")
     with pytest.raises(UsageError, match=r"cli:\{project\}/agents/desk/agent\.sh"):
-        CliAgent.from_command("desk/agent.sh")
+        cli_agent("desk/agent.sh")
 
 
 async def test_the_project_is_the_repository(repository: Path, sandbox_of, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(repository / "agents")
     async with sandbox_of() as sandbox:
-        transcript = await one_turn(CliAgent.from_command("python3 {project}/agent.py"), a_task(), sandbox)
+        transcript = await one_turn(cli_agent("python3 {project}/agent.py"), a_task(), sandbox)
     assert transcript.output == "of the repository"
 
 
 async def test_a_command_starts_in_its_cwd(repository: Path, sandbox_of) -> None:
-    agent = CliAgent.from_command("./agent.sh", cwd="agents/desk")
+    agent = cli_agent("./agent.sh", cwd="agents/desk")
     async with sandbox_of() as sandbox:
         transcript = await one_turn(agent, a_task(), sandbox)
     assert transcript.output == f"{repository}/agents/desk\nmine"
@@ -94,7 +94,7 @@ async def test_a_command_starts_in_its_cwd(repository: Path, sandbox_of) -> None
 @pytest.mark.parametrize("cwd", ["agents/gone", "agent.py"])
 def test_a_cwd_that_is_no_folder_is_refused(cwd: str) -> None:
     with pytest.raises(UsageError, match=r"`cwd` is no folder: .*; name one relative to "):
-        CliAgent.from_command("sh", cwd=cwd)
+        cli_agent("sh", cwd=cwd)
 
 
 @pytest.mark.usefixtures("repository")
@@ -109,4 +109,4 @@ def test_a_cwd_that_is_no_folder_is_refused(cwd: str) -> None:
 )
 def test_a_program_of_the_repository_must_be_there(command: str, cwd: str | None, match: str) -> None:
     with pytest.raises(UsageError, match=match):
-        CliAgent.from_command(command, cwd=cwd)
+        cli_agent(command, cwd=cwd)

@@ -8,7 +8,7 @@ import pytest
 from tests.builders import a_task
 from tests.function_agent import FunctionAgent
 
-from passgate.tasks.agents.conversation.driver import converse
+from passgate.tasks.agents.conversation import converse
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.model.grade import LlmJudge

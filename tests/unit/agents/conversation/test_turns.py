@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.conversation.turns import Turn, merged, messages_of
+from passgate.tasks.agents.conversation import Turn, merged, messages_of
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 
 

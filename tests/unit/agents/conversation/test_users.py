@@ -9,7 +9,7 @@ from tests.builders import a_task
 from tests.unit.agents.conversation.conftest import Listener, words
 
 from passgate.tasks.agents import make_agent, parse_agent
-from passgate.tasks.agents.conversation.users import END, LONGEST_CONVERSATION, LONGEST_PART, LONGEST_REPLY
+from passgate.tasks.agents.conversation import END, LONGEST_CONVERSATION, LONGEST_PART, LONGEST_REPLY
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.transcript import EndReason, Usage

@@ -11,8 +11,7 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.agent_server import AgentServer, Says
 
-from passgate.tasks.agents.http.agent import HttpAgent
-from passgate.tasks.agents.http.endpoint import MAX_REPLY_BYTES
+from passgate.tasks.agents.http import MAX_REPLY_BYTES, HttpAgent
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import Unmetered
@@ -43,7 +42,7 @@ class Metered(Unmetered):
 
 async def turn(spec: AgentSpec, attempt: Attempt = ATTEMPT, *, seconds: float = 20) -> Transcript:
     """One turn. An HTTP agent uses neither the sandbox nor anything of the task but its attempt."""
-    return await HttpAgent.from_spec(spec).run(a_task(), attempt, None, Metered(), seconds=seconds)  # type: ignore[arg-type]
+    return await HttpAgent.from_spec(spec, Path()).run(a_task(), attempt, None, Metered(), seconds=seconds)  # type: ignore[arg-type]
 
 
 async def test_the_request_and_the_answer(server: AgentServer) -> None:
@@ -131,10 +130,10 @@ async def test_what_a_prompt_holds_is_no_template(server: AgentServer) -> None:
 def test_an_unknown_placeholder_is_refused_where_it_is(name: str) -> None:
     request = {"a": [{"b": f"x {{{{ {name} }}}}"}]}
     if name == "inputs":
-        HttpAgent.from_spec(spec_of("http://host/", request=request))
+        HttpAgent.from_spec(spec_of("http://host/", request=request), Path())
         return
     with pytest.raises(UsageError, match=r"http\.request\.a\.0\.b: unknown placeholder") as caught:
-        HttpAgent.from_spec(spec_of("http://host/", request=request))
+        HttpAgent.from_spec(spec_of("http://host/", request=request), Path())
     assert "Known: prompt, messages, inputs" in str(caught.value)
     assert ("did you mean {{ prompt }}?" in str(caught.value)) is (name == "promt")
 
@@ -155,7 +154,7 @@ async def test_headers_hold_variables_and_what_differs_by_trial(
         "X-Trial": "{{ session }}.{{ trial }}.${{ session }}",
         "Accept": "text/plain",
     }
-    agent = HttpAgent.from_spec(spec_of(server.url, headers=headers))
+    agent = HttpAgent.from_spec(spec_of(server.url, headers=headers), Path())
     monkeypatch.delenv("MY_KEY")
     await agent.run(a_task(), ATTEMPT, None, Metered(), seconds=20)  # type: ignore[arg-type]
     (asked,) = server.asked
@@ -186,7 +185,7 @@ def test_a_header_that_cannot_be_sent_is_refused(
 ) -> None:
     monkeypatch.setenv("WITH_LINE_END", "secret\n")
     with pytest.raises(UsageError) as caught:
-        HttpAgent.from_spec(spec_of("http://host/", headers={name: value}))
+        HttpAgent.from_spec(spec_of("http://host/", headers={name: value}), Path())
     assert message in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -194,12 +193,12 @@ def test_a_header_that_cannot_be_sent_is_refused(
 @pytest.mark.parametrize("url", ["", "host/path", "ftp://host/", "http://", "http://host:port/", "//host"])
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="the agent http:"):
-        HttpAgent.from_spec(spec_of(url))
+        HttpAgent.from_spec(spec_of(url), Path())
 
 
 def test_completeness_needs_tool_calls() -> None:
     with pytest.raises(UsageError, match=r"http\.tool_calls"):
-        HttpAgent.from_spec(spec_of("http://host/", complete=True))
+        HttpAgent.from_spec(spec_of("http://host/", complete=True), Path())
 
 
 async def test_everything_that_a_reply_can_hold(server: AgentServer) -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 from tests.unit.agents.agent_server import YES, AgentServer, Says
 
-from passgate.tasks.agents.http.endpoint import Endpoint
+from passgate.tasks.agents.http import AgentEndpoint
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.providers.retry_policy import RetryPolicy
 
@@ -23,12 +23,12 @@ def free_port() -> int:
 HASTE = RetryPolicy(attempts=3, first_pause=0.02, failures_until_open=6, failing_seconds=0.05, probe_every=60)
 
 
-def endpoint_at(url: str) -> Endpoint:
-    return Endpoint("POST", url, silence_seconds=5, retry_policy=HASTE)
+def endpoint_at(url: str) -> AgentEndpoint:
+    return AgentEndpoint("POST", url, silence_seconds=5, retry_policy=HASTE)
 
 
 async def test_an_agent_that_does_not_listen_yet_is_asked_again(server: AgentServer, free_port: int) -> None:
-    endpoint = Endpoint("POST", f"http://127.0.0.1:{free_port}/", silence_seconds=5)
+    endpoint = AgentEndpoint("POST", f"http://127.0.0.1:{free_port}/", silence_seconds=5)
     asking = asyncio.create_task(endpoint.ask(b"{}", {}, seconds=20))
     await asyncio.sleep(0.1)
 
@@ -78,7 +78,7 @@ async def test_who_declines_otherwise_is_not(server: AgentServer, status: int, h
 async def test_who_wants_a_long_pause_is_not_waited_for(server: AgentServer) -> None:
     server.replies = [Says({}, status=429, headers={"Retry-After": "1"}), Says()]
     retry_policy = RetryPolicy(attempts=3, first_pause=0.02, longest_retry_after=0.5)
-    endpoint = Endpoint("POST", server.url, silence_seconds=5, retry_policy=retry_policy)
+    endpoint = AgentEndpoint("POST", server.url, silence_seconds=5, retry_policy=retry_policy)
     assert (await endpoint.ask(b"{}", {}, seconds=20)).status == 429
 
 

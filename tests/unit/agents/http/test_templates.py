@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.http.templates import check_template, filled
+from passgate.tasks.agents.http_templates import check_template, filled
 
 texts = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]))
 documents = st.recursive(

@@ -9,7 +9,7 @@ from tests.builders import a_task
 from tests.upstream import ScriptedUpstream
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.openai.agent import OpenAiAgent
+from passgate.tasks.agents.openai import OpenAiAgent
 from passgate.tasks.metering.access import ModelAccess, Unmetered
 from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions
 from passgate.tasks.model.task import EvalTask

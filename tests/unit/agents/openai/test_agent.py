@@ -13,7 +13,7 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down, Silent, Slow, Status
 from tests.upstream_shapes import Says
 
-from passgate.tasks.agents.openai.agent import OWN_KEYS, OpenAiAgent
+from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall

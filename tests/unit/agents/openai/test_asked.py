@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.openai.asked import MAX_IMAGE_BYTES, asked_messages
+from passgate.tasks.agents.chat_messages import MAX_IMAGE_BYTES, asked_messages
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import a_task
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.agents.openai.opening import Opening, opening_of
+from passgate.tasks.agents.openai import Opening, opening_of
 from passgate.tasks.model.transcript import Message
 
 GIVEN = [

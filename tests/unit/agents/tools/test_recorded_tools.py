@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.tools.outcome import ToolOutcome
-from passgate.tasks.agents.tools.recorded_tools import RecordedTools, recording_of
+from passgate.tasks.agents.tools import RecordedTools, ToolOutcome, recording_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import Replay
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript

@@ -10,8 +10,7 @@ import pytest
 from tests.builders import a_task
 from tests.upstream import ScriptedUpstream
 
-from passgate.tasks.agents.tools.outcome import ToolOutcome
-from passgate.tasks.agents.tools.sandbox_tools import AT_ONCE, MAX_RESULT_CHARACTERS, MAX_VARIABLE_BYTES, SandboxTools
+from passgate.tasks.agents.tools import AT_ONCE, MAX_RESULT_CHARACTERS, MAX_VARIABLE_BYTES, SandboxTools, ToolOutcome
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import Tool
 

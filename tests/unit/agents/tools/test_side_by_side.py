@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.tools.side_by_side import side_by_side
+from passgate.tasks.agents.tools import side_by_side
 from passgate.tasks.model.transcript import ToolCall
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 from tests.builders import a_task
 
-from passgate.tasks.agents.tools.recorded_tools import RecordedTools
-from passgate.tasks.agents.tools.sandbox_tools import SandboxTools
-from passgate.tasks.agents.tools.toolbox import toolbox_of
+from passgate.tasks.agents.tools import RecordedTools, SandboxTools, toolbox_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import Message, ToolCall
 

@@ -4,8 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from passgate.tasks.agents.foreign import as_text, first_problem, read_json
-from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.agents.transcripts import as_text, first_problem, read_json, transcript_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Tokens, ToolCall, Transcript, Usage
 
@@ -14,7 +13,7 @@ _ROLES: Final = ("system", "user", "assistant")
 _FAILED: Final = frozenset({"error", "timeout", "cancelled"})
 
 
-class _Call(BaseModel):
+class _ReportedCall(BaseModel):
     tool: str
     input: Any = None
     output: Any = None
@@ -25,7 +24,7 @@ class _Call(BaseModel):
 class _Message(BaseModel):
     role: str
     content: Any = None
-    tool_calls: tuple[_Call, ...] | None = None
+    tool_calls: tuple[_ReportedCall, ...] | None = None
     duration_ms: float | None = None
 
 
@@ -102,7 +101,7 @@ def _message(message: _Message) -> dict[str, Any]:
     }
 
 
-def _call(call: _Call) -> ToolCall:
+def _call(call: _ReportedCall) -> ToolCall:
     arguments = {} if call.input is None else call.input
     return ToolCall(
         tool=call.tool,

@@ -1,21 +1,22 @@
-"""Any command as an agent, run in the trial's sandbox."""
+"""Any command as an agent, run in the trial's sandbox: `cli:COMMAND`."""
 
 import json
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from passgate.tasks.agents.cli.commands import Command, Given, read_command
-from passgate.tasks.agents.cli.places import Places
-from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.transcripts import read_transcript_file, transcript_of
-from passgate.tasks.agents.variables import leading_to_models
+from passgate.tasks.agents.commands import Command, Given, Places, read_command
+from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, leading_to_models, symptom
+from passgate.tasks.agents.transcripts import ended, read_transcript_file, transcript_of
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
@@ -33,6 +34,8 @@ _ANNOUNCED: Final = {
     "PASSGATE_TRANSCRIPT": "transcript_file",
 }
 """Environment variables, each with the placeholder that says the same."""
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_.+-]+")
+"""What is plainly the name of a program."""
 _SAID: Final = {"role", "content", "tool_calls"}
 _EXCERPT: Final = 2000
 _CANNOT_START: Final = frozenset({126, 127})
@@ -62,21 +65,25 @@ class CliAgent(Agent):
     places: Places
 
     @classmethod
-    def from_command(
-        cls, text: str, *, files_format: str = "{path}", cwd: str | None = None, suites_folder: Path | None = None
-    ) -> Self:
-        """Read and check a command.
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
+        """Raises `UsageError` for a command that cannot be started."""
+        places = Places.of(spec.cwd, suites_folder)
+        return cls(read_command(spec.target, spec.files_format, places), places)
 
-        `files_format` is how AgentV's `{FILES}` names each file of a task, `cwd` the folder that it starts in in place
-        of the workspace, relative to the repository. Raises `UsageError` for one that cannot be started.
-        """
-        places = Places.of(cwd, suites_folder)
-        return cls(read_command(text, files_format, places), places)
+    @classmethod
+    def describe(cls, spec: AgentSpec) -> Symptom:
+        """What the first word of the command stands for: nobody has checked lines for a shell."""
+        first = spec.target.split(maxsplit=1)[0]
+        if not _PROGRAM.fullmatch(first):
+            return super().describe(spec)
+        place = _place_of(first)
+        found = f"{first} is {place}" if place else f"{first} is not on PATH"
+        state, remedy = (State.OK, "") if place else (State.WARNING, "check the command, and PATH")
+        return symptom(spec, spec.kind, state, found, remedy)
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """See `Agent.run`."""
         given = _given(attempt, sandbox, self.places.project)
         result = await sandbox.run(
             self.command.filled(given),
@@ -87,7 +94,7 @@ class CliAgent(Agent):
         )
         end, detail = _end(result)
         if end is EndReason.NOT_STARTED:
-            return Transcript(complete=False, end=end, detail=detail)
+            return ended(end, detail)
         try:
             transcript = self._reported(result.stdout, given)
         except MeasurementError:
@@ -176,3 +183,13 @@ def _could_not_start(result: ProcessResult) -> bool:
     if result.stdout.strip():
         return False
     return result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
+
+
+def _place_of(program: str) -> str:
+    """Where a program is, in words; nothing when it is nowhere."""
+    words = ["sh", "-c", 'command -v "$1"', "sh", program]
+    try:
+        place = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "built into the shell" if place == program else place

@@ -4,22 +4,30 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final, Self
 
 import httpx
 
-from passgate.tasks.agents.foreign import excerpt, read_json
+from passgate.tasks.agents.chat_messages import (
+    ChatMessage,
+    asked_messages,
+    chat_messages,
+    request_of,
+    returned_message,
+    tool_message,
+)
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
-from passgate.tasks.agents.openai.chat import ChatMessage, request_of, returned_message, tool_message
-from passgate.tasks.agents.openai.opening import opening_of
-from passgate.tasks.agents.tools.toolbox import Toolbox, toolbox_of
-from passgate.tasks.agents.transcripts import transcript_of
+from passgate.tasks.agents.tools import Toolbox, toolbox_of
+from passgate.tasks.agents.transcripts import excerpt, read_json, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.providers.apis.chat_completions import ChatCompletions
@@ -56,7 +64,7 @@ class OpenAiAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        """See `Agent.run`. A refusal of the meter ends the turn: the meter knows what it means for the trial."""
+        """A refusal of the meter ends the turn: the meter knows what it means for the trial."""
         toolbox = toolbox_of(task, sandbox, self._suites_folder, attempt.history)
         opening = opening_of(self._spec.completion.system, attempt)
         request = request_of(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
@@ -164,3 +172,45 @@ def _refusal(response: httpx.Response) -> tuple[EndReason, str]:
         code = None
     end = _ENDS.get(code, EndReason.CRASHED) if isinstance(code, str) else EndReason.CRASHED
     return end, f"the model's endpoint answered {response.status_code}: {excerpt(response.content)}"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is said before the model says anything."""
+
+    said: tuple[Message, ...]
+    """What is new in this turn, for the transcript. Of a task's messages what the system and the users say: the rest
+    are no steps of this trial.
+    """
+    context: tuple[ChatMessage, ...]
+    """What the model is sent: everything that was said, as chat messages."""
+
+
+def opening_of(system: str | None, attempt: Attempt) -> Opening:
+    """The system message, once and first, and what the user says; `system` is what the agent itself wants to be said.
+
+    Raises `MeasurementError` for an image that cannot be sent.
+    """
+    user = Message(role="user", content=attempt.prompt)
+    first = tuple(takewhile(lambda message: message.role == "system", attempt.messages))
+    systems = _systems(system, attempt, first)
+    if not attempt.messages:
+        said = (user,) if attempt.history else (*systems, user)
+        return Opening(said, tuple(chat_messages([*attempt.history, *said])))
+    rest = attempt.messages[len(first) :]
+    asked = (*chat_messages(systems), *asked_messages(rest, attempt.files))
+    if attempt.history:
+        return Opening((user,), (*asked, *chat_messages([*attempt.history_since_messages, user])))
+    return Opening((*systems, *_said(rest)), asked)
+
+
+def _systems(system: str | None, attempt: Attempt, first: tuple[TaskMessage, ...]) -> tuple[Message, ...]:
+    texts = [system, attempt.inputs.get("system"), *(message.text for message in first)]
+    joined = "\n\n".join(str(text) for text in texts if text)
+    return (Message(role="system", content=joined),) if joined else ()
+
+
+def _said(messages: tuple[TaskMessage, ...]) -> tuple[Message, ...]:
+    return tuple(
+        Message(role=message.role, content=message.text) for message in messages if message.role in {"system", "user"}
+    )

@@ -1,1 +1,0 @@
-"""A command as an agent."""

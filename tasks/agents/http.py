@@ -1,0 +1,254 @@
+"""A JSON endpoint as an agent: `http:URL`, one request per turn."""  # noqa: A005 - always imported absolutely
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+import httpx
+from pydantic import ValidationError
+
+from passgate.tasks.agents.http_templates import HeaderTemplates, check_template, filled, values_of
+from passgate.tasks.agents.interface import PROBE_SECONDS, Agent, AgentSandbox, Attempt, symptom
+from passgate.tasks.agents.transcripts import as_text, ended, excerpt, first_problem, read_json, transcript_of
+from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.model.agent import AgentSpec, HttpOptions
+from passgate.tasks.model.checks import State, Symptom
+from passgate.tasks.model.json_values import MISSING, at_path
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
+from passgate.tasks.providers.breaker import Breaker
+from passgate.tasks.providers.faults import TRY_AGAIN
+from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
+
+_NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
+MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
+_PATIENCE: Final = RetryPolicy()
+_DECLINED: Final = frozenset({429, 503})
+_PLAIN: Final = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "identity"}
+
+
+class ReplyTooLargeError(Exception):
+    """A reply that is larger than passgate reads."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    content: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class AgentEndpoint:
+    """Sends JSON and gives the reply.
+
+    Whoever asks an agent twice may make it act twice. So a request is sent again only when it was surely not taken on:
+    no connection came about, or the endpoint declined it with 429 or 503 and a Retry-After.
+    """
+
+    def __init__(self, method: str, url: str, *, silence_seconds: float, retry_policy: RetryPolicy = _PATIENCE) -> None:
+        self.url = url
+        self._method = method
+        self._silence = silence_seconds
+        self._patience = retry_policy
+        self._breaker = Breaker(retry_policy)
+        self._tls = httpx.create_ssl_context()  # 25 ms, so once for all requests
+
+    async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:
+        """The reply to one request, in at most `seconds`.
+
+        Raises `TimeoutError` when the agent took longer or was silent for too long, `ReplyTooLargeError`, and
+        `MeasurementError` when it could not be reached or the connection broke.
+        """
+        deadline = time.monotonic() + seconds
+        for attempt in range(1, self._patience.attempts + 1):
+            if not self._breaker.admits():
+                raise MeasurementError(f"the agent at {self.url} is not asked: {self._breaker.reason}", transient=True)
+            outcome = await self._once(content, headers, seconds=deadline - time.monotonic())
+            pause = self._pause(outcome, attempt)
+            if pause is None or time.monotonic() + pause >= deadline:
+                break
+            await asyncio.sleep(pause)
+        if isinstance(outcome, Reply):
+            return outcome
+        raise MeasurementError(f"the agent at {self.url} cannot be reached: {outcome!r}", transient=True) from outcome
+
+    async def _once(
+        self, content: bytes, headers: Mapping[str, str], *, seconds: float
+    ) -> Reply | httpx.TransportError:
+        """The reply, or why no connection came about."""
+        try:
+            async with asyncio.timeout(seconds):
+                # A connection that takes half of the time is not the agent's slowness.
+                reply = await self._exchange(content, headers, min(self._patience.connect_seconds, seconds / 2))
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            self._breaker.failed(repr(error))
+            return error
+        except httpx.ReadTimeout as error:
+            raise TimeoutError(f"{self.url} was silent for {self._silence:g} s") from error
+        except TimeoutError as error:
+            raise TimeoutError(f"{self.url} gave no answer in time") from error
+        except httpx.HTTPError as error:
+            self._breaker.failed(repr(error))
+            raise MeasurementError(f"the connection to {self.url} broke: {error!r}", transient=True) from error
+        self._breaker.succeeded()
+        return reply
+
+    async def _exchange(self, content: bytes, headers: Mapping[str, str], connect_seconds: float) -> Reply:
+        limits = httpx.Timeout(self._silence, connect=connect_seconds)
+        async with (
+            httpx.AsyncClient(verify=self._tls, timeout=limits, headers=_PLAIN) as client,
+            client.stream(self._method, self.url, content=content, headers=headers) as response,
+        ):
+            body = bytearray()
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > MAX_REPLY_BYTES:
+                    raise ReplyTooLargeError(f"the reply is larger than {MAX_REPLY_BYTES // 1024 // 1024} MiB")
+            return Reply(response.status_code, bytes(body), dict(response.headers))
+
+    def _pause(self, outcome: Reply | httpx.TransportError, attempt: int) -> float | None:
+        """Seconds until the request may be sent again; `None` when it may not."""
+        if attempt == self._patience.attempts:
+            return None
+        pause = self._patience.pause(attempt, random.random())  # noqa: S311 - no secret
+        if isinstance(outcome, httpx.TransportError):
+            return pause
+        asked = retry_after(outcome.headers, datetime.now(UTC)) if outcome.status in _DECLINED else None
+        if asked is None or asked > self._patience.longest_retry_after:
+            return None
+        return max(pause, asked)
+
+
+class HttpAgent(Agent):
+    """Asks an endpoint with the request of its options and reads the reply as they say."""
+
+    def __init__(self, endpoint: AgentEndpoint, options: HttpOptions, headers: HeaderTemplates) -> None:
+        self._endpoint = endpoint
+        self._options = options
+        self._headers = headers
+
+    @classmethod
+    def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
+        """Raises `UsageError` for an address, a template or a header that cannot be used."""
+        options = spec.http
+        check_template(options.request, "http.request")
+        if options.complete and options.tool_calls is None:
+            raise UsageError("http.complete says that `tool_calls` lists every call: say where with http.tool_calls")
+        endpoint = AgentEndpoint(options.method, _address(spec.target), silence_seconds=spec.timeout_seconds)
+        return cls(endpoint, options, HeaderTemplates.checked(options.headers))
+
+    @classmethod
+    async def probe(cls, spec: AgentSpec) -> list[Symptom]:
+        """Whether anything answers where the agent lives. What it answers to a GET is its own matter."""
+        address = spec.target
+        try:
+            async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client, client.stream("GET", address) as answer:
+                found = f"{address} is there: it answers {answer.status_code} to a GET"
+        except httpx.HTTPError as error:
+            trouble = f"{address} does not answer: {type(error).__name__}: {error}".rstrip(": ")
+            return [symptom(spec, "host", State.FAILED, trouble, "start it, or mend the URL")]
+        return [symptom(spec, "host", State.OK, found)]
+
+    async def run(
+        self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
+    ) -> Transcript:
+        """Raises `MeasurementError` when the endpoint cannot be reached, is overloaded or broken, or
+        does not let passgate in.
+        """
+        values = values_of(attempt, access)
+        body = json.dumps(filled(self._options.request, values), default=str).encode()
+        try:
+            answer = await self._endpoint.ask(body, self._headers.filled(values), seconds=seconds)
+        except TimeoutError as error:
+            return ended(EndReason.TIMED_OUT, str(error))
+        except ReplyTooLargeError as error:
+            return ended(EndReason.OUTPUT_LIMIT, str(error))
+        if not httpx.codes.is_success(answer.status):
+            return self._refused(answer.status, answer.content)
+        try:
+            return transcript_of(read_reply(answer.content, self._options))
+        except ValueError as error:
+            said = self._said(answer.content)
+            return ended(EndReason.CRASHED, f"its reply cannot be used: {error}. It said: {said}")
+
+    def _refused(self, status: int, content: bytes) -> Transcript:
+        said = f"{self._endpoint.url} answered {status}: {self._said(content)}"
+        if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
+            raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
+        return ended(EndReason.CRASHED, said)
+
+    def _said(self, content: bytes) -> str:
+        return self._headers.masked(excerpt(content))
+
+
+def _address(target: str) -> str:
+    try:
+        url = httpx.URL(target)
+    except httpx.InvalidURL as error:
+        raise UsageError(f"the agent http:{target} is not a URL: {error}") from error
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise UsageError(f"the agent http:{target} needs an address like http:https://host/path")
+    return target
+
+
+def read_reply(content: bytes, options: HttpOptions) -> Transcript:
+    """One turn of the agent. Raises `ValueError`, which says what is wrong, for a reply of another shape."""
+    document = read_json(content)
+    output = at_path(document, options.output)
+    if output is MISSING or output is None:
+        raise ValueError(f"it has no `{options.output}`")
+    calls = _calls(document, options.tool_calls)
+    working = (Message(role="assistant", tool_calls=calls),) if calls else ()
+    return Transcript(
+        messages=(*working, Message(role="assistant", content=as_text(output))),
+        output=as_text(output),
+        usage=_usage(document, options),
+        complete=options.complete,
+    )
+
+
+def _calls(document: Any, path: str | None) -> tuple[ToolCall, ...]:
+    listed = None if path is None else at_path(document, path)
+    if listed is None or listed is MISSING:
+        return ()
+    if not isinstance(listed, list):
+        raise ValueError(f"`{path}` is no list")  # noqa: TRY004 - the type of a document, not of an argument
+    return tuple(_call(item, f"{path}.{index}") for index, item in enumerate(listed))
+
+
+def _call(item: Any, where: str) -> ToolCall:
+    if not isinstance(item, dict):
+        raise ValueError(f"`{where}` is no object")  # noqa: TRY004
+    arguments = item.get("arguments", item.get("input")) or {}
+    call = {
+        "tool": item.get("tool", item.get("name")),
+        "arguments": read_json(arguments) if isinstance(arguments, str) else arguments,
+        "result": item.get("result"),
+        "is_error": item.get("is_error", False),
+        "duration_ms": item.get("duration_ms"),
+    }
+    try:
+        return ToolCall.model_validate(call)
+    except ValidationError as error:
+        raise _unlike(where, error) from None
+
+
+def _usage(document: Any, options: HttpOptions) -> Usage:
+    paths = {name: getattr(options, name) for name in ("tokens_in", "tokens_out", "cost_usd")}
+    found = {name: at_path(document, path) for name, path in paths.items() if path is not None}
+    try:
+        return Usage.model_validate({name: value for name, value in found.items() if value is not MISSING})
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise _unlike(str(paths[name]), error) from None
+
+
+def _unlike(where: str, error: ValidationError) -> ValueError:
+    return ValueError(f"`{where}` cannot be used: {first_problem(error)}")

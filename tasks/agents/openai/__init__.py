@@ -1,1 +1,0 @@
-"""passgate's own tool loop over a chat endpoint."""

@@ -1,1 +1,0 @@
-"""Tools that passgate runs for an agent: in the sandbox, or from a recording."""
