@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import VerdictCode, app
-from passgate.flows.cli.terminal import Output, take_standard_streams, warnings_printed
+from passgate.flows.cli.terminal import StandardStream, take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError
@@ -49,7 +49,7 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
     return ExitCode.PASS if result is None else result
 
 
-def _heard(ended: int | BaseException, code: int, output: Output | None) -> int:
+def _heard(ended: int | BaseException, code: int, output: StandardStream | None) -> int:
     """Return the exit code of a command after its output was written or not.
 
     A reader that closed the pipe, such as `| head`, is not an error.

@@ -68,8 +68,8 @@ def pin(
 ) -> int:
     """Pin the baseline to a commit or to runs. Write the pin to baseline.yaml beside the gates file."""
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.commands.pin import pin as write
-    from passgate.tasks.commands.pin import pinned_commit, pinned_runs
+    from passgate.tasks.commands.baseline import pin as write
+    from passgate.tasks.commands.baseline import pinned_commit, pinned_runs
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.formats.project_files import PINS_FILE
@@ -103,7 +103,7 @@ def pin(
 def clear(gates: GatesOption = "gates.yaml") -> int:
     """Remove the pin. The baseline is again the merge base with the baseline branch."""
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.commands.pin import clear as remove
+    from passgate.tasks.commands.baseline import clear as remove
     from passgate.tasks.reports.baseline import pin_text
 
     before = remove(Path(gates))

@@ -36,15 +36,14 @@ def burn_in(
     The history stays unchanged. If it has no baseline, up to half of the runs become the baseline.
     """
     from passgate.flows.cli.terminal import color, say, width
-    from passgate.tasks.commands.burn_in import Finished, folder_of
-    from passgate.tasks.commands.burn_in_report import tally, why_nothing
+    from passgate.tasks.commands.burn_in import Finished, folder_of, summarise, why_nothing
     from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.planning.pooled_runs import pool_of_history
     from passgate.tasks.planning.reach import refuse_unreachable
     from passgate.tasks.planning.requirements import refuse_unrunnable
-    from passgate.tasks.reports.burn_in import burn_in_text
+    from passgate.tasks.reports.forecast import burn_in_text
     from passgate.tasks.reports.messages import warn
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
@@ -53,7 +52,7 @@ def burn_in(
     refuse_unreachable(plan.agent)
     finished = Finished()
     interrupted = _interrupted(plan, runs, finished, pool_of_history(plan))
-    result = tally(plan, finished, runs, _why_ended(plan, finished, runs, interrupted=interrupted))
+    result = summarise(plan, finished, runs, _why_ended(plan, finished, runs, interrupted=interrupted))
     if result is None:
         why = why_nothing(plan, finished, runs, interrupted=interrupted)
         warn(f"{why}; the trials are in {folder_of(plan)}" if finished.begun else why)

@@ -41,7 +41,7 @@ def check_graders(
     from passgate.tasks.commands.check_graders import check_graders as check
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_prices, policy_or_default
-    from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
+    from passgate.tasks.reports.checks import grader_checks_as_json, grader_checks_report
 
     if not paths and not Path(suites).is_dir():
         raise UsageError(f"no suites folder {suites}: name one with --suites, or make one with `passgate init`")

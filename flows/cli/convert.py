@@ -50,14 +50,7 @@ def convert(
     import os
 
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.commands.convert import (
-        Dialect,
-        Target,
-        accept_existing,
-        accept_losses,
-        refuse_existing,
-        refuse_losses,
-    )
+    from passgate.tasks.commands.convert import Destination, Dialect
     from passgate.tasks.commands.convert import convert as write
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
@@ -67,12 +60,8 @@ def convert(
         raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
     policy = policy_or_default(Path(gates))
     _refuse_problems(paths, policy)
-    converted = write(
-        paths,
-        Target(Dialect(to), out, policy, os.environ),
-        losses=accept_losses if lossy else refuse_losses,
-        existing=accept_existing if force else refuse_existing,
-    )
+    destination = Destination(Dialect(to), out, policy, os.environ, lossy=lossy, overwrite=force)
+    converted = write(paths, destination)
     _tell(converted)
     say(f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}")
     return 0

@@ -34,7 +34,7 @@ def doctor(
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.errors import ExitCode, UsageError
     from passgate.tasks.model.checks import State
-    from passgate.tasks.reports.doctor import doctor_report
+    from passgate.tasks.reports.checks import doctor_report
     from passgate.tasks.reports.trial import trial_report
 
     if tries and not names:
@@ -59,7 +59,7 @@ async def _examined(
     unfit = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
     for name in names if tries else ():
         if f"agent {name}" not in unfit:
-            from passgate.tasks.commands.try_agent import try_agent
+            from passgate.tasks.commands.doctor import try_agent
 
             symptom, trial = await try_agent(name, gates, suites)
             symptoms.append(symptom)

@@ -66,10 +66,10 @@ def forecast(
     found = foresee(plan, _basis(plan, assume, rates), gates=runs, seed=seed)
     say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
     if plot is not None:
-        from passgate.tasks.reports.forecast_plot import plot as draw
+        from passgate.tasks.reports.plots import forecast_plot
 
         try:
-            plot.write_text(draw(found), encoding="utf-8")
+            plot.write_text(forecast_plot(found), encoding="utf-8")
         except OSError as error:
             raise StorageError(f"cannot write {plot}: {error}") from error
         warn(f"plot  {plot}")

@@ -16,7 +16,7 @@ from passgate.tasks.reports.messages import warn
 _NARROWEST, _WIDEST = 60, 140
 
 
-class Output(io.FileIO):
+class StandardStream(io.FileIO):
     """A standard stream that never raises. It keeps the first error and drops everything after it."""
 
     def __init__(self, descriptor: int) -> None:
@@ -33,7 +33,7 @@ class Output(io.FileIO):
         return memoryview(data).nbytes
 
 
-def take_standard_streams() -> Output | None:
+def take_standard_streams() -> StandardStream | None:
     """Replace the standard streams by streams that never raise. Replace a closed stream by /dev/null.
 
     Return standard output, or `None` if Python code has replaced it already.
@@ -49,10 +49,10 @@ def take_standard_streams() -> Output | None:
     return output
 
 
-def _taken(stream: TextIO | None, original: TextIO | None) -> Output | None:
+def _taken(stream: TextIO | None, original: TextIO | None) -> StandardStream | None:
     if stream is None:
-        return Output(_null())
-    return Output(stream.fileno()) if stream is original else None
+        return StandardStream(_null())
+    return StandardStream(stream.fileno()) if stream is original else None
 
 
 def _null() -> int:
@@ -63,7 +63,7 @@ def _null() -> int:
     return descriptor
 
 
-def _text(output: Output, before: TextIO | None) -> io.TextIOWrapper:
+def _text(output: StandardStream, before: TextIO | None) -> io.TextIOWrapper:
     """Wrap a stream in a text stream with the encoding that it had."""
     if not isinstance(before, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace")

@@ -40,10 +40,10 @@ def trend(
     say(printable(f"agent {shown}", LONGEST_MESSAGE) + "\n")
     say(trend_table(points, width=width(), color=color()))
     if plot is not None:
-        from passgate.tasks.reports.trend_plot import plot as draw
+        from passgate.tasks.reports.plots import trend_plot
 
         try:
-            plot.write_text(draw(points), encoding="utf-8")
+            plot.write_text(trend_plot(points), encoding="utf-8")
         except OSError as error:
             raise StorageError(f"cannot write {plot}: {error}") from error
         say(f"plot  {plot}")

@@ -23,7 +23,7 @@ def verify(
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.commands.verify import verify as look_at
     from passgate.tasks.errors import ExitCode
-    from passgate.tasks.reports.verification import verification_report
+    from passgate.tasks.reports.checks import verification_report
 
     verification = look_at(file, key, Path.cwd())
     say(verification_report(verification, width=width(), color=color()))

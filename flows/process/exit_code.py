@@ -13,15 +13,15 @@ _CODES = {"PASS": ExitCode.PASS, "FAIL": ExitCode.FAIL, "INCONCLUSIVE": ExitCode
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
     """The exit code of a command, and what there is to say that the worker could not say any more."""
 
     exit_code: int
     messages: tuple[str, ...] = ()
 
 
-def answer_of(reported: Reported, status: int, *, interrupted: bool) -> Answer:
-    """What a command answers, given what its worker has reported and the status of its process, as `waitpid` gives it.
+def result_of(reported: Reported, status: int, *, interrupted: bool) -> CommandResult:
+    """How a command ends, given what its worker has reported and the status of its process, as `waitpid` gives it.
 
     Where the command is about a run and there is a verdict of this run, the verdict decides. A worker that has
     reported nothing has not come to an end of its own, whatever its exit code: there is no answer, which is 3.
@@ -30,15 +30,15 @@ def answer_of(reported: Reported, status: int, *, interrupted: bool) -> Answer:
     decided = None if run is None else decision_of(run)
     if run is not None and decided is not None:
         stands = f"{_ended(status)} after the verdict, which stands: {decided}, {os.path.relpath(run.verdict_file)}"
-        return Answer(_CODES[decided], () if reported.exit_code is not None else (stands,))
+        return CommandResult(_CODES[decided], () if reported.exit_code is not None else (stands,))
     of_a_verdict = run is not None and reported.exit_code in {ExitCode.PASS, ExitCode.FAIL}
     if reported.exit_code is not None and not of_a_verdict:
-        return Answer(reported.exit_code)
+        return CommandResult(reported.exit_code)
     carried_on = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume last`"
     if interrupted:
-        return Answer(ExitCode.INTERRUPTED, (f"interrupted{carried_on}",))
+        return CommandResult(ExitCode.INTERRUPTED, (f"interrupted{carried_on}",))
     what = "an answer" if run is None else "a verdict"
-    return Answer(ExitCode.INCONCLUSIVE, (f"{_ended(status)} before there was {what}{carried_on}",))
+    return CommandResult(ExitCode.INCONCLUSIVE, (f"{_ended(status)} before there was {what}{carried_on}",))
 
 
 def decision_of(run: BegunRun) -> str | None:

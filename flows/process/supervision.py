@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-from passgate.flows.process.exit_code import answer_of
+from passgate.flows.process.exit_code import result_of
 from passgate.flows.process.worker_report import Reported, read_report
 
 SECONDS_TO_INTERRUPT = 8.0
@@ -42,10 +42,10 @@ class Supervision:
             self._wait()
         self._hear_the_rest()
         _end_descendants()
-        answer = answer_of(self._reported, self._status or 0, interrupted=self._interrupted)
-        for line in answer.messages:
+        result = result_of(self._reported, self._status or 0, interrupted=self._interrupted)
+        for line in result.messages:
             _say(line)
-        return answer.exit_code
+        return result.exit_code
 
     @property
     def _reported(self) -> Reported:

@@ -1,13 +1,17 @@
-"""Burn in: a gate's plan in, what the gate has done in many runs of the same agent out."""
+"""Burn in: a gate's plan in, what the gate has done in many runs of the same agent, beside the forecast, out."""
 
 import asyncio
+import os
 import stat
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 
+from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.batch import run_numbered
 from passgate.tasks.execution.confirming import confirming_trials
@@ -15,18 +19,28 @@ from passgate.tasks.execution.resources import TrialResources, hidden_from_agent
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
+from passgate.tasks.forecasts.assumptions import Basis, measured_rates, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.error_rates import error_rates_of
 from passgate.tasks.history.journal import Journal, read_journal
 from passgate.tasks.history.of_run import masker_of
 from passgate.tasks.history.run_folder import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.forecast import BurnIn, Cause
+from passgate.tasks.model.measurement import Interval
+from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.model.verdict import Decision
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.order import run_order
-from passgate.tasks.planning.pooled_runs import pool_of_runs
+from passgate.tasks.planning.pooled_runs import alone, pool_of_runs, rows_of
+from passgate.tasks.reports import figures
+from passgate.tasks.stats.estimators import wilson_interval
 from passgate.tasks.stats.measurement import measurement_of
 
 
@@ -88,8 +102,8 @@ async def burn_in(
         needs_price=plan.needs_price,
         hidden=hidden_from_agents(plan),
         label=plan.run_id,
-    ) as bench:
-        series = _Series(plan, bench, scheduler, finished, tell)
+    ) as resources:
+        series = _Series(plan, resources, scheduler, finished, tell)
         first = 0 if pool is not None else first_runs(plan, runs)
         await series.run(range(first), None)
         finished.pool = pool or pool_of_runs(plan, finished.first)
@@ -110,9 +124,9 @@ class _Series:
     """Runs of one gate, of which so many go on at once as trials may."""
 
     def __init__(
-        self, plan: Plan, bench: TrialResources, scheduler: Scheduler, finished: Finished, tell: Callable[[], None]
+        self, plan: Plan, resources: TrialResources, scheduler: Scheduler, finished: Finished, tell: Callable[[], None]
     ) -> None:
-        self._plan, self._bench, self._slots, self._finished = plan, bench, scheduler, finished
+        self._plan, self._resources, self._scheduler, self._finished = plan, resources, scheduler, finished
         self._tell = tell
         self._begun = asyncio.Semaphore(plan.request.jobs or plan.policy.concurrency.trials)
 
@@ -124,31 +138,29 @@ class _Series:
 
     async def _one(self, number: int, pool: Pool | None) -> None:
         async with self._begun:
-            if self._bench.cost_cap.exhausted:
+            if self._resources.cost_cap.exhausted:
                 return
             self._finished.begun += 1
             trials = await self._trials(number, pool)
         self._finished.spent += sum(trial.cost for trial in trials)
         errors = (trial.reason for trial in trials if trial.status is TrialStatus.ERROR)
         self._finished.error = self._finished.error or next(errors, "")
-        if not any(trial.status is TrialStatus.NOT_RUN and not trial.left_out for trial in trials):
-            self._add(trials, pool)
-        self._tell()
-
-    def _add(self, trials: tuple[Trial, ...], pool: Pool | None) -> None:
-        plan = self._plan
-        if pool is None:
+        is_whole = not any(trial.status is TrialStatus.NOT_RUN and not trial.left_out for trial in trials)
+        if is_whole and pool is None:
             self._finished.first.append(trials)
-            return
-        ruling = rule_on(plan, plan.gate_policy, measurement_of(plan.tasks, trials), pool(trials))
-        self._finished.judged.append(JudgedRun(trials, ruling))
+        elif is_whole and pool is not None:
+            ruling = rule_on(self._plan, self._plan.gate_policy, measurement_of(self._plan.tasks, trials), pool(trials))
+            self._finished.judged.append(JudgedRun(trials, ruling))
+        self._tell()
 
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
         file = folder_of(self._plan) / f"{number:04}.jsonl"
         run_state = RunState((), partial(needless, self._plan))
         with Journal(file, masker_of(self._plan)) as journal:
-            scheduler = _SlotsOfRun(self._slots, number)
-            run = partial(run_numbered, bench=self._bench, journal=journal, scheduler=scheduler, run_state=run_state)
+            scheduler = _SchedulerOfRun(self._scheduler, number)
+            run = partial(
+                run_numbered, bench=self._resources, journal=journal, scheduler=scheduler, run_state=run_state
+            )
             baseline = Baseline(branch="") if pool is None else pool(())
             tasks = {task.task_id: task for task in self._plan.tasks}
             async with asyncio.TaskGroup() as group:
@@ -161,8 +173,8 @@ class _Series:
         return tuple(one.trial for one in read_journal(file)[0])
 
 
-class _SlotsOfRun(Scheduler):
-    """The slots that all runs share, for one of them: their trials have the same names."""
+class _SchedulerOfRun(Scheduler):
+    """The scheduler that all runs share, for one of them: their trials have the same names."""
 
     def __init__(self, shared: Scheduler, number: int) -> None:
         super().__init__(0)
@@ -174,3 +186,90 @@ class _SlotsOfRun(Scheduler):
         task_id, trial = key
         async with self._shared.slot((f"{self._number}/{task_id}", trial)):
             yield
+
+
+def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> BurnIn | None:
+    """What the finished of so many runs say; `None` where none was judged or nothing could be measured."""
+    judged = finished.judged
+    if not judged or finished.pool is None:
+        return None
+    basis = _basis(plan, finished, finished.pool)
+    if not basis.rates:
+        return None
+    red = sum(run.ruling.decision is Decision.FAIL for run in judged)
+    low, high = wilson_interval(len(judged), red)
+    causes = _causes(judged, lambda cause: cause)
+    costs = [cost for cost in map(_cost, judged) if cost is not None]
+    return BurnIn(
+        gate=plan.gate,
+        agent=str(plan.agent),
+        folder=os.path.relpath(folder_of(plan)),
+        asked=asked,
+        first=len(finished.first),
+        judged=len(judged),
+        red=red,
+        inconclusive=sum(
+            run.ruling.decision is Decision.INCONCLUSIVE and not run.ruling.awaiting_sign_off for run in judged
+        ),
+        red_interval=Interval(low=low, high=high),
+        trials=fmean(sum(not trial.left_out for trial in run.trials) for run in judged),
+        confirming=fmean(sum(trial.trial >= trial.k and not trial.left_out for trial in run.trials) for run in judged),
+        saved=fmean(sum(trial.left_out for trial in run.trials) for run in judged),
+        cost=fmean(costs) if costs else None,
+        spent=finished.spent,
+        rules=_causes(judged, lambda cause: (cause[0], None, "")),
+        causes=causes,
+        forecast=forecast(plan, basis),
+        why_ended=why_ended,
+    )
+
+
+def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool) -> str:
+    """Why so many runs say nothing."""
+    because = f"; the first error: {finished.error}" if finished.error else ""
+    if finished.judged:
+        return f"nothing could be measured in {figures.count(len(finished.all), 'run')}{because}"
+    if interrupted:
+        return f"interrupted before a run was judged: {finished.begun} of {asked} runs had begun{because}"
+    money = f"--max-cost {plan.request.max_cost or 0:g} left no money"
+    if not finished.first:
+        return f"{money} for a single run{because}"
+    return f"{money} for a run to judge: {len(finished.first)} of {asked} runs made the baseline{because}"
+
+
+def _basis(plan: Plan, finished: Finished, pool: Pool) -> Basis:
+    """The baseline of the judged runs, and the rates of all that have finished."""
+    found = rows_of(plan, finished.all)
+    every = plan.policy.model_copy(
+        update={"baseline": plan.policy.baseline.model_copy(update={"runs": len(finished.all)})}
+    )
+    measured = baseline_of(alone(plan).model_copy(update={"policy": every}), found)
+    rates = measured_rates(plan.tasks, measured)
+    used = pool(finished.judged[-1].trials)
+    return Basis(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
+
+
+_Blocker = tuple[Rule, Suite | None, str]
+"""A rule, and the suite or the task that it has blocked on."""
+
+
+def _causes(judged: Sequence[JudgedRun], key: Callable[[_Blocker], _Blocker]) -> tuple[Cause, ...]:
+    """In how many runs each has blocked, the most frequent first."""
+    counts = Counter(blocker for run in judged for blocker in {key(one) for one in _blockers(run)})
+    whole = counts.total()
+    return tuple(
+        Cause(rule=rule, suite=suite, task=task, chance=count / len(judged), share=count / whole)
+        for (rule, suite, task), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+    )
+
+
+def _blockers(run: JudgedRun) -> Iterator[_Blocker]:
+    for reason in run.ruling.reasons:
+        if reason.blocking and reason.rule not in {Rule.MISSING_EVIDENCE, Rule.SIGN_OFF}:
+            task = f"{reason.suite}/{reason.task_id}" if reason.task_id else ""
+            yield reason.rule, None if task else reason.suite, task
+
+
+def _cost(run: JudgedRun) -> float | None:
+    costs = [trial.metrics.cost for trial in run.trials if trial.metrics.cost is not None]
+    return sum(costs) if costs else None

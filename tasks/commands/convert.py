@@ -21,7 +21,6 @@ from passgate.tasks.formats.evals.read.case_files import sidecar_names
 from passgate.tasks.formats.evals.write.serialise import Serialisation, differences, serialised_task
 from passgate.tasks.formats.loading import Found, SourceTask, task_of_file, tasks_of_paths, tests_of_file
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import TaskFile
 
 
 class Dialect(StrEnum):
@@ -33,7 +32,7 @@ class Dialect(StrEnum):
 
 
 @dataclass(frozen=True)
-class Target:
+class Destination:
     """Where tasks are written, and as what."""
 
     dialect: Dialect
@@ -42,6 +41,10 @@ class Target:
     policy: Policy
     environment: Mapping[str, str]
     """The variables of the process, which eval files may ask for."""
+    lossy: bool = False
+    """Whether to leave out what the dialect cannot say."""
+    overwrite: bool = False
+    """Whether to write over files that are there."""
 
 
 @dataclass(frozen=True)
@@ -58,87 +61,65 @@ class Converted:
     """Tasks for which earlier results are no baseline any more, and why."""
 
 
-Accept = Callable[[Sequence[Problem]], None]
-"""Told what would be left out before anything is in its place; raises where that is not wanted."""
-
-
-def refuse_losses(losses: Sequence[Problem]) -> None:
-    """Raise `InputError` with everything that the target cannot say."""
-    if losses:
-        raise InputError([replace(loss, message=f"{loss.message}; --lossy leaves it out") for loss in losses])
-
-
-def accept_losses(losses: Sequence[Problem]) -> None:
-    """Take it that things are left out."""
-
-
-def refuse_existing(files: Sequence[Path]) -> None:
-    """Raise `UsageError` when files are there already."""
-    there = [str(file) for file in files if file.exists() or file.is_symlink()]
-    if there:
-        raise UsageError(f"{', '.join(there[:20])}: there already; --force writes over it")
-
-
-def accept_existing(files: Sequence[Path]) -> None:
-    """Take it that files are overwritten."""
-
-
-def convert(
-    paths: Sequence[Path],
-    target: Target,
-    *,
-    losses: Accept = refuse_losses,
-    existing: Callable[[Sequence[Path]], None] = refuse_existing,
-) -> Converted:
+def convert(paths: Sequence[Path], destination: Destination) -> Converted:
     """Write the tasks of files and folders as another dialect: all of them, or nothing.
 
-    Raises `InputError` with the problems of the files, or with what cannot be written; `UsageError` where the target
-    cannot be.
+    Raises `InputError` with the problems of the files, or with what cannot be written; `UsageError` where the
+    destination cannot be.
     """
-    found = tasks_of_paths(paths, target.policy, target.environment)
+    found = tasks_of_paths(paths, destination.policy, destination.environment)
     if found.problems:
         raise InputError(found.problems)
     if not found.tasks:
         raise UsageError(f"no task files in {', '.join(map(str, paths))}: neither tasks nor evals")
-    return write_tasks(found.tasks, target, losses=losses, existing=existing)
+    return write_tasks(found.tasks, destination)
 
 
-def write_tasks(
-    sources: Sequence[SourceTask], target: Target, *, losses: Accept, existing: Callable[[Sequence[Path]], None]
-) -> Converted:
+def write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Converted:
     """The same for tasks that have been read."""
     tasks = _with_own_ids(sources)
-    output = _OUTPUTS[target.dialect](tasks, _checked(target))
-    existing([*output.texts])
+    output = _OUTPUTS[destination.dialect](tasks, _checked(destination))
+    _refuse_existing([*output.texts], destination)
     not_written = _not_written(tasks, output)
     try:
         with staging(output.texts) as staged:
             try:
-                read = _read(tasks, output, staged, target)
+                read = _read(tasks, output, staged, destination)
             except InputError:
-                losses(not_written)  # which may be why the rest is wrong
+                _refuse_losses(not_written, destination)  # which may be why the rest is wrong
                 raise
-            left_out = (*not_written, *_not_read(tasks, output, read, target))
-            losses(left_out)
+            left_out = (*not_written, *_not_read(tasks, output, read, destination))
+            _refuse_losses(left_out, destination)
             changed = tuple(no_longer_comparable(sources, read, output.ids))
             staged.publish()
     except (OSError, UnicodeEncodeError) as error:
-        raise UsageError(f"{target.path} cannot be written: {error}") from error
+        raise UsageError(f"{destination.path} cannot be written: {error}") from error
     return Converted(len(tasks), tuple(output.texts), left_out, tuple(_renamed(sources, tasks)), changed)
 
 
-def _checked(target: Target) -> Path:
-    """The path of a target, which its dialect can be written to."""
-    path = target.path
-    if target.dialect is Dialect.FOUR_SUITE:
+def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
+    if losses and not destination.lossy:
+        raise InputError([replace(loss, message=f"{loss.message}; --lossy leaves it out") for loss in losses])
+
+
+def _refuse_existing(files: Sequence[Path], destination: Destination) -> None:
+    there = [str(file) for file in files if file.exists() or file.is_symlink()]
+    if there and not destination.overwrite:
+        raise UsageError(f"{', '.join(there[:20])}: there already; --force writes over it")
+
+
+def _checked(destination: Destination) -> Path:
+    """The path of a destination, which its dialect can be written to."""
+    path = destination.path
+    if destination.dialect is Dialect.FOUR_SUITE:
         if path.exists() and not path.is_dir():
             raise UsageError(f"--out {path}: task files are written into a folder, and this is a file")
         return path
-    suffixes = (".jsonl",) if target.dialect is Dialect.JSONL else (".yaml", ".yml")
+    suffixes = (".jsonl",) if destination.dialect is Dialect.JSONL else (".yaml", ".yml")
     if path.suffix not in suffixes or path.is_dir():
         raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
     others = [name for name in sidecar_names(path) if name != path.with_suffix(".yaml") and name.exists()]
-    if target.dialect is Dialect.JSONL and others:
+    if destination.dialect is Dialect.JSONL and others:
         raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
     return path
 
@@ -158,14 +139,14 @@ def _with_own_ids(tasks: Sequence[SourceTask]) -> list[SourceTask]:
 
 def _with_prompt(task: SourceTask) -> SourceTask:
     _, found, label = task.origin.task_id.rpartition(f"{task.task.task_id}#")
-    return _called(task, f"{task.task.task_id}#{label}") if found else task
+    return _renamed_to(task, f"{task.task.task_id}#{label}") if found else task
 
 
 def _with_file(task: SourceTask) -> SourceTask:
-    return _called(task, task.origin.task_id)
+    return _renamed_to(task, task.origin.task_id)
 
 
-def _called(task: SourceTask, task_id: str) -> SourceTask:
+def _renamed_to(task: SourceTask, task_id: str) -> SourceTask:
     return replace(task, task=task.task.model_copy(update={"task_id": task_id}))
 
 
@@ -185,33 +166,31 @@ def _not_written(tasks: Sequence[SourceTask], output: ConvertedFiles) -> tuple[P
 
 
 def _read(
-    tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, target: Target
+    tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, destination: Destination
 ) -> tuple[SourceTask, ...]:
     """The tasks of the written files. Raises `InputError` where they cannot be read."""
-    read = _READERS[target.dialect](output, staged, target)
+    read = _READERS[destination.dialect](output, staged, destination)
     if read.problems:
         raise InputError(list(_unreadable(tasks, output, staged, read)))
     return read.tasks
 
 
 def _not_read(
-    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], target: Target
+    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], destination: Destination
 ) -> tuple[Problem, ...]:
     """What the written files do not say."""
     lost: list[Problem] = []
     for task, expected, again in zip(tasks, output.expected, read, strict=True):
         whom = f"task {task.task.task_id!r}"
-        message = f"{whom}: {_WHAT[target.dialect]} has no words for it"
-        lost += [task.problem(path, message) for path in differences(expected, _said(again.task))]
+        message = f"{whom}: {_WHAT[destination.dialect]} has no words for it"
+        lost += [
+            task.problem(path, message) for path in differences(expected, serialised_task(again.task, _SERIALISATION))
+        ]
         if len(again.origin.cannot_run) < len(task.origin.cannot_run):
             lost += [
                 task.problem("", f"{whom} cannot be run, and could be then: {why}") for why in task.origin.cannot_run
             ]
     return tuple(lost)
-
-
-def _said(task: TaskFile) -> dict[str, object]:
-    return serialised_task(task, Serialisation(lambda path: path))
 
 
 def _unreadable(tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, read: Found) -> Iterator[Problem]:
@@ -235,24 +214,25 @@ def _number(problem: Problem, place: Path | None, output: ConvertedFiles) -> int
     return min(problem.line, count) - 1 if place is not None and place.suffix == ".jsonl" else 0
 
 
-def _read_each(output: ConvertedFiles, staged: Staged, target: Target) -> Found:
-    read = [task_of_file(written, output.root, target.policy) for written in staged.places]
+def _read_each(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
+    read = [task_of_file(written, output.root, destination.policy) for written in staged.places]
     return Found(
         tuple(task for one in read for task in one.tasks), tuple(problem for one in read for problem in one.problems)
     )
 
 
-def _read_first(output: ConvertedFiles, staged: Staged, target: Target) -> Found:
-    return tests_of_file(next(iter(staged.places)), output.root, target.policy, target.environment)
+def _read_first(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
+    return tests_of_file(next(iter(staged.places)), output.root, destination.policy, destination.environment)
 
 
+_SERIALISATION = Serialisation(lambda path: path)
 _WHAT = {Dialect.FOUR_SUITE: "a task file", Dialect.EVAL: "EVAL.yaml", Dialect.JSONL: "JSONL"}
 _OUTPUTS: Mapping[Dialect, Callable[[Sequence[SourceTask], Path], ConvertedFiles]] = {
     Dialect.FOUR_SUITE: four_suite_output,
     Dialect.EVAL: eval_output,
     Dialect.JSONL: lines_output,
 }
-_READERS: Mapping[Dialect, Callable[[ConvertedFiles, Staged, Target], Found]] = {
+_READERS: Mapping[Dialect, Callable[[ConvertedFiles, Staged, Destination], Found]] = {
     Dialect.FOUR_SUITE: _read_each,
     Dialect.EVAL: _read_first,
     Dialect.JSONL: _read_first,

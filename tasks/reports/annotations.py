@@ -7,7 +7,7 @@ from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import annotation, annotation_property, printable, printable_lines
-from passgate.tasks.reports.findings import Finding
+from passgate.tasks.reports.findings import TaskFinding
 
 LIMIT = 10
 """GitHub shows ten errors and ten warnings of a step and drops the rest in silence."""
@@ -83,7 +83,7 @@ def _without_reason(verdict: Verdict) -> list[_Annotation]:
     ]
 
 
-def _what_is_known(finding: Finding) -> Iterator[str]:
+def _what_is_known(finding: TaskFinding) -> Iterator[str]:
     yield figures.task_summary(finding.task)
     texts = (finding.why_not_blocking, finding.task.failure, finding.task.error)
     yield from (printable(text, _MESSAGE) for text in texts if text)

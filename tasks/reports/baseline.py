@@ -21,7 +21,7 @@ from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import heading, natural_width, plain_table, rendered
+from passgate.tasks.reports.console import columns, fitting_table, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.stats.estimators import wilson_interval
 
@@ -105,21 +105,18 @@ def _by_suite(baseline: Baseline) -> Iterator[tuple[str, Mapping[str, BaselineTa
 
 
 def _suite_table(entries: Mapping[str, BaselineTask], width: int) -> Table:
-    wide = _suite_table_with(entries, width, " ")
-    return wide if natural_width(wide) <= width else _suite_table_with(entries, width, "\n")
+    header = (
+        *columns("task"),
+        *columns("state", no_wrap=True),
+        *columns("runs", "trials", justify="right", no_wrap=True),
+        *columns("pass rate", no_wrap=True),
+        *columns("newest run"),
+    )
 
+    def table(before_interval: str) -> Table:
+        return plain_table(width, header, (_row(*entry, before_interval) for entry in entries.items()))
 
-def _suite_table_with(entries: Mapping[str, BaselineTask], width: int, before_interval: str) -> Table:
-    table = plain_table(width)
-    table.add_column("task", overflow="fold")
-    table.add_column("state", no_wrap=True)
-    for name in ("runs", "trials"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("pass rate", no_wrap=True)
-    table.add_column("newest run", overflow="fold")
-    for task_id, entry in entries.items():
-        table.add_row(*_row(task_id, entry, before_interval))
-    return table
+    return fitting_table(table, width, " ", "\n")
 
 
 def _row(task_id: str, entry: BaselineTask, before_interval: str) -> tuple[Text, ...]:

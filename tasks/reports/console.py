@@ -1,12 +1,12 @@
 """Rich as a function: something to show goes in, text comes out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import StringIO
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, OverflowMethod, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.style import Style
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from passgate.tasks.model.verdict import Decision
@@ -55,11 +55,6 @@ def rendered(*parts: RenderableType, width: int, color: bool) -> str:
     return "".join(f"{line.rstrip()}\n" for line in capture.get().split("\n")[:-1])
 
 
-def natural_width(part: RenderableType) -> int:
-    """The columns that the part takes where there is room for all of it."""
-    return _console(1000, color=False).measure(part).maximum
-
-
 def _console(width: int, color: bool) -> Console:
     # Everything is said here, so that no environment variable has a say.
     return Console(
@@ -77,10 +72,32 @@ def _console(width: int, color: bool) -> Console:
     )
 
 
-def plain_table(width: int) -> Table:
+def columns(*names: str, justify: JustifyMethod = "left", no_wrap: bool = False) -> list[Column]:
+    """Columns of a `plain_table`. Where they wrap, words that are too long are broken."""
+    overflow: OverflowMethod = "ellipsis" if no_wrap else "fold"
+    return [Column(name, justify=justify, no_wrap=no_wrap, overflow=overflow) for name in names]
+
+
+def plain_table(
+    width: int, columns: Iterable[Column], rows: Iterable[Iterable[RenderableType]], *, show_header: bool = True
+) -> Table:
     """A table without lines whose columns stand closer where there is little room."""
     gap = 1 if width < 100 else 2
-    return Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold", show_header=True)
+    # A column of rich holds its cells: without copies two tables could not have the same columns.
+    copies = (column.copy() for column in columns)
+    table = Table(*copies, box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    table.show_header = show_header
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: str) -> Table:
+    """The table that `make` gives for `wide`, what stands between two parts of a cell, or for `narrow` where it is too
+    wide.
+    """
+    table = make(wide)
+    return table if _console(1000, color=False).measure(table).maximum <= width else make(narrow)
 
 
 def heading(text: str, style: str = "bold") -> Text:

@@ -1,12 +1,13 @@
 """Numbers as readers see them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
 from passgate.tasks.model.verdict import Comparison, Confirmation
 
 UNKNOWN = "-"
+COMPARISON_HEADER = ("baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
 
 
 def percent(share: float | None) -> str:
@@ -88,6 +89,20 @@ def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
     explained = f"Paired ratio: geometric mean over the tasks; at least: its lower {levels} bound."
     drifts = [f"{one.name} by {one.drift * 100:.0f} %" for one in comparisons if one.drift is not None]
     return f"{explained} Whole runs of the baseline differ: {', '.join(drifts)}." if drifts else explained
+
+
+def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tuple[str, ...]:
+    """A row under `COMPARISON_HEADER`, after its name. `text` makes names harmless for the place where they stand."""
+    return (
+        text(comparison.name),
+        quantity(comparison.baseline, comparison.unit),
+        quantity(comparison.current, comparison.unit),
+        change(comparison.baseline, comparison.current),
+        times(comparison.ratio),
+        times(comparison.ratio_lower_bound),
+        str(comparison.pairs),
+        text(comparison.limit),
+    )
 
 
 def count(number: int, noun: str) -> str:

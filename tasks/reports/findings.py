@@ -1,19 +1,21 @@
-"""What of a verdict needs the reader's eye, the worst first."""
+"""What of a verdict needs the reader's eye and how it came about, in the order and the words of every report."""
 
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Confirmation, Reason, Verdict
-from passgate.tasks.model.verdict import Finding as Confirmed
+from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, OtherVerdict, Reason, SignOff, Verdict
 from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
 
 
-class Finding(NamedTuple):
+class TaskFinding(NamedTuple):
     """A task with what the verdict says of it."""
 
     task: TaskMeasurement
@@ -53,7 +55,7 @@ class Finding(NamedTuple):
             return ""
         if self.withheld:
             return self.withheld
-        if self.confirmation and self.confirmation.finding is not Confirmed.FALLEN:
+        if self.confirmation and self.confirmation.finding is not Finding.FALLEN:
             return f"{self.confirmation.finding}: {figures.against_baseline(self.confirmation)}"
         rules = ", ".join(dict.fromkeys(reason.rule for reason in self.reasons))
         return f"{rules}: reported only" if rules else ""
@@ -67,7 +69,7 @@ class ViolationGroup(NamedTuple):
     trials: tuple[int, ...]
 
 
-def every_task(verdict: Verdict) -> tuple[Finding, ...]:
+def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
     """Each measured task with what the verdict says of it, in the measurement's order."""
     reasons: dict[tuple[Suite | None, str | None], list[Reason]] = {}
     for reason in verdict.reasons:
@@ -77,7 +79,7 @@ def every_task(verdict: Verdict) -> tuple[Finding, ...]:
         withheld.setdefault(one.task, []).append(one.why)
     confirmations = {one.task: one for one in verdict.confirmations}
     return tuple(
-        Finding(
+        TaskFinding(
             task,
             tuple(reasons.get((task.suite, task.task_id), ())),
             "; ".join(withheld.get(task.name, ())),
@@ -87,7 +89,7 @@ def every_task(verdict: Verdict) -> tuple[Finding, ...]:
     )
 
 
-def findings(verdict: Verdict) -> tuple[Finding, ...]:
+def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
     """The tasks to look at: those with violations first, then what blocks, what failed, what is open."""
     return tuple(sorted(filter(_is_remarkable, every_task(verdict)), key=_severity))
 
@@ -123,11 +125,11 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
     return tuple(ViolationGroup(rule, message, tuple(trials)) for (rule, message), trials in groups.items())
 
 
-def _is_remarkable(finding: Finding) -> bool:
+def _is_remarkable(finding: TaskFinding) -> bool:
     return bool(finding.task.state is not TaskState.PASSED or finding.task.violations or finding.blocks)
 
 
-def _severity(finding: Finding) -> tuple[int, float, int, str]:
+def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
     task = finding.task
     if task.violations:
         rank = 0
@@ -137,3 +139,86 @@ def _severity(finding: Finding) -> tuple[int, float, int, str]:
         rank = 3 if finding.is_failure else 4
     share = task.passed / task.n if task.n else 1.0
     return rank, share, list(Suite).index(task.suite), task.task_id
+
+
+WITHHELD_LIMIT = 10
+"""Of the tasks that are not admitted, and of those in quarantine, so many are named."""
+EDIT_LIMIT = 10
+OTHER_REASON_LIMIT = 5
+"""Of the reasons of the verdict that the change's own files would have given."""
+
+_RUNS = 3
+_MODELS = 3
+_ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
+
+
+def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
+    """The fallen tasks first, then those that are open, then those that fit their baseline."""
+    return tuple(sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task)))
+
+
+def withheld(verdict: Verdict, tasks: Iterable[Exemption]) -> tuple[tuple[Exemption, bool], ...]:
+    """Each with whether its task did not pass now; those come first, the others stay in their order. At most
+    `WITHHELD_LIMIT`.
+    """
+    open_or_red = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
+    return tuple(sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1]))[
+        :WITHHELD_LIMIT
+    ]
+
+
+def withheld_title(tasks: Sequence[Exemption]) -> str:
+    """`14 tasks, whose failures do not block (violations do)`."""
+    return f"{figures.count(len(tasks), 'task')}, whose failures do not block (violations do)"
+
+
+def other_reasons(other: OtherVerdict) -> tuple[Reason, ...]:
+    """What would have blocked by the change's own files."""
+    return tuple(reason for reason in other.reasons if reason.blocking)
+
+
+def notes(verdict: Verdict) -> tuple[str, ...]:
+    """The verdict's notes, after what there is to say of trials that were not run for it."""
+    return (*_stopped_early(verdict), *_reused(verdict), *verdict.notes)
+
+
+def _stopped_early(verdict: Verdict) -> Iterator[str]:
+    stopped = [task for task in verdict.measurement.tasks if task.stopped_early]
+    saved = sum(task.not_run for task in stopped)
+    if saved:
+        decided = f"{figures.count(len(stopped), 'task')} {'was' if len(stopped) == 1 else 'were'} decided"
+        yield f"{figures.count(saved, 'trial')} saved by stopping early: {decided} before the last planned trial"
+
+
+def _reused(verdict: Verdict) -> Iterator[str]:
+    runs = Counter(task.reused_from for task in verdict.measurement.tasks if task.reused_from)
+    if not runs:
+        return
+    named = [run for run, _ in runs.most_common(_RUNS)]
+    more = f" and {figures.count(len(runs) - len(named), 'other run')}" if len(runs) > len(named) else ""
+    yield (
+        f"{figures.count(runs.total(), 'task')} not run again: nothing they depend on has changed since "
+        f"{', '.join(named)}{more}"
+    )
+
+
+def models(verdict: Verdict) -> str:
+    """The names of the models that answered, as in `a, b, c and 2 more`; empty when none is known."""
+    names = sorted({name for task in verdict.measurement.tasks for name in task.models})
+    more = f" and {len(names) - _MODELS} more" if len(names) > _MODELS else ""
+    return f"{', '.join(names[:_MODELS])}{more}"
+
+
+def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
+    """The lines of the two shell commands of which one ends the waiting."""
+    run = shlex.quote(verdict.run_id)
+    return tuple(
+        line
+        for decision in ("approve", "reject")
+        for line in (f"passgate sign-off {run} \\", f"  --by NAME --decision {decision} --reason TEXT")
+    )
+
+
+def signed(sign_off: SignOff) -> str:
+    """`approved by NAME at 2026-04-01 02:09:00+00:00: REASON`."""
+    return f"{sign_off.decided} at {sign_off.at.isoformat(sep=' ', timespec='seconds')}: {sign_off.reason}"

@@ -1,19 +1,19 @@
-"""What a gate will do before it is switched on, readable at a glance."""
+"""What a gate will do before it is switched on, and what it has done in many runs beside it, for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from statistics import fmean
 
 from rich.console import RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from passgate.tasks.model.forecast import Advice, Catch, Cause, Effort, Forecast, TaskForecast
+from passgate.tasks.model.forecast import Advice, BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import MESSAGE, NAME, heading, plain_table, rendered
+from passgate.tasks.reports.console import MESSAGE, NAME, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
-MOST_CAUSES = 5
+_MOST_CAUSES = 5
 _MOST_NAMES = 3
 _TARGET_STYLES = {True: "bold green", False: "bold red"}
 
@@ -22,24 +22,24 @@ def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
     """False reds, what is caught, what a verdict costs, why the gate is red, and what would help."""
     parts: list[RenderableType] = [
         Text(printable(f"{forecast.gate} with {forecast.agent}: {figures.count(len(forecast.tasks), 'task')}", NAME)),
-        Text(_grounds(forecast), "dim"),
+        Text(_basis(forecast), "dim"),
         heading("how often an unchanged agent is red"),
-        _reds(forecast, width),
+        _failures_table(forecast, width),
         heading("how surely one task that falls is caught"),
-        catches_table(forecast.catches, width),
+        _catches_table(forecast.catches, width),
         Text("worst: of the tasks the one that is caught least; strict: if any failed task blocked", "dim"),
         heading("what a verdict costs"),
         Text(effort_text(forecast.effort)),
     ]
     if forecast.causes:
-        parts += [heading("why it is red"), causes_table(forecast.rules, forecast.causes, width)]
+        parts += [heading("why it is red"), _causes_table(forecast.rules, forecast.causes, width)]
     parts += [heading(f"the smallest change that brings it to {figures.percent(forecast.target)}")]
     parts += _advice(forecast, width)
     notes = [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in _notes(forecast)]
     return rendered(*parts, *([Text()] if notes else []), *notes, width=width, color=color)
 
 
-def _grounds(forecast: Forecast) -> str:
+def _basis(forecast: Forecast) -> str:
     rates = [task.pass_rate for task in forecast.tasks]
     low, high = (figures.percent(end(rates)) if rates else figures.UNKNOWN for end in (min, max))
     span = low if low == high else f"{low} to {high}"
@@ -58,42 +58,37 @@ def _grounds(forecast: Forecast) -> str:
     return f"pass rates  {said}\nbaseline    {made}"
 
 
-def _reds(forecast: Forecast, width: int) -> Table:
-    table = _pairs(width)
-    style = _TARGET_STYLES[forecast.red <= forecast.target]
-    table.add_row(
-        "FAIL", Text(figures.percent(forecast.red), style), f"strict rule {figures.percent(forecast.strict_red)}"
+def _failures_table(forecast: Forecast, width: int) -> Table:
+    red = Text(figures.percent(forecast.red), _TARGET_STYLES[forecast.red <= forecast.target])
+    return _pairs(
+        width,
+        ("FAIL", red, f"strict rule {figures.percent(forecast.strict_red)}"),
+        ("INCONCLUSIVE", figures.percent(forecast.inconclusive), ""),
     )
-    table.add_row("INCONCLUSIVE", Text(figures.percent(forecast.inconclusive)), "")
-    return table
 
 
-def _pairs(width: int) -> Table:
-    table = plain_table(width)
-    table.show_header = False
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(style="dim")
-    return table
+def _pairs(width: int, *rows: tuple[RenderableType, ...]) -> Table:
+    return plain_table(width, (Column(), Column(justify="right"), Column(style="dim")), rows, show_header=False)
 
 
-def catches_table(catches: Sequence[Catch], width: int) -> Table:
+def _catches_table(catches: Sequence[Catch], width: int) -> Table:
     """By what the task falls to: how often its failure makes the gate red, beside the strict rule."""
-    table = plain_table(width)
-    table.add_column("falls to", no_wrap=True)
-    table.add_column("caught", justify="right", no_wrap=True)
-    table.add_column("worst", justify="right", no_wrap=True)
-    table.add_column("strict", justify="right", no_wrap=True)
-    table.add_column("worst task", overflow="fold")
-    for catch in catches:
-        table.add_row(
+    header = (
+        *columns("falls to", no_wrap=True),
+        *columns("caught", "worst", "strict", justify="right", no_wrap=True),
+        *columns("worst task"),
+    )
+    rows = (
+        (
             figures.percent(catch.pass_rate),
             Text(figures.percent(catch.mean), "bold"),
             figures.percent(catch.worst),
             figures.percent(catch.strict_mean),
             printable(catch.worst_task, NAME) if catch.tasks else "no task that can block passes more often",
         )
-    return table
+        for catch in catches
+    )
+    return plain_table(width, header, rows)
 
 
 def effort_text(effort: Effort) -> str:
@@ -110,22 +105,22 @@ def effort_text(effort: Effort) -> str:
     )
 
 
-def causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -> Table:
+def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -> Table:
     """The rules that make the gate red, and the tasks that do so most often."""
-    table = plain_table(width)
-    table.add_column("by rule", no_wrap=True)
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("by task", overflow="fold")
-    table.add_column("share", justify="right", no_wrap=True)
-    table.add_column("in all runs", justify="right", no_wrap=True)
-    for rule, cause in zip_longest(rules, causes[:MOST_CAUSES]):
-        table.add_row(*_of_rule(rule), *_of_task(cause))
-    hidden = len(causes) - MOST_CAUSES
-    if hidden > 0:
-        table.add_row(
-            "", "", Text(f"{hidden} more", "dim"), figures.percent(sum(one.share for one in causes[MOST_CAUSES:])), ""
-        )
-    return table
+    header = (
+        *columns("by rule", no_wrap=True),
+        *columns("share", justify="right", no_wrap=True),
+        *columns("by task"),
+        *columns("share", "in all runs", justify="right", no_wrap=True),
+    )
+    rows: list[tuple[RenderableType, ...]] = [
+        (*_of_rule(rule), *_of_task(cause)) for rule, cause in zip_longest(rules, causes[:_MOST_CAUSES])
+    ]
+    hidden = causes[_MOST_CAUSES:]
+    if hidden:
+        share = figures.percent(sum(one.share for one in hidden))
+        rows.append(("", "", Text(f"{len(hidden)} more", "dim"), share, ""))
+    return plain_table(width, header, rows)
 
 
 def _of_rule(cause: Cause | None) -> tuple[str, str]:
@@ -162,15 +157,18 @@ def _yaml_line(line: str) -> str:
 
 def _price(forecast: Forecast, advice: Advice, width: int) -> Table:
     """What the changes bring and what they cost, in catching and in trials."""
-    table = _pairs(width)
     red = Text(figures.percent(advice.red), _TARGET_STYLES[advice.reaches_target])
-    table.add_row("then FAIL", red, f"in place of {figures.percent(forecast.red)}")
-    for now, then in zip(forecast.catches, advice.catches, strict=True):
-        before = f"in place of {figures.percent(now.mean)}"
-        table.add_row(f"caught at {figures.percent(now.pass_rate)}", figures.percent(then.mean), before)
-    trials = f"in place of {figures.decimal(forecast.effort.trials)}"
-    table.add_row("trials", figures.decimal(advice.effort.trials), trials)
-    return table
+    caught = (
+        (f"caught at {figures.percent(now.pass_rate)}", figures.percent(then.mean), figures.percent(now.mean))
+        for now, then in zip(forecast.catches, advice.catches, strict=True)
+    )
+    trials = figures.decimal(advice.effort.trials), figures.decimal(forecast.effort.trials)
+    rows: tuple[tuple[str, RenderableType, str], ...] = (
+        ("then FAIL", red, figures.percent(forecast.red)),
+        *caught,
+        ("trials", *trials),
+    )
+    return _pairs(width, *((name, then, f"in place of {now}") for name, then, now in rows))
 
 
 def _notes(forecast: Forecast) -> Iterator[str]:
@@ -191,3 +189,56 @@ def _named(tasks: Sequence[TaskForecast]) -> str:
     shown = ", ".join(task.task for task in tasks[:_MOST_NAMES])
     more = f" and {len(tasks) - _MOST_NAMES} more" if len(tasks) > _MOST_NAMES else ""
     return f"{figures.count(len(tasks), 'task')} ({shown}{more})"
+
+
+def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
+    """Measured and forecast side by side, why runs were red, and where the trials are."""
+    parts: list[RenderableType] = [
+        Text(printable(f"{burn_in.gate} with {burn_in.agent}: {_runs(burn_in)}", NAME + MESSAGE)),
+        heading("in the runs that were judged"),
+        _side_by_side(burn_in, width),
+        Text(_agreement(burn_in), "dim" if _agrees(burn_in) else "yellow"),
+    ]
+    if burn_in.causes:
+        parts += [heading("why they were red"), _causes_table(burn_in.rules, burn_in.causes, width)]
+    notes = (*([burn_in.why_ended] if burn_in.why_ended else []), *burn_in.forecast.notes)
+    parts += [Text()] + [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in notes]
+    parts += [Text(f"spent   {figures.dollars(burn_in.spent)}"), Text(f"trials  {printable(burn_in.folder, MESSAGE)}")]
+    return rendered(*parts, width=width, color=color)
+
+
+def _runs(burn_in: BurnIn) -> str:
+    """`50 runs: the first 20 made the baseline, 30 were judged`."""
+    done = burn_in.first + burn_in.judged
+    asked = figures.count(done, "run") if done == burn_in.asked else f"{done} of {burn_in.asked} runs"
+    first = f"the first {burn_in.first} made the baseline, " if burn_in.first else ""
+    return f"{asked}: {first}{burn_in.judged} were judged"
+
+
+def _side_by_side(burn_in: BurnIn, width: int) -> Table:
+    forecast, effort = burn_in.forecast, burn_in.forecast.effort
+    red = f"{figures.percent(burn_in.red / burn_in.judged)} {figures.interval(burn_in.red_interval)}"
+    inconclusive = figures.percent(burn_in.inconclusive / burn_in.judged)
+    rows: tuple[tuple[RenderableType, ...], ...] = (
+        ("FAIL", Text(red, "bold"), figures.percent(forecast.red)),
+        ("INCONCLUSIVE", inconclusive, figures.percent(forecast.inconclusive)),
+        ("trials", figures.decimal(burn_in.trials), figures.decimal(effort.trials)),
+        ("  confirming", figures.decimal(burn_in.confirming), figures.decimal(effort.confirming)),
+        ("  left out early", figures.decimal(burn_in.saved), figures.decimal(effort.saved)),
+        ("money", figures.dollars(burn_in.cost), figures.dollars(effort.cost)),
+    )
+    header = (*columns("", no_wrap=True), *columns("measured", "forecast", justify="right", no_wrap=True))
+    return plain_table(width, header, rows)
+
+
+def _agrees(burn_in: BurnIn) -> bool:
+    return burn_in.red_interval.low <= burn_in.forecast.red <= burn_in.red_interval.high
+
+
+def _agreement(burn_in: BurnIn) -> str:
+    if _agrees(burn_in):
+        return "the forecast, at the measured pass rates, lies within the 95 % interval of what was measured"
+    return (
+        "the forecast, at the measured pass rates, lies outside of the 95 % interval of what was measured: trials of "
+        "one run may have failed together, as when a provider has a bad hour"
+    )

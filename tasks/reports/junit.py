@@ -8,7 +8,7 @@ from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import xml_text
-from passgate.tasks.reports.findings import Finding
+from passgate.tasks.reports.findings import TaskFinding
 
 _ATTRIBUTE = 500
 _TEXT = 20_000
@@ -79,7 +79,7 @@ def _add_properties(element: ElementTree.Element, facts: Mapping[str, str]) -> N
         ElementTree.SubElement(properties, "property", name=name, value=_one_line(value))
 
 
-def _task_case(finding: Finding) -> ElementTree.Element:
+def _task_case(finding: TaskFinding) -> ElementTree.Element:
     task = finding.task
     element = ElementTree.Element(
         "testcase",
@@ -104,7 +104,7 @@ def _task_case(finding: Finding) -> ElementTree.Element:
     return element
 
 
-def _task_facts(finding: Finding) -> dict[str, str]:
+def _task_facts(finding: TaskFinding) -> dict[str, str]:
     """What only some tasks have to say of how they were judged."""
     task, confirmation = finding.task, finding.confirmation
     facts = {
@@ -123,12 +123,12 @@ def _system_out(case: ElementTree.Element, lines: Iterable[str]) -> None:
     ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(lines), _BODY)
 
 
-def _failure_type(finding: Finding) -> str:
+def _failure_type(finding: TaskFinding) -> str:
     """The rule that blocks; of a task that blocks nothing, its state."""
     return next((reason.rule for reason in finding.reasons if reason.blocking), str(finding.task.state))
 
 
-def _finding_lines(finding: Finding) -> Iterator[str]:
+def _finding_lines(finding: TaskFinding) -> Iterator[str]:
     task = finding.task
     if finding.confirmation:
         yield f"{finding.confirmation.finding}: {figures.against_baseline(finding.confirmation)}"

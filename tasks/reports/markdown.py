@@ -1,23 +1,31 @@
 """The verdict as Markdown for a step summary or a comment on a pull request."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Comparison, Decision, Reason, Verdict
-from passgate.tasks.reports import escape, evidence, figures, findings, markdown_evidence
-from passgate.tasks.reports.findings import Finding
-from passgate.tasks.reports.markdown_parts import code, details, fitting, joined, row, table
+from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, OtherVerdict, Reason, Verdict
+from passgate.tasks.reports import escape, figures, findings
+from passgate.tasks.reports.findings import TaskFinding
 
 LIMIT = 60_000
 """GitHub takes 65 536 characters in a comment."""
 
+_NAME = 120
+"""Characters of a name that are shown, as of a task or a file."""
+_TEXT = 500
+_HEADLINE = 100
 _REASONS = 25_000
 _NOTES = 5_000
 _COMPARISONS = 10
 _LABEL = 60
 _FAILURE_LINES = 20
 _VIOLATIONS = 10
+_SECTION = 6_000
+"""Characters of the rows or items of a section on how the verdict came about."""
+_FRAME = 1_500
+"""Room for what a section has beside them: its titles, and the lines that say what was left out."""
 _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠️"}
 
 
@@ -26,21 +34,21 @@ def markdown(view: RunView) -> str:
     verdict = view.verdict
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
-        markdown_evidence.sign_off(verdict),
+        _sign_off(verdict),
         _suites_table(verdict.measurement.suites),
         _reasons_table(findings.ordered_reasons(verdict)),
         _comparisons(verdict.comparisons),
     )
-    after = (_notes(evidence.notes(verdict)), _provenance(verdict))
-    rest = LIMIT - len(joined((*before, *after))) - len("\n")
-    shown = markdown_evidence.evidence_sections(verdict, rest // 2)
+    after = (_notes(findings.notes(verdict)), _provenance(verdict))
+    rest = LIMIT - len(_joined((*before, *after))) - len("\n")
+    shown = evidence_sections(verdict, rest // 2)
     task_details = _findings(findings.findings(verdict), rest - len(shown))
-    return joined((*before, shown, task_details, *after)) + "\n"
+    return _joined((*before, shown, task_details, *after)) + "\n"
 
 
 def _suites_table(suites: Sequence[SuiteMeasurement]) -> str:
     header = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
-    return table(header, (row(_suite_cells(suite)) for suite in suites), left=1)
+    return _table(header, (_row(_suite_cells(suite)) for suite in suites), left=1)
 
 
 def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
@@ -60,18 +68,18 @@ def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
 def _reasons_table(reasons: Sequence[Reason]) -> str:
     if not reasons:
         return ""
-    rows = fitting((row(_reason_cells(reason)) for reason in reasons), _REASONS)
+    rows = _fitting((_row(_reason_cells(reason)) for reason in reasons), _REASONS)
     more = f"\n\n... and {len(reasons) - len(rows)} more reasons" if len(rows) < len(reasons) else ""
-    return table(("", "rule", "task", "trials", "why"), rows, left=5) + more
+    return _table(("", "rule", "task", "trials", "why"), rows, left=5) + more
 
 
 def _reason_cells(reason: Reason) -> tuple[str, ...]:
     subject = findings.reason_subject(reason)
-    place = f"<br>{code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
+    place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
     return (
         "**blocks**" if reason.blocking else "reported, not blocking",
         reason.rule,
-        f"{code(subject)}{place}" if subject else "",
+        f"{_code(subject)}{place}" if subject else "",
         figures.trial_numbers(reason.trials).removeprefix("trials ").removeprefix("trial ") if reason.trials else "",
         escape.markdown(reason.message),
     )
@@ -80,41 +88,29 @@ def _reason_cells(reason: Reason) -> tuple[str, ...]:
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
     if not comparisons:
         return ""
-    header = ("against the baseline", "baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
-    rows = (row(_comparison_cells(comparison)) for comparison in comparisons[:_COMPARISONS])
-    return joined((table(header, rows, left=1), escape.markdown(figures.paired_ratio_explained(comparisons))))
+    text = partial(escape.markdown, limit=_LABEL)
+    rows = (_row(figures.comparison_cells(one, text)) for one in comparisons[:_COMPARISONS])
+    table = _table(("against the baseline", *figures.COMPARISON_HEADER), rows, left=1)
+    return _joined((table, escape.markdown(figures.paired_ratio_explained(comparisons))))
 
 
-def _comparison_cells(comparison: Comparison) -> tuple[str, ...]:
-    return (
-        escape.markdown(comparison.name, _LABEL),
-        figures.quantity(comparison.baseline, comparison.unit),
-        figures.quantity(comparison.current, comparison.unit),
-        figures.change(comparison.baseline, comparison.current),
-        figures.times(comparison.ratio),
-        figures.times(comparison.ratio_lower_bound),
-        str(comparison.pairs),
-        escape.markdown(comparison.limit, _LABEL),
-    )
-
-
-def _findings(found: Sequence[Finding], limit: int) -> str:
+def _findings(found: Sequence[TaskFinding], limit: int) -> str:
     if not found:
         return ""
     summary = f"{figures.count(len(found), 'task')} to look at, the worst first"
     # Room for the details' own marks and the line that says what was left out.
-    shown = fitting((_finding(finding) for finding in found[: findings.TASK_LIMIT]), limit - len(summary) - 200)
+    shown = _fitting((_finding(finding) for finding in found[: findings.TASK_LIMIT]), limit - len(summary) - 200)
     if len(shown) < len(found):
         shown.append(f"... and {len(found) - len(shown)} more, which verdict.json holds")
-    return details(summary, shown)
+    return _details(summary, shown)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: TaskFinding) -> str:
     task = finding.task
     parts = (
-        f"#### {task.state}: {code(finding.name)}",
-        f"{code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
-        f"not run again: reused from {code(task.reused_from)}" if task.reused_from else "",
+        f"#### {task.state}: {_code(finding.name)}",
+        f"{_code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
+        f"not run again: reused from {_code(task.reused_from)}" if task.reused_from else "",
         f"does not block: {escape.markdown(finding.why_not_blocking)}" if finding.why_not_blocking else "",
         "\n".join(_violations(task)),
         _why(figures.why_label(task.failed_trials, "failed"), task.failure),
@@ -143,14 +139,11 @@ def _tracked_metrics(task: TaskMeasurement) -> str:
     names = [name for name in task.tracked_metrics if name in values]
     if not names:
         return ""
-    return table(names, [row(figures.tracked(name, values[name]) for name in names)], left=0)
+    return _table(names, [_row(figures.tracked(name, values[name]) for name in names)], left=0)
 
 
 def _notes(notes: Sequence[str]) -> str:
-    shown = fitting((f"- {escape.markdown(note)}" for note in notes), _NOTES)
-    if len(shown) < len(notes):
-        shown.append(f"- ... and {len(notes) - len(shown)} more notes")
-    return "\n".join(("**Notes**", "", *shown)) if notes else ""
+    return f"**Notes**\n\n{_items(map(escape.markdown, notes), _NOTES, len(notes), 'more notes')}" if notes else ""
 
 
 def _provenance(verdict: Verdict) -> str:
@@ -158,7 +151,7 @@ def _provenance(verdict: Verdict) -> str:
     facts = {
         "run": verdict.run_id,
         "agent": verdict.agent,
-        "models": evidence.models(verdict),
+        "models": findings.models(verdict),
         "judge": verdict.judge,
         "branch": revision.branch,
         "commit": f"{revision.commit}{' with changes' if revision.dirty else ''}",
@@ -176,5 +169,129 @@ def _provenance(verdict: Verdict) -> str:
         "signed verdict": verdict.sign_off.verdict_digest if verdict.sign_off else "",
         "passgate": inputs.passgate_version,
     }
-    rows = (row((name, code(value))) for name, value in facts.items() if value)
-    return details("Run and digests", [table(("", ""), rows, left=2)])
+    rows = (_row((name, _code(value))) for name, value in facts.items() if value)
+    return _details("Run and digests", [_table(("", ""), rows, left=2)])
+
+
+def evidence_sections(verdict: Verdict, limit: int) -> str:
+    """At most `limit` characters: a section without room is left out, as verdict.json holds it."""
+    shown = ""
+    sections = (
+        _confirmations,
+        partial(_withheld, "Not admitted", verdict.not_admitted),
+        partial(_withheld, "Quarantined", verdict.quarantined),
+        _integrity,
+    )
+    for section in sections:
+        room = min(_SECTION, limit - len(shown) - _FRAME)
+        if room > 0:
+            shown = _joined((shown, section(verdict, room)))
+    return shown
+
+
+def _sign_off(verdict: Verdict) -> str:
+    """What a person decided, or how one does; empty where nobody has to."""
+    if verdict.sign_off is not None:
+        return f"**Sign-off**: {escape.markdown(findings.signed(verdict.sign_off), _TEXT)}"
+    if not verdict.awaiting_sign_off:
+        return ""
+    commands = "\n".join(findings.sign_off_commands(verdict))
+    fence = escape.markdown_fence(escape.printable_lines(commands, lines=commands.count("\n") + 1, limit=_TEXT))
+    return f"**Awaiting sign-off**: a person decides, with one of\n\n{fence}"
+
+
+def _confirmations(verdict: Verdict, room: int) -> str:
+    found = findings.confirmations(verdict)
+    header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
+    rows = _fitting((_row(_confirmation_cells(one)) for one in found[: findings.TASK_LIMIT]), room)
+    more = f"... and {figures.count(len(found) - len(rows), 'more task')}" if len(rows) < len(found) else ""
+    return _joined((_table(header, rows, left=2), more)) if found else ""
+
+
+def _confirmation_cells(one: Confirmation) -> tuple[str, ...]:
+    now, before = f"{one.passed}/{one.n}", f"{one.baseline_passed}/{one.baseline_n}"
+    return _code(one.task), f"**{one.finding}**", now, before, str(one.confirming)
+
+
+def _withheld(title: str, tasks: Sequence[Exemption], verdict: Verdict, room: int) -> str:
+    if not tasks:
+        return ""
+    lines = (
+        f"{_code(one.task)}{' **not passed now**' if is_red else ''}: {escape.markdown(one.why, _TEXT)}"
+        for one, is_red in findings.withheld(verdict, tasks)
+    )
+    return f"**{title}**: {findings.withheld_title(tasks)}\n\n{_items(lines, room, len(tasks))}"
+
+
+def _integrity(verdict: Verdict, room: int) -> str:
+    integrity = verdict.integrity
+    if integrity is None:
+        return ""
+    edits = (f"{edit.kind} {_code(edit.path)} ({edit.what})" for edit in integrity.edits[: findings.EDIT_LIMIT])
+    base = _code(integrity.base[:12])
+    judge = f"**Judged by the merge base** {base}" if integrity.by_base else "**Judged by its own files**"
+    return _joined(
+        (
+            f"{judge}: this change edits what it is judged by",
+            _items(edits, room // 2, len(integrity.edits)),
+            *(_other_verdict(integrity.change, room // 2) if integrity.by_base else ()),
+        )
+    )
+
+
+def _other_verdict(other: OtherVerdict | None, room: int) -> Iterator[str]:
+    if other is None:
+        yield "The change's own files cannot be read or run: there is no verdict by them."
+        return
+    yield f"By the change's own files the verdict would be: **{escape.markdown(other.headline, _HEADLINE)}**"
+    reasons = findings.other_reasons(other)
+    yield _items(map(_other_reason, reasons[: findings.OTHER_REASON_LIMIT]), room, len(reasons))
+
+
+def _other_reason(reason: Reason) -> str:
+    subject = findings.reason_subject(reason)
+    return f"{reason.rule}{f' {_code(subject)}' if subject else ''}: {escape.markdown(reason.message)}"
+
+
+def _joined(sections: Iterable[str]) -> str:
+    """The sections that are not empty, with an empty line between."""
+    return "\n\n".join(section for section in sections if section)
+
+
+def _fitting(parts: Iterable[str], limit: int) -> list[str]:
+    """The parts from the first on that have room within so many characters, each with a line end or two."""
+    shown: list[str] = []
+    for part in parts:
+        limit -= len(part) + 2
+        if limit < 0:
+            break
+        shown.append(part)
+    return shown
+
+
+def _row(cells: Iterable[str]) -> str:
+    """A row of a table; its cells are Markdown."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _table(header: Sequence[str], rows: Iterable[str], *, left: int) -> str:
+    """A table whose first `left` columns are text and whose others are figures."""
+    rule = ["---" if position < left else "---:" for position in range(len(header))]
+    return "\n".join((_row(header), _row(rule), *rows))
+
+
+def _code(text: str) -> str:
+    """Text from outside as code, in Markdown and in HTML within it."""
+    return f"<code>{escape.markdown(text, _NAME)}</code>"
+
+
+def _details(summary: str, parts: Iterable[str]) -> str:
+    """Parts that are shown when the reader opens the summary."""
+    return "\n\n".join((f"<details><summary>{summary}</summary>", *parts, "</details>"))
+
+
+def _items(lines: Iterable[str], limit: int, total: int, more: str = "more") -> str:
+    """The items of a list that have room within so many characters, and how many of all there are beyond them."""
+    shown = _fitting((f"- {line}" for line in lines), limit)
+    rest = [f"- ... and {total - len(shown)} {more}"] if len(shown) < total else []
+    return "\n".join((*shown, *rest))

@@ -30,10 +30,10 @@ def _yaml(task: EvalTask) -> str:
     if not task.description:
         del said["description"]
     said["gates"] = sorted(said["gates"])
-    return visible(yaml.dump(said, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+    return visible(yaml.dump(said, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
 
 
-class _Dumper(yaml.SafeDumper):
+class _TaskDumper(yaml.SafeDumper):
     """Writes texts of several lines as blocks, and everything that is not seen as its escape."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -46,4 +46,4 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_TaskDumper.add_representer(str, _text)

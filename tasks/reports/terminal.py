@@ -1,39 +1,51 @@
 """The verdict for a terminal or the log of a CI job."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
+from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
-from passgate.tasks.model.verdict import Comparison, Reason, Verdict
-from passgate.tasks.reports import evidence, figures, findings
+from passgate.tasks.model.verdict import (
+    Comparison,
+    Confirmation,
+    Exemption,
+    Finding,
+    Integrity,
+    OtherVerdict,
+    Reason,
+    Verdict,
+)
+from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.console import (
     DECISION_STYLE,
     MESSAGE,
     NAME,
     SHORT_MESSAGE,
     Marked,
+    columns,
+    fitting_table,
     heading,
-    natural_width,
     plain_table,
     rendered,
 )
 from passgate.tasks.reports.escape import printable, printable_lines
-from passgate.tasks.reports.findings import Finding
-from passgate.tasks.reports.terminal_evidence import (
-    confirmations_section,
-    integrity_section,
-    sign_off_section,
-    withheld_sections,
-)
+from passgate.tasks.reports.findings import TaskFinding
 
 _FAILURE_LINES = 12
 _REASON_LINES = 4
 _NOTES = 50
 _VIOLATIONS = 10
+_LOOKS = {
+    Finding.FALLEN: ("✗", "red"),
+    Finding.UNFINISHED: ("?", "yellow"),
+    Finding.UNDECIDED: ("?", "yellow"),
+    Finding.FITS: ("✓", "green"),
+}
 
 
 def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
@@ -46,13 +58,14 @@ def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
         Text(),
         _suites_table(verdict.measurement.suites, width),
         *_findings_section(findings.findings(verdict)),
-        *confirmations_section(verdict, width),
+        *_confirmations_section(verdict, width),
         *_comparisons_section(verdict.comparisons, width),
-        *withheld_sections(verdict),
-        *integrity_section(verdict.integrity),
-        *_notes_section(evidence.notes(verdict)),
+        *_withheld_section(verdict, "Not admitted", verdict.not_admitted),
+        *_withheld_section(verdict, "Quarantined", verdict.quarantined),
+        *_integrity_section(verdict.integrity),
+        *_notes_section(findings.notes(verdict)),
         *_reasons_section(verdict),
-        *sign_off_section(verdict),
+        *_sign_off_section(verdict),
         Text(),
         Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision])),
     )
@@ -64,7 +77,7 @@ def _run_line(verdict: Verdict) -> RenderableType:
     commit = f"commit {revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else ""
     branch = f"branch {revision.branch}" if revision.branch else ""
     judge = f"judge: {verdict.judge}" if verdict.judge else ""
-    models = evidence.models(verdict)
+    models = findings.models(verdict)
     answered = f"answered by {models}" if models else ""
     facts = (verdict.run_id, f"agent {verdict.agent}", answered, judge, branch, commit)
     line = " · ".join(printable(fact, NAME) for fact in facts if fact)
@@ -72,19 +85,13 @@ def _run_line(verdict: Verdict) -> RenderableType:
 
 
 def _suites_table(suites: tuple[SuiteMeasurement, ...], width: int) -> Table:
-    wide = _suites_table_with(suites, width, ", ")
-    return wide if natural_width(wide) <= width else _suites_table_with(suites, width, ",\n")
+    def table(between: str) -> Table:
+        interval = "95 % interval" if between == ", " else "95 %\ninterval"
+        figure_names = ("tasks", "trials", "metric", "value", interval, "steps", "cost", "time")
+        header = (*columns("suite"), *columns(*figure_names, justify="right"))
+        return plain_table(width, header, (_suite_row(suite, between) for suite in suites))
 
-
-def _suites_table_with(suites: tuple[SuiteMeasurement, ...], width: int, between: str) -> Table:
-    table = plain_table(width)
-    table.add_column("suite", overflow="fold")
-    interval = "95 % interval" if between == ", " else "95 %\ninterval"
-    for name in ("tasks", "trials", "metric", "value", interval, "steps", "cost", "time"):
-        table.add_column(name, justify="right", overflow="fold")
-    for suite in suites:
-        table.add_row(*_suite_row(suite, between))
-    return table
+    return fitting_table(table, width, ", ", ",\n")
 
 
 def _suite_row(suite: SuiteMeasurement, between: str) -> tuple[RenderableType, ...]:
@@ -102,13 +109,13 @@ def _suite_row(suite: SuiteMeasurement, between: str) -> tuple[RenderableType, .
     )
 
 
-def _findings_section(found: tuple[Finding, ...]) -> Iterator[RenderableType]:
+def _findings_section(found: tuple[TaskFinding, ...]) -> Iterator[RenderableType]:
     if not found:
         return
     states = Counter(finding.task.state for finding in found)
-    pardoned = sum(bool(finding.why_not_blocking) for finding in found)
+    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
     counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
-    yield heading(f"To look at, the worst first: {counts}{f'; {pardoned} not blocking' if pardoned else ''}")
+    yield heading(f"To look at, the worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}")
     for finding in found[: findings.TASK_LIMIT]:
         yield Text()
         yield from _finding_lines(finding)
@@ -116,7 +123,7 @@ def _findings_section(found: tuple[Finding, ...]) -> Iterator[RenderableType]:
         yield Text(f"\n... and {len(found) - findings.TASK_LIMIT} more")
 
 
-def _finding_lines(finding: Finding) -> Iterator[RenderableType]:
+def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
     task = finding.task
     mark, style = _finding_mark(finding)
     title = Text.assemble((task.state.upper(), f"bold {style}"), "  ", (printable(finding.name, NAME), "bold"))
@@ -132,7 +139,7 @@ def _finding_lines(finding: Finding) -> Iterator[RenderableType]:
     yield from _why(task.error_trials, "could not be measured", task.error)
 
 
-def _finding_mark(finding: Finding) -> tuple[str, str]:
+def _finding_mark(finding: TaskFinding) -> tuple[str, str]:
     if finding.is_failure and not finding.why_not_blocking:
         return "✗", "red"
     return ("?" if finding.is_undecided else "!"), "yellow"
@@ -160,37 +167,18 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
     if not comparisons:
         return
     yield heading("Against the baseline")
-    table = plain_table(width)
-    table.add_column("", overflow="fold")
-    for name in ("baseline", "now", "change", "paired ratio", "at least", "tasks", "limit"):
-        table.add_column(name, justify="right", overflow="fold")
-    for comparison in comparisons:
-        table.add_row(*map(Text, _comparison_row(comparison)))
-    yield table
+    rows = (figures.comparison_cells(one, partial(printable, limit=NAME)) for one in comparisons)
+    header = (*columns(""), *columns(*figures.COMPARISON_HEADER, justify="right"))
+    yield plain_table(width, header, (map(Text, row) for row in rows))
     yield Text(printable(figures.paired_ratio_explained(comparisons), MESSAGE), "dim")
 
 
-def _comparison_row(comparison: Comparison) -> tuple[str, ...]:
-    return (
-        printable(comparison.name, NAME),
-        figures.quantity(comparison.baseline, comparison.unit),
-        figures.quantity(comparison.current, comparison.unit),
-        figures.change(comparison.baseline, comparison.current),
-        figures.times(comparison.ratio),
-        figures.times(comparison.ratio_lower_bound),
-        str(comparison.pairs),
-        printable(comparison.limit, NAME),
-    )
-
-
 def _notes_section(notes: tuple[str, ...]) -> Iterator[RenderableType]:
-    if not notes:
-        return
-    yield heading("Notes")
+    if notes:
+        yield heading("Notes")
     for note in notes[:_NOTES]:
         yield Marked("·", Text(printable(note, MESSAGE)))
-    if len(notes) > _NOTES:
-        yield Text(f"... and {len(notes) - _NOTES} more")
+    yield from _more(len(notes) - _NOTES)
 
 
 def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
@@ -200,8 +188,7 @@ def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
     yield heading(verdict.decision, DECISION_STYLE[verdict.decision])
     for reason in reasons[: findings.REASON_LIMIT]:
         yield from _reason_lines(verdict, reason)
-    if len(reasons) > findings.REASON_LIMIT:
-        yield Text(f"... and {len(reasons) - findings.REASON_LIMIT} more")
+    yield from _more(len(reasons) - findings.REASON_LIMIT)
 
 
 def _reason_lines(verdict: Verdict, reason: Reason) -> Iterator[RenderableType]:
@@ -224,3 +211,90 @@ def _reason_title(reason: Reason) -> str:
     trials = figures.trial_numbers(reason.trials) if reason.trials else ""
     facts = (weight, reason.rule, findings.reason_subject(reason), trials)
     return " · ".join(printable(fact, NAME) for fact in facts if fact)
+
+
+def _confirmations_section(verdict: Verdict, width: int) -> Iterator[RenderableType]:
+    """A line per task that got confirming trials; nothing where none did."""
+    found = findings.confirmations(verdict)
+    if not found:
+        return
+    yield heading("Evidence: failed tasks against their baseline")
+    shown = found[: findings.TASK_LIMIT]
+    yield from _confirmation_lines(shown, width)
+    yield from _more(len(found) - len(shown))
+
+
+def _confirmation_lines(shown: Sequence[Confirmation], width: int) -> Iterator[RenderableType]:
+    names = [printable(one.task, NAME) for one in shown]
+    texts = [figures.against_baseline(one) for one in shown]
+    widths = [max(map(cell_len, cells)) for cells in (names, [one.finding for one in shown])]
+    # Where the columns do not fit side by side, each line is as short as it can be.
+    if sum(widths) + max(map(cell_len, texts)) + len("✗     ") > width:
+        widths = [0, 0]
+    for one, name, text in zip(shown, names, texts, strict=True):
+        mark, style = _LOOKS[one.finding]
+        line = Text.assemble(
+            (_padded(name, widths[0]), "bold"), "  ", (_padded(one.finding, widths[1]), style), f"  {text}"
+        )
+        yield Marked(mark, line, style=f"bold {style}")
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) -> Iterator[RenderableType]:
+    if not tasks:
+        return
+    yield heading(f"{title}: {findings.withheld_title(tasks)}")
+    for one, is_red in findings.withheld(verdict, tasks):
+        mark, style = ("!", "bold yellow") if is_red else ("·", "")
+        text = Text.assemble((printable(one.task, NAME), "bold"), f"  {printable(one.why, MESSAGE)}")
+        yield Marked(mark, text, style=style)
+    yield from _more(len(tasks) - findings.WITHHELD_LIMIT)
+
+
+def _integrity_section(integrity: Integrity | None) -> Iterator[RenderableType]:
+    """Which edits there are of what judges, whose files have judged, and what the change's own would have said."""
+    if integrity is None:
+        return
+    judge = f"the merge base {printable(integrity.base, NAME)[:12]}" if integrity.by_base else "its own files"
+    yield heading(f"Judged by {judge}: this change edits what it is judged by", "bold yellow")
+    for edit in integrity.edits[: findings.EDIT_LIMIT]:
+        yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
+    yield from _more(len(integrity.edits) - findings.EDIT_LIMIT)
+    if not integrity.by_base:
+        return
+    if integrity.change is None:
+        yield Marked("·", Text("The change's own files cannot be read or run: there is no verdict by them."))
+    else:
+        yield from _other_verdict(integrity.change)
+
+
+def _other_verdict(other: OtherVerdict) -> Iterator[RenderableType]:
+    yield Marked("·", Text("By the change's own files the verdict would be:"))
+    yield Marked("│", Text(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision]), style="dim")
+    reasons = findings.other_reasons(other)
+    for reason in reasons[: findings.OTHER_REASON_LIMIT]:
+        title = " · ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
+        yield Marked("│ ✗", Text(f"{title}: {printable(reason.message, SHORT_MESSAGE)}"), style="dim")
+    if len(reasons) > findings.OTHER_REASON_LIMIT:
+        yield Marked("│", Text(f"... and {len(reasons) - findings.OTHER_REASON_LIMIT} more"), style="dim")
+
+
+def _sign_off_section(verdict: Verdict) -> Iterator[RenderableType]:
+    """What a person decided, or how one does."""
+    if verdict.sign_off is not None:
+        mark, style = ("✓", "bold green") if verdict.sign_off.decision == "approve" else ("✗", "bold red")
+        yield heading("Sign-off")
+        yield Marked(mark, Text(printable(findings.signed(verdict.sign_off), MESSAGE)), style=style)
+    elif verdict.awaiting_sign_off:
+        yield heading("Awaiting sign-off: a person decides, with one of", "bold yellow")
+        commands = findings.sign_off_commands(verdict)
+        for line in printable_lines("\n".join(commands), lines=len(commands), limit=MESSAGE):
+            yield Text(f"  {line}", "bold")
+
+
+def _more(number: int) -> Iterator[RenderableType]:
+    if number > 0:
+        yield Text(f"... and {number} more")

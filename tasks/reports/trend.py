@@ -12,7 +12,7 @@ from rich.text import Text
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import heading, natural_width, plain_table, rendered
+from passgate.tasks.reports.console import columns, fitting_table, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
 MARK = "▼"
@@ -65,20 +65,18 @@ def _is_worse(high: float | None, value: float, others: Sequence[tuple[TrendPoin
 
 
 def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
-    wide = _suite_table_with(points, width, " ")
-    return wide if natural_width(wide) <= width else _suite_table_with(points, width, "\n")
-
-
-def _suite_table_with(points: Sequence[TrendPoint], width: int, before_mark: str) -> Table:
-    table = plain_table(width)
-    table.add_column("day", no_wrap=True)
-    for name in ("runs", "tasks", "trials", "value", "worst"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("worst run", overflow="fold")
     worse = worse_runs(points)
-    for day, of_day in groupby(points, key=_day):
-        table.add_row(*_day_row(day, tuple(of_day), worse, before_mark))
-    return table
+    days = [(day, tuple(of_day)) for day, of_day in groupby(points, key=_day)]
+    header = (
+        *columns("day", no_wrap=True),
+        *columns("runs", "tasks", "trials", "value", "worst", justify="right", no_wrap=True),
+        *columns("worst run"),
+    )
+
+    def table(before_mark: str) -> Table:
+        return plain_table(width, header, (_day_row(*day, worse, before_mark) for day in days))
+
+    return fitting_table(table, width, " ", "\n")
 
 
 def _day(point: TrendPoint) -> date:

@@ -11,7 +11,7 @@ from passgate import __version__
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.attestations.statement import VERDICT_FILE
 from passgate.tasks.commands import verify as verifying
-from passgate.tasks.commands.forecast import forecast, grounds_of
+from passgate.tasks.commands.forecast import basis_of, forecast
 from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.evidence import MOST_ERRORS
@@ -111,6 +111,6 @@ def test_the_forecast_of_the_shipped_gate(tmp_path: Path, monkeypatch: pytest.Mo
         files=PlanFiles.of(request),
     )
     rates = {f"{task.suite}/{task.task_id}": 0.95 for task in plan.tasks}
-    text = forecast_text(forecast(plan, grounds_of(plan, rates, "assumed")), width=100, color=False)
+    text = forecast_text(forecast(plan, basis_of(plan, rates, "assumed")), width=100, color=False)
     shown = next(block.values[0].text for block in blocks("text", page="docs/forecast.md"))
     assert words_of(shown) == words_of(text), "`passgate forecast ci_merge --assume 0.95`"

@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.commands.burn_in import Finished, burn_in
-from passgate.tasks.commands.burn_in_report import tally
+from passgate.tasks.commands.burn_in import Finished, burn_in, summarise
 from passgate.tasks.commands.forecast import forecast, plan_of_forecast
 from passgate.tasks.forecasts.assumptions import Basis
 from passgate.tasks.model.forecast import BurnIn, Forecast
@@ -65,7 +64,7 @@ def burnt_in(folder: Path, regression: dict[str, object], *, runs: int) -> tuple
     plan = plan_of_forecast(GateName.CI_MERGE, RunRequest(agent="nop"))
     finished = Finished()
     asyncio.run(burn_in(plan, runs, finished, None))
-    result = tally(plan, finished, runs)
+    result = summarise(plan, finished, runs)
     assert result is not None
     assert finished.pool is not None
     rates = {f"golden/{task}": rate for task, rate in RATES.items()}

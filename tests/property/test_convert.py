@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
-from passgate.tasks.commands.convert import Converted, Dialect, Target, accept_existing, refuse_losses, write_tasks
+from passgate.tasks.commands.convert import Converted, Destination, Dialect, write_tasks
 from passgate.tasks.formats.evals.map.judges import names_file
 from passgate.tasks.formats.loading import SourceTask, tasks_of_paths
 from passgate.tasks.formats.normalise import Origin
@@ -318,14 +318,14 @@ def the_repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(said: list[dict[str, Any]], dialect: Dialect, root: Path) -> tuple[list[TaskFile], Converted, Target]:
+def write(said: list[dict[str, Any]], dialect: Dialect, root: Path) -> tuple[list[TaskFile], Converted, Destination]:
     tasks = [
         TaskFile.model_validate({**one, "task_id": f"{number}{one['task_id']}"}) for number, one in enumerate(said)
     ]
     sources = [SourceTask(task, root, Origin(task.task_id, "f.yaml", 1)) for task in tasks]
     out = {Dialect.FOUR_SUITE: root, Dialect.EVAL: root / "evals.yaml", Dialect.JSONL: root / "evals.jsonl"}[dialect]
-    target = Target(dialect, out, SHIPPED, {})
-    return tasks, write_tasks(sources, target, losses=refuse_losses, existing=accept_existing), target
+    target = Destination(dialect, out, SHIPPED, {}, overwrite=True)
+    return tasks, write_tasks(sources, target), target
 
 
 def read(converted: Converted, root: Path) -> list[TaskFile]:

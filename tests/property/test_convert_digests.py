@@ -9,7 +9,7 @@ from tests.builders import SHIPPED
 from tests.conformance.corpus import CORPUS
 from tests.conftest import REPOSITORY
 
-from passgate.tasks.commands.convert import Converted, Dialect, Target, accept_existing, convert
+from passgate.tasks.commands.convert import Converted, Destination, Dialect, convert
 from passgate.tasks.errors import InputError
 from passgate.tasks.formats.evals.read.folder import files_of_folder
 from passgate.tasks.formats.loading import load_paths
@@ -26,7 +26,7 @@ def digests(paths: Iterable[Path]) -> Digests:
 
 def written(sources: Iterable[Path], dialect: Dialect, root: Path) -> Converted:
     names = {Dialect.FOUR_SUITE: root, Dialect.EVAL: root / "there.eval.yaml", Dialect.JSONL: root / "there.jsonl"}
-    return convert([*sources], Target(dialect, names[dialect], SHIPPED, {}), existing=accept_existing)
+    return convert([*sources], Destination(dialect, names[dialect], SHIPPED, {}, overwrite=True))
 
 
 def kept(sources: list[Path], dialect: Dialect, back: Dialect, root: Path) -> Iterator[Digests]:

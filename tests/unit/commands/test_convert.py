@@ -9,13 +9,9 @@ import yaml
 
 from passgate.tasks.commands.convert import (
     Converted,
+    Destination,
     Dialect,
-    Target,
-    accept_existing,
-    accept_losses,
     convert,
-    refuse_existing,
-    refuse_losses,
 )
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.loading import tasks_of_paths
@@ -43,9 +39,7 @@ def add(name: str, *tests: dict[str, Any], files: dict[str, str] | None = None, 
 def written(source: Path, dialect: Dialect, out: str, *, lossy: bool = False, force: bool = False) -> Converted:
     return convert(
         [source],
-        Target(dialect, Path(out), SHIPPED, {}),
-        losses=accept_losses if lossy else refuse_losses,
-        existing=accept_existing if force else refuse_existing,
+        Destination(dialect, Path(out), SHIPPED, {}, lossy=lossy, overwrite=force),
     )
 
 

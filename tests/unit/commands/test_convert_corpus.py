@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.commands.convert import Dialect, Target, convert
+from passgate.tasks.commands.convert import Destination, Dialect, convert
 from passgate.tasks.errors import InputError
 from passgate.tasks.formats.evals.read.folder import files_of_folder
 from passgate.tasks.formats.loading import tasks_of_paths
@@ -39,7 +39,7 @@ def test_every_file_is_written_in_every_dialect(folder: str, tmp_path: Path, mon
     files = [file for file in (*found.tasks, *found.evals) if not tasks_of_paths([file], SHIPPED, os.environ).problems]
     for file in files:
         for dialect, out in _targets(file):
-            for problem in _problems(file, Target(dialect, out, SHIPPED, os.environ)):
+            for problem in _problems(file, Destination(dialect, out, SHIPPED, os.environ)):
                 assert re.search(EXPECTED[dialect], problem), f"{file} as {dialect}: {problem}"
 
 
@@ -51,7 +51,7 @@ def _targets(file: Path) -> list[tuple[Dialect, Path]]:
     ]
 
 
-def _problems(file: Path, target: Target) -> list[str]:
+def _problems(file: Path, target: Destination) -> list[str]:
     """What is told of a file; what was written is taken away again."""
     try:
         converted = convert([file], target)

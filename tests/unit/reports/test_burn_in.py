@@ -11,7 +11,7 @@ from passgate.tasks.model.forecast import BurnIn, Cause, Effort
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName
-from passgate.tasks.reports.burn_in import burn_in_text
+from passgate.tasks.reports.forecast import burn_in_text
 
 
 def a_burn_in(**changes: Any) -> BurnIn:

@@ -1,7 +1,7 @@
 """What the doctor found, as text."""
 
 from passgate.tasks.model.checks import State, Symptom
-from passgate.tasks.reports.doctor import doctor_report
+from passgate.tasks.reports.checks import doctor_report
 
 
 def symptom(subject: str = "machine", state: State = State.OK, found: str = "fine", **more: str) -> Symptom:

@@ -10,7 +10,7 @@ from tests.unit.reports.provenance import a_confirmation, a_sign_off
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
-from passgate.tasks.reports import evidence
+from passgate.tasks.reports import findings
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeVerdict = Callable[..., Verdict]
@@ -20,7 +20,7 @@ def test_fallen_tasks_come_first_and_fitting_ones_last(make_verdict: MakeVerdict
     order = [Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS]
     confirmations = tuple(a_confirmation(f"golden/{name}", name) for name in Finding)
 
-    shown = evidence.confirmations(make_verdict(Decision.FAIL, (), confirmations=confirmations[::-1]))
+    shown = findings.confirmations(make_verdict(Decision.FAIL, (), confirmations=confirmations[::-1]))
 
     assert [one.finding for one in shown] == order
     assert set(order) == set(Finding)
@@ -31,7 +31,7 @@ def test_withheld_tasks_that_did_not_pass_come_first(make_task: MakeTask, make_v
     verdict = make_verdict(Decision.PASS, tuple(make_task(task_id=name, state=state) for name, state in states.items()))
     tasks = [Exemption(task=f"golden/{name}", why="new") for name in (*states, "gone")]
 
-    shown = evidence.withheld(verdict, tasks)
+    shown = findings.withheld(verdict, tasks)
 
     assert [(one.task, is_red) for one, is_red in shown] == [
         ("golden/b", True), ("golden/c", True), ("golden/a", False), ("golden/d", False), ("golden/gone", False),
@@ -43,7 +43,7 @@ def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
 
     other = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL", reasons=(reported, blocking))
 
-    assert evidence.other_reasons(other) == (blocking,)
+    assert findings.other_reasons(other) == (blocking,)
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
 def test_trials_saved_are_told_in_a_note(left_out: tuple[int, ...], note: str, make_verdict: MakeVerdict) -> None:
     tasks = tuple(a_stopped_task(not_run=number) for number in left_out)
 
-    assert evidence.notes(make_verdict(Decision.FAIL, tasks, notes=("more",))) == (note, "more")
+    assert findings.notes(make_verdict(Decision.FAIL, tasks, notes=("more",))) == (note, "more")
 
 
 def test_trials_that_were_not_run_for_want_of_money_are_not_saved(
     make_task: MakeTask, make_verdict: MakeVerdict
 ) -> None:
-    assert evidence.notes(make_verdict(Decision.INCONCLUSIVE, (make_task(passed=1, not_run=2),))) == ()
+    assert findings.notes(make_verdict(Decision.INCONCLUSIVE, (make_task(passed=1, not_run=2),))) == ()
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_reused_tasks_are_told_in_a_note(
 ) -> None:
     tasks = (make_task(), *(make_task(reused_from=run) for run in runs))
 
-    assert evidence.notes(make_verdict(Decision.PASS, tasks)) == (note,)
+    assert findings.notes(make_verdict(Decision.PASS, tasks)) == (note,)
 
 
 def test_models_are_named_once_and_counted_beyond_three(make_task: MakeTask, make_verdict: MakeVerdict) -> None:
     def models(*names: tuple[str, ...]) -> str:
-        return evidence.models(make_verdict(Decision.PASS, tuple(make_task(models=one) for one in names)))
+        return findings.models(make_verdict(Decision.PASS, tuple(make_task(models=one) for one in names)))
 
     assert models((), ()) == ""
     assert models(("b", "a"), ("b",)) == "a, b"
@@ -96,7 +96,7 @@ def test_models_are_named_once_and_counted_beyond_three(make_task: MakeTask, mak
 
 @pytest.mark.parametrize("run", ["20260401T020000Z-release_candidate-5f3a", "a b'c; exit 3"])
 def test_a_shell_takes_the_sign_off_commands_as_they_stand(run: str, make_verdict: MakeVerdict) -> None:
-    lines = evidence.sign_off_commands(make_verdict(Decision.INCONCLUSIVE, (), run_id=run))
+    lines = findings.sign_off_commands(make_verdict(Decision.INCONCLUSIVE, (), run_id=run))
 
     script = "\n".join(("passgate() { printf '%s|' \"$@\"; echo; }", *lines))
     said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, timeout=30).stdout
@@ -107,5 +107,5 @@ def test_a_shell_takes_the_sign_off_commands_as_they_stand(run: str, make_verdic
 
 
 def test_a_sign_off_says_who_when_and_why() -> None:
-    assert evidence.signed(a_sign_off()) == "approved by ada at 2026-04-01 09:30:00+00:00: read it"
-    assert evidence.signed(a_sign_off(decision="reject")).startswith("rejected by ada at ")
+    assert findings.signed(a_sign_off()) == "approved by ada at 2026-04-01 09:30:00+00:00: read it"
+    assert findings.signed(a_sign_off(decision="reject")).startswith("rejected by ada at ")

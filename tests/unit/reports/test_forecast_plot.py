@@ -8,7 +8,7 @@ from tests.unit.reports.forecasts import a_forecast, a_task_forecast
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.forecast import CurvePoint
-from passgate.tasks.reports.forecast_plot import plot
+from passgate.tasks.reports.plots import forecast_plot as plot
 
 BLUE, VERMILION = "#0072b2", "#d55e00"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
-from passgate.tasks.reports.grader_checks import grader_checks_as_json, grader_checks_report
+from passgate.tasks.reports.checks import grader_checks_as_json, grader_checks_report
 
 
 def a_check(**changes: Any) -> GraderCheck:

@@ -14,8 +14,7 @@ from passgate.tasks.model.run import Edit
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import REPORTS
-from passgate.tasks.reports.markdown import LIMIT
-from passgate.tasks.reports.markdown_evidence import evidence_sections
+from passgate.tasks.reports.markdown import LIMIT, evidence_sections
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeVerdict = Callable[..., Verdict]

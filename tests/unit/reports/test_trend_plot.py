@@ -10,7 +10,7 @@ import pytest
 from passgate.tasks.errors import ExitCode, UsageError
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
-from passgate.tasks.reports.trend_plot import plot
+from passgate.tasks.reports.plots import trend_plot as plot
 
 MakePoint = Callable[..., TrendPoint]
 VERMILION, BLUE = "#d55e00", "#0072b2"

@@ -7,7 +7,7 @@ from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.attestations.statement import claim_of
 from passgate.tasks.model.verdict import CheckResult, Statement, Verification, VerificationCheck, signed_off
-from passgate.tasks.reports.verification import verification_report
+from passgate.tasks.reports.checks import verification_report
 
 SIGNATURE = VerificationCheck(finding=CheckResult.OK, subject="signature", detail="by the key abc")
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.commands.burn_in import Finished, JudgedRun, first_runs, folder_of
-from passgate.tasks.commands.burn_in_report import tally, why_nothing
+from passgate.tasks.commands.burn_in import Finished, JudgedRun, first_runs, folder_of, summarise, why_nothing
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import BurnIn
@@ -37,34 +36,34 @@ def a_run(first: str, second: str = "ppp", plan: Plan = PLAN, baseline: Baseline
     return JudgedRun(tuple(trial for _, trials in groups for trial in trials), ruling)
 
 
-def tallied(*runs: JudgedRun, first: int = 0, asked: int = 0, plan: Plan = PLAN, **changes: Any) -> BurnIn:
+def summarised(*runs: JudgedRun, first: int = 0, asked: int = 0, plan: Plan = PLAN, **changes: Any) -> BurnIn:
     made = [tuple(a_run("ppp").trials)] * first
     finished = Finished(first=made, judged=list(runs), pool=lambda _: GREEN, **changes)
-    found = tally(plan, finished, asked or len(runs) + first)
+    found = summarise(plan, finished, asked or len(runs) + first)
     assert found is not None
     return found
 
 
 def test_counts_reds_with_their_interval() -> None:
-    found = tallied(a_run("ppp"), a_run("ppf"), a_run("ppp"), a_run("ppp", "pfp"))
+    found = summarised(a_run("ppp"), a_run("ppf"), a_run("ppp"), a_run("ppp", "pfp"))
     assert (found.judged, found.red, found.inconclusive) == (4, 2, 0)
     assert found.red_interval.low == pytest.approx(0.15, abs=0.01)
     assert found.red_interval.high == pytest.approx(0.85, abs=0.01)
 
 
 def test_missing_evidence_is_inconclusive_and_no_cause() -> None:
-    found = tallied(a_run("ppe"), a_run("ppp"))
+    found = summarised(a_run("ppe"), a_run("ppp"))
     assert (found.red, found.inconclusive, found.causes) == (0, 1, ())
 
 
 def test_a_run_that_only_waits_for_a_sign_off_is_as_good_as_a_pass() -> None:
     plan = a_plan(TASK, OTHER, policy=a_policy(**GATE, sign_off=True))
-    found = tallied(a_run("ppp", plan=plan), plan=plan)
+    found = summarised(a_run("ppp", plan=plan), plan=plan)
     assert (found.red, found.inconclusive) == (0, 0)
 
 
 def test_causes_are_shares_of_runs_and_of_all_causes() -> None:
-    found = tallied(a_run("ppf", "ppf"), a_run("ppf"), a_run("ppp"), a_run("ppp"))
+    found = summarised(a_run("ppf", "ppf"), a_run("ppf"), a_run("ppp"), a_run("ppp"))
     assert [(cause.task, cause.chance) for cause in found.causes] == [("golden/say-yes", 0.5), ("golden/other", 0.25)]
     assert [cause.share for cause in found.causes] == [pytest.approx(2 / 3), pytest.approx(1 / 3)]
     assert [(rule.rule, rule.chance, rule.share) for rule in found.rules] == [(Rule.GOLDEN_REGRESSION, 0.5, 1.0)]
@@ -75,19 +74,19 @@ def test_trials_are_those_that_were_run() -> None:
     run = a_run("fp-", "ppf")
     confirming = trials_of(OTHER, "---pp")
     judged = JudgedRun((*run.trials, *left_out, *confirming), run.ruling)
-    found = tallied(judged, a_run("ppp"))
+    found = summarised(judged, a_run("ppp"))
     assert (found.trials, found.confirming, found.saved) == ((7 + 6) / 2, 1.0, 0.5)
 
 
 def test_money_is_that_of_the_judged_runs_and_spent_what_all_cost() -> None:
-    found = tallied(a_run("ppp", cost=0.1), a_run("ppp", cost=0.2), spent=7.5)
+    found = summarised(a_run("ppp", cost=0.1), a_run("ppp", cost=0.2), spent=7.5)
     assert found.cost == pytest.approx(0.9)
     assert found.spent == 7.5
-    assert tallied(a_run("ppp")).cost is None
+    assert summarised(a_run("ppp")).cost is None
 
 
 def test_the_forecast_is_at_the_rates_of_all_finished_runs_against_the_same_baseline() -> None:
-    found = tallied(a_run("ppf"), a_run("ppp"), first=2, asked=9)
+    found = summarised(a_run("ppf"), a_run("ppp"), first=2, asked=9)
     assert (found.first, found.asked, found.forecast.rates) == (2, 9, "burn-in")
     rates = shrunk_rates([(11, 12), (12, 12)])
     assert [task.pass_rate for task in found.forecast.tasks] == [pytest.approx(rate) for rate in rates]
@@ -96,18 +95,18 @@ def test_the_forecast_is_at_the_rates_of_all_finished_runs_against_the_same_base
 
 
 def test_errors_are_part_of_the_forecast() -> None:
-    assert tallied(a_run("ppe"), a_run("ppp")).forecast.inconclusive > 0.1
+    assert summarised(a_run("ppe"), a_run("ppp")).forecast.inconclusive > 0.1
 
 
 def test_without_a_judged_run_there_is_nothing_to_say() -> None:
-    assert tally(PLAN, Finished(first=[a_run("ppp").trials], pool=lambda _: GREEN), 5) is None
-    assert tally(PLAN, Finished(), 5) is None
+    assert summarise(PLAN, Finished(first=[a_run("ppp").trials], pool=lambda _: GREEN), 5) is None
+    assert summarise(PLAN, Finished(), 5) is None
 
 
 def test_runs_in_which_nothing_was_measured_say_nothing() -> None:
     unmeasured = a_run("eee", "eee")
-    assert tally(PLAN, Finished(first=[unmeasured.trials], judged=[unmeasured], pool=lambda _: GREEN), 2) is None
-    assert tallied(unmeasured, first=1).inconclusive == 1, "one run that was measured is enough"
+    assert summarise(PLAN, Finished(first=[unmeasured.trials], judged=[unmeasured], pool=lambda _: GREEN), 2) is None
+    assert summarised(unmeasured, first=1).inconclusive == 1, "one run that was measured is enough"
 
 
 @pytest.mark.parametrize(

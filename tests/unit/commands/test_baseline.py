@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.commands.pin import clear, pin, pinned_commit, pinned_runs
+from passgate.tasks.commands.baseline import clear, pin, pinned_commit, pinned_runs
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.history.columns import row
 from passgate.tasks.history.dataset import History

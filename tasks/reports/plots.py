@@ -1,0 +1,241 @@
+"""The trend and a forecast as pictures: SVG by matplotlib, the same text for the same values.
+
+matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from io import StringIO
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Literal
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.model.baseline import TrendPoint
+from passgate.tasks.model.forecast import Forecast
+from passgate.tasks.model.task import Suite
+from passgate.tasks.reports import figures
+from passgate.tasks.reports.console import NAME
+from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.trend import by_suite, worse_runs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+# matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
+_TEXT = "#24292f"
+_QUIET = "#6e7781"
+_GRID = "#e4e8ec"
+# Okabe and Ito's, which every kind of colour vision tells apart.
+_BLUE = "#0072b2"
+_VERMILION = "#d55e00"
+_SETTINGS: dict[Any, Any] = {
+    "svg.hashsalt": "passgate",
+    "svg.fonttype": "none",
+    "timezone": "UTC",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.color": _TEXT,
+    "axes.edgecolor": _QUIET,
+    "axes.labelcolor": _TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.color": _TEXT,
+    "ytick.color": _TEXT,
+}
+_RUN = {"color": _BLUE, "marker": "o", "markersize": 4.5}
+_WORSE = {"color": _VERMILION, "marker": "v", "markersize": 8}
+_NO_VALUE = {"color": _QUIET, "marker": "x", "markersize": 5}
+_LABELS = 8
+_NEVER = datetime.max.replace(tzinfo=UTC)
+# Labels of ticks at years, months, days, hours, minutes and seconds; without the names of a locale.
+_DATE_FORMATS = ["%Y", "%Y-%m", "%Y-%m-%d", *["%Y-%m-%d\n%H:%M"] * 3]
+_POLICY = {"color": _BLUE, "linewidth": 2.2}
+_STRICT = {"color": _VERMILION, "linewidth": 1.6, "linestyle": (0, (5, 3))}
+_NEAR = 0.05
+"""Two marks that are no further apart would cover each other's texts."""
+_LOW = 0.2
+
+
+def trend_plot(points: Sequence[TrendPoint]) -> str:
+    """An SVG with a panel per suite over one axis of time; the same text for the same points.
+
+    Where all runs lie within a day the axis is their order. Raises UsageError where matplotlib is missing.
+    """
+    return _svg(lambda: _trend_figure(points), "Each suite's value by run")
+
+
+def _trend_figure(points: Sequence[TrendPoint]) -> "Figure":
+    from matplotlib.figure import Figure
+
+    suites = list(by_suite(points))
+    figure = Figure(figsize=(9, 0.9 + 1.6 * len(suites)), layout="constrained")
+    if not suites:
+        figure.text(0.5, 0.5, "No runs", ha="center", va="center")
+        return figure
+    panels: list[Axes] = figure.subplots(len(suites), 1, sharex=True, squeeze=False)[:, 0].tolist()
+    places = _lay_axis(panels[-1], points)
+    for panel, (suite, of_suite) in zip(panels, suites, strict=True):
+        _frame_suite(panel, suite)
+        _draw_runs(panel, of_suite, places)
+    figure.legend(handles=_legend(suites), loc="outside upper right", ncols=3, frameon=False)
+    return figure
+
+
+def _lay_axis(panel: "Axes", points: Sequence[TrendPoint]) -> Mapping[str, float]:
+    """Labels the axis that the panels share; returns where each run stands on it."""
+    dates = import_module("matplotlib.dates")  # its functions have no types
+    starts: dict[str, datetime] = {}
+    for point in points:  # the suites of a run begin one after the other
+        starts[point.run_id] = min(point.started_at.astimezone(UTC), starts.get(point.run_id, _NEVER))
+    runs = sorted((started_at, run_id) for run_id, started_at in starts.items())
+    if len(runs) > 1 and runs[-1][0] - runs[0][0] > timedelta(days=1):
+        locator = dates.AutoDateLocator(minticks=3, maxticks={dates.DAILY: _LABELS, dates.HOURLY: _LABELS})
+        formatter = dates.ConciseDateFormatter(
+            locator, formats=_DATE_FORMATS, zero_formats=_DATE_FORMATS, show_offset=False
+        )
+        panel.xaxis.set_major_locator(locator)
+        panel.xaxis.set_major_formatter(formatter)
+        return {run_id: float(dates.date2num(started_at)) for started_at, run_id in runs}
+    step = -(-len(runs) // _LABELS) or 1
+    labels = [f"{started_at:%Y-%m-%d}\n{started_at:%H:%M}" for started_at, _ in runs]
+    panel.set_xticks(range(0, len(runs), step), labels[::step])
+    panel.set_xlim(-0.5, max(1, len(runs)) - 0.5)
+    return {run_id: float(position) for position, (_, run_id) in enumerate(runs)}
+
+
+def _frame_suite(panel: "Axes", suite: Suite) -> None:
+    _frame(panel, suite, "both")
+    panel.set_ylim(-5, 108)
+    panel.set_yticks([0, 50, 100], ["0 %", "50 %", "100 %"])
+    panel.set_yticks([25, 75], minor=True)
+
+
+def _frame(panel: "Axes", title: str, grid_lines: Literal["major", "both"]) -> None:
+    panel.set_title(title, loc="left", fontweight="bold", fontsize=10, parse_math=False)
+    panel.grid(axis="y", which=grid_lines, color=_GRID, linewidth=0.8)
+    panel.set_axisbelow(True)
+    panel.tick_params(which="both", length=0)
+
+
+def _draw_runs(panel: "Axes", points: Sequence[TrendPoint], places: Mapping[str, float]) -> None:
+    worse = worse_runs(points)
+    valued = [(places[point.run_id], point.value * 100) for point in points if point.value is not None]
+    panel.plot([place for place, _ in valued], [value for _, value in valued], color=_RUN["color"], alpha=0.3)
+    for point in points:
+        look = _NO_VALUE if point.value is None else _WORSE if point.run_id in worse else _RUN
+        _draw_run(panel, places[point.run_id], point, look)
+    lowest = min((point for point in points if point.run_id in worse), key=_value, default=None)
+    if lowest is not None:
+        _name_value(panel, places[lowest.run_id], lowest)
+
+
+def _draw_run(panel: "Axes", place: float, point: TrendPoint, look: Mapping[str, Any]) -> None:
+    if point.low is not None and point.high is not None:
+        panel.vlines(place, point.low * 100, point.high * 100, color=look["color"], alpha=0.6, linewidth=1.6)
+    panel.plot([place], [_value(point) * 100], linestyle="none", clip_on=False, **look)
+
+
+def _name_value(panel: "Axes", place: float, point: TrendPoint) -> None:
+    """Writes the value of the lowest run beside it: more labels than one would cover each other."""
+    panel.annotate(
+        figures.percent(point.value),
+        (place, _value(point) * 100),
+        xytext=(-8, 0),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color=_WORSE["color"],
+        fontweight="bold",
+        parse_math=False,
+    )
+
+
+def _value(point: TrendPoint) -> float:
+    """The value; the bottom of the panel where there is none."""
+    return 0.0 if point.value is None else point.value
+
+
+def _legend(suites: Sequence[tuple[Suite, Sequence[TrendPoint]]]) -> "list[Line2D]":
+    """What the marks mean, for those marks that there are."""
+    from matplotlib.lines import Line2D
+
+    entries: list[tuple[str, dict[str, Any]]] = [("run, with its 95 % interval", _RUN)]
+    if any(worse_runs(points) for _, points in suites):
+        entries.append(("worse than the suite's other runs", _WORSE))
+    if any(point.value is None for _, points in suites for point in points):
+        entries.append(("no value: too little was measured", _NO_VALUE))
+    return [Line2D([], [], linestyle="none", label=label, **look) for label, look in entries]
+
+
+def forecast_plot(forecast: Forecast) -> str:
+    """An SVG of the forecast's curve, for its policy and for the strict rule; the same text for the same forecast.
+
+    Raises UsageError where matplotlib is missing.
+    """
+    return _svg(lambda: _forecast_figure(forecast), "How often the gate is red")
+
+
+def _forecast_figure(forecast: Forecast) -> "Figure":
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.4), layout="constrained")
+    panel = figure.subplots()
+    _frame_forecast(panel, forecast)
+    rates = [point.pass_rate for point in forecast.curve]
+    _line(panel, rates, [point.red for point in forecast.curve], "this policy", _POLICY)
+    _line(panel, rates, [point.strict_red for point in forecast.curve], "strict rule: any failed task blocks", _STRICT)
+    usual = fmean(task.pass_rate for task in forecast.tasks) if forecast.tasks else 1.0
+    if forecast.strict_red - forecast.red > _NEAR:
+        _mark(panel, usual, forecast.strict_red, _STRICT["color"])
+    _mark(panel, usual, forecast.red, _POLICY["color"])
+    panel.legend(loc="lower right", frameon=False)
+    return figure
+
+
+def _frame_forecast(panel: "Axes", forecast: Forecast) -> None:
+    title = printable(f"{forecast.gate}: how often the gate is red when one task falls", NAME)
+    _frame(panel, title, "major")
+    panel.set_xlabel("how often the task passes (all others as usual)")
+    panel.set_xlim(1.0, 0.3)
+    panel.set_ylim(0, 1.02)
+    panel.set_xticks([one / 10 for one in range(10, 2, -1)], [f"{one * 10} %" for one in range(10, 2, -1)])
+    panel.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+
+
+def _line(panel: "Axes", rates: Sequence[float], reds: Sequence[float], label: str, look: dict[str, Any]) -> None:
+    panel.plot(rates, reds, label=label, clip_on=False, solid_capstyle="round", **look)
+
+
+def _mark(panel: "Axes", usual: float, red: float, color: Any) -> None:
+    """Where nothing has fallen: every red there is a false one. The text stands where no curve goes: over one that
+    begins low, under one that begins high."""
+    is_low = red < _LOW
+    panel.plot([usual], [red], marker="o", markersize=7, color=color, linestyle="none", clip_on=False)
+    panel.annotate(
+        f"{figures.percent(red)}\nunchanged",
+        (usual, red),
+        xytext=(8, 18 if is_low else -8),
+        textcoords="offset points",
+        ha="left",
+        va="bottom" if is_low else "top",
+        color=color,
+        fontweight="bold",
+        parse_math=False,
+    )
+
+
+def _svg(draw: Callable[[], "Figure"], title: str) -> str:
+    """The SVG of the figure that `draw` makes under passgate's settings of matplotlib, whatever the user's own are."""
+    try:
+        from matplotlib import rc_context, rcdefaults, rcParams
+    except ImportError as error:
+        raise UsageError("A plot needs matplotlib: pip install 'passgate[plot]'") from error
+    text = StringIO()
+    with rc_context():
+        rcdefaults()
+        rcParams.update(_SETTINGS)
+        draw().savefig(text, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
+    return text.getvalue()
