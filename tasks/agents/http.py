@@ -23,9 +23,7 @@ from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
-from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.faults import TRY_AGAIN
-from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
+from passgate.tasks.providers.retries import TRY_AGAIN, Breaker, RetryPolicy, retry_after
 
 _NOT_THE_AGENTS_FAULT: Final = frozenset({401, 402, 403, 404, 407, 408, 425, 429})
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024

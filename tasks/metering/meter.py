@@ -29,7 +29,7 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoints
-from passgate.tasks.providers.retry_policy import RETRY_POLICY, RetryPolicy
+from passgate.tasks.providers.retries import RETRY_POLICY, RetryPolicy
 
 _LONGEST_SOCKET = 107
 """Bytes that the path of a Unix socket may have."""

@@ -7,8 +7,7 @@ from typing import Final
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.providers.endpoints import ANTHROPIC_URL, OPENAI_URL, ResolvedEndpoint, resolved_endpoints
-from passgate.tasks.providers.probe import LISTS, Provider
-from passgate.tasks.providers.reach import Unreachable, reach
+from passgate.tasks.providers.probe import LISTS, Provider, Unreachable, reach
 
 _PUBLIC: Final = frozenset({OPENAI_URL, ANTHROPIC_URL})
 """Addresses that take no call without a key."""

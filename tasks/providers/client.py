@@ -11,13 +11,27 @@ from typing import Any, Final, Self, TypeVar
 import httpcore
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.providers.breaker import Breaker
-from passgate.tasks.providers.calls import CallProgress, Calls, ProviderCall, Stage
+from passgate.tasks.providers.calls import (
+    CallProgress,
+    Calls,
+    ProviderCall,
+    Stage,
+    headers_back,
+    masked,
+    without_secrets,
+)
 from passgate.tasks.providers.concurrency import ConcurrencyLimiter
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.faults import AttemptError, check_head, document_of, fault_of_status, may_pass, shortened
-from passgate.tasks.providers.headers import headers_back, masked, without_secrets
-from passgate.tasks.providers.retry_policy import RETRY_POLICY, RetryPolicy
+from passgate.tasks.providers.retries import (
+    RETRY_POLICY,
+    AttemptError,
+    Breaker,
+    RetryPolicy,
+    check_head,
+    check_refusal,
+    document_of,
+    shortened,
+)
 from passgate.tasks.providers.wire import Wire, breakdowns, pieces
 
 Found = TypeVar("Found")
@@ -41,28 +55,14 @@ class ProviderReply:
     """The JSON document of the body; `None` when it is none, which only happens from 400 on."""
 
 
+@dataclass(frozen=True, slots=True)
 class StreamedReply:
     """A reply whose status and headers are there and whose body is still coming. Below 400 it is an event stream."""
 
-    def __init__(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: AsyncIterator[bytes],
-        failed: Callable[[AttemptError], Exception],
-    ) -> None:
-        self.status = status
-        self.headers = headers
-        self._body = body
-        self._failed = failed
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, piece by piece, once. Raises `UpstreamError` when the connection breaks or is silent too long."""
-        try:
-            async for piece in self._body:
-                yield piece
-        except AttemptError as fault:
-            raise self._failed(fault) from fault
+    status: int
+    headers: Mapping[str, str]
+    chunks: Callable[[], AsyncIterator[bytes]]
+    """The body, piece by piece, once. Raises `UpstreamError` when the connection breaks or is silent too long."""
 
 
 @dataclass(slots=True)
@@ -131,14 +131,18 @@ class Upstream:
         stack, reply = await self._insist(call, self._begun)
         broken = False
 
-        def failed(fault: AttemptError) -> UpstreamError:
+        async def chunks() -> AsyncIterator[bytes]:
             nonlocal broken
-            broken = True
-            self._note(call, fault, reply.epoch)
-            return self._error(call, call.progress.last_fault, transient=True)
+            try:
+                async for piece in coming:
+                    yield piece
+            except AttemptError as fault:
+                broken = True
+                self._note(call, fault, reply.epoch)
+                raise self._error(call, call.progress.last_fault, transient=True) from fault
 
         async with stack, aclosing(self._timed(call, reply)) as coming:
-            yield StreamedReply(reply.response.status, reply.headers, coming, failed)
+            yield StreamedReply(reply.response.status, reply.headers, chunks)
             if not broken:
                 self._succeeded()
 
@@ -218,8 +222,7 @@ class Upstream:
                 refusal = None
                 if response.status >= _CLIENT_ERROR:
                     refusal = masked(await self._body(response), call.request.headers)
-                    if may_pass(response.status):
-                        raise fault_of_status(response.status, headers, refusal)
+                    check_refusal(response.status, headers, refusal)
                 yield _BegunReply(response, headers, refusal, epoch)
             finally:
                 await self._wire.release(connection, response)

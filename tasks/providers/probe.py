@@ -1,11 +1,15 @@
-"""Whether a provider's endpoint is there, found out with one question that costs nothing."""
+"""Whether a provider's endpoint is there, found out before a run with questions that cost nothing."""
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import httpx
+
 from passgate.tasks.providers.client import Upstream, UpstreamError
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 
 Provider = Literal["openai", "anthropic"]
 _REFUSALS: Final = frozenset({401, 403})
@@ -13,6 +17,9 @@ _NOT_FOUND: Final = 404
 LISTS: Final = {"openai": "models", "anthropic": "v1/models"}
 """Where an endpoint lists its models, below the base URL."""
 _HEADERS: Final[dict[Provider, dict[str, str]]] = {"openai": {}, "anthropic": {"anthropic-version": "2023-06-01"}}
+CONNECT_SECONDS: Final = 5.0
+PAUSES: Final = (1.0, 2.0)
+"""Seconds between the attempts: a provider may be starting, and a name server may have a bad moment."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +54,41 @@ async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: floa
     except UpstreamError as error:
         return Probe(asked, None, str(error))
     return Probe(asked, answer.status)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What came of it."""
+
+    status: int | None
+    """Of the answer; `None` when a connection came about and no answer that is of use."""
+
+
+@dataclass(frozen=True)
+class Unreachable:
+    """No connection came about."""
+
+    reason: str
+
+
+def reach(address: str, headers: Mapping[str, str], *, uses_proxies: bool = True) -> Reached | Unreachable:
+    """Ask an address with a GET whose answer does not matter. It takes at most about 20 seconds."""
+    for pause in PAUSES:
+        outcome = _once(address, headers, uses_proxies=uses_proxies)
+        if isinstance(outcome, Reached):
+            return outcome
+        time.sleep(pause)
+    return _once(address, headers, uses_proxies=uses_proxies)
+
+
+def _once(address: str, headers: Mapping[str, str], *, uses_proxies: bool) -> Reached | Unreachable:
+    try:
+        with (
+            httpx.Client(timeout=CONNECT_SECONDS, trust_env=uses_proxies) as client,
+            client.stream("GET", address, headers=dict(headers)) as answer,
+        ):
+            return Reached(answer.status_code)
+    except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as error:
+        return Unreachable(str(error) or type(error).__name__)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return Reached(None)

@@ -10,7 +10,7 @@ import httpcore
 import httpx
 
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.faults import AttemptError
+from passgate.tasks.providers.retries import AttemptError
 
 MOST_BYTES: Final = 64 * 2**20
 """Of one answer."""

@@ -19,7 +19,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
 from passgate.tasks.planning.diagnosis import diagnose
-from passgate.tasks.providers.faults import TRY_AGAIN
+from passgate.tasks.providers.retries import TRY_AGAIN
 from passgate.tasks.reports.checks import doctor_report
 from tests.answering import answering
 from tests.conftest import REPOSITORY

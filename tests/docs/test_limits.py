@@ -13,7 +13,7 @@ from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
 from passgate.tasks.graders.programs import code_grader, script_assertion
 from passgate.tasks.integrity import merge_base
-from passgate.tasks.metering import requests
+from passgate.tasks.metering import relay
 from passgate.tasks.model.forecast import TARGET
 from passgate.tasks.model.task import LEAST_TRIALS, Hook
 from passgate.tasks.providers import wire
@@ -51,7 +51,7 @@ NUMBERS = {8: "eight"}
         ("docs/gates.md", "Limits", f"at least {NUMBERS[ratios.LEAST_PAIRS]} tasks"),
         ("docs/gates.md", "Limits", f"one-sided {ratios.CONFIDENCE * 100:g} % interval"),
         ("docs/gates.md", "Sequential tests", f"tasks with fewer than {LEAST_TRIALS}"),
-        ("docs/meter.md", "Beside model calls", f"more than {requests.MAX_BODY_BYTES // MIB} MiB"),
+        ("docs/meter.md", "Beside model calls", f"more than {relay.MAX_BODY_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{wire.MOST_BYTES // MIB} MiB of a provider"),
         ("docs/security.md", "What is done about it", f"at most {http.MAX_REPLY_BYTES // MIB} MiB of a service"),
         ("docs/tasks.md", "Budgets", f"it is {DEFAULT_SECONDS:g} seconds"),

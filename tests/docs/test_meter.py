@@ -12,9 +12,9 @@ from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.providers import faults
+from passgate.tasks.providers import retries
 from passgate.tasks.providers.endpoints import anthropic_endpoint, openai_endpoint
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 from tests.docs.pages import PAGES, cells, code_in, rows, section
 from tests.upstream import ScriptedUpstream
 
@@ -72,8 +72,8 @@ def test_the_statuses_of_providers_in_trouble() -> None:
     what = {row[0]: row[1] for row in rows(section(PAGE, "Providers in trouble"))[2:]}
     codes = {outcome: set(map(int, re.findall(r"\b[45]\d\d\b", happened))) for happened, outcome in what.items()}
     again, fewer = (next(codes[key] for key in codes if key.startswith(begin)) for begin in ("tries", "fewer"))
-    assert again == faults.TRY_AGAIN | faults._NEVER_BETTER
-    assert fewer == faults.OVERLOADED
+    assert again == retries.TRY_AGAIN | retries._NEVER_BETTER
+    assert fewer == retries.OVERLOADED
     assert codes["passed to the agent"] == relay._NOT_THE_AGENTS_FAULT
 
 

@@ -8,9 +8,9 @@ import h11
 from hypothesis import given
 from hypothesis import strategies as st
 
+from passgate.tasks.providers.calls import headers_out
 from passgate.tasks.providers.concurrency import LEAST, MOST, Window
-from passgate.tasks.providers.headers import headers_out
-from passgate.tasks.providers.retry_policy import RetryPolicy, retry_after
+from passgate.tasks.providers.retries import RetryPolicy, retry_after
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 PAUSES = st.floats(0.001, 100)

@@ -23,7 +23,7 @@ from passgate.tasks.model.policy import JudgePolicy
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 
 REQUEST = JudgeRequest(
     messages=(JudgeMessage(role="system", content="Mark."), JudgeMessage(role="user", content="Größe?")),

@@ -15,7 +15,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall, Transcript
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 from tests.upstream import ScriptedUpstream
 
 CENT = PriceTable(models={"*": Price(input=100, output=0)})

@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 from tests.upstream import ScriptedUpstream
 
 QUICK = RetryPolicy(first_pause=0.01, longest_pause=0.05, longest_retry_after=2, failing_seconds=60, probe_every=0.1)

@@ -10,7 +10,7 @@ from tests.unit.agents.agent_server import YES, AgentServer, Says
 
 from passgate.tasks.agents.http import AgentEndpoint
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.providers.retry_policy import RetryPolicy
+from passgate.tasks.providers.retries import RetryPolicy
 
 
 @pytest.fixture

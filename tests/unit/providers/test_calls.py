@@ -1,6 +1,6 @@
 import pytest
 
-from passgate.tasks.providers.headers import headers_back, headers_out, without_secrets
+from passgate.tasks.providers.calls import headers_back, headers_out, without_secrets
 
 FIXED = [(b"host", b"models.example")]
 
