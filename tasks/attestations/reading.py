@@ -1,4 +1,4 @@
-"""What is wrong with files from outside."""
+"""Files from outside: read up to a bound, and so that no two readers can take them for different things."""
 
 import json
 from pathlib import Path

@@ -11,6 +11,8 @@ from passgate.tasks.errors import StorageError
 
 PRIVATE_FILE: Final = stat.S_IRUSR | stat.S_IWUSR
 _PRIVATE_FOLDER: Final = stat.S_IRWXU
+READABLE: Final = 0o666
+"""The mode of files that are for whomever the user's umask lets read them."""
 
 
 def make_private_folder(folder: Path) -> None:
@@ -24,10 +26,6 @@ def close_to_others(folder: Path) -> None:
     """Take a folder's permissions from all but its owner, where it is there and ours."""
     with suppress(OSError):
         folder.chmod(_PRIVATE_FOLDER)
-
-
-READABLE: Final = 0o666
-"""The mode of files that are for whomever the user's umask lets read them."""
 
 
 def write_atomically(file: Path, text: str, *, mode: int = READABLE) -> None:

@@ -24,6 +24,7 @@ BUG_PREFIX: Final = "passgate-bug-"
 SHORT_PLACE: Final = Path("/tmp")  # noqa: S108 - the folder in it is private
 """Where paths are short enough for a socket."""
 _OFTEN_TEMPORARY: Final = (SHORT_PLACE, Path("/var/tmp"))  # noqa: S108
+_REMEDY: Final = "name a folder that you can write to in TMPDIR"
 
 
 class TemporaryFolder:
@@ -130,9 +131,6 @@ def _locked(root: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-_REMEDY: Final = "name a folder that you can write to in TMPDIR"
 
 
 def _private_root(place: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The smallest change of policy that brings false reds down to what a team puts up with."""
+"""The smallest change of policy that brings false reds down to what a team puts up with, out of all that are tried."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +23,10 @@ _SHARES: Final = (0.95, 0.9, 0.8)
 _STEPS: Final = 3
 _MOST_TRIALS: Final = 500
 _QUARANTINE_DAYS: Final = 30
+_FIRST_OF_PAIRS: Final = 4
+"""So many single changes are tried with a second one: the smallest, and those that leave the fewest false reds."""
+_MOST_PAIRS: Final = 30
+"""Some take a second or more: a forecast has to be quick."""
 
 
 @dataclass(frozen=True)
@@ -206,12 +210,6 @@ def _text(value: Any) -> str:
         return value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     return str(text).removesuffix("...\n").strip()
-
-
-_FIRST_OF_PAIRS: Final = 4
-"""So many single changes are tried with a second one: the smallest, and those that leave the fewest false reds."""
-_MOST_PAIRS: Final = 30
-"""Some take a second or more: a forecast has to be quick."""
 
 
 @dataclass(frozen=True)

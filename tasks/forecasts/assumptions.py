@@ -1,4 +1,4 @@
-"""What is known of an agent before its gate is forecast."""
+"""What a forecast is made from: what is known of an agent, and what that says of each task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from passgate.tasks.forecasts.assumptions import TaskAssumptions
+from passgate.tasks.gates.limits import exceeds
 from passgate.tasks.model.baseline import pooled
-from passgate.tasks.model.policy import GatePolicy, Limits, Rule
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.stats.estimators import percentile
 from passgate.tasks.stats.ratios import Floats, Noise, Pair, simulated_bounds
+
+_NO_NOISE = Noise({}, 0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -24,29 +25,16 @@ class SimulatedLimits:
 
     def chances(self, gate: GatePolicy) -> dict[Rule, float]:
         """How often each of a gate's blocking limits is exceeded."""
-        found = {Rule.LATENCY: self._latency(gate.limits), Rule.COST: self._cost(gate.limits)}
-        return {rule: chance for rule, chance in found.items() if rule in gate.blocks_on and chance is not None}
-
-    def _latency(self, limits: Limits) -> float | None:
-        if self.latency is None:
-            return None
-        percent, milliseconds = limits.latency_p95_increase_pct, limits.latency_p95_increase_ms
-        exceeded = np.zeros(len(self.latency), dtype=bool)
-        if percent is not None:
-            exceeded |= self.latency > 1 + percent / 100
-        if milliseconds is not None:
-            exceeded |= self.latency_p95_seconds * (self.latency - 1) > milliseconds / 1000
-        return float(exceeded.mean())
-
-    def _cost(self, limits: Limits) -> float | None:
-        if self.cost is None or limits.cost_increase_pct is None:
-            return None
-        return float((self.cost > 1 + limits.cost_increase_pct / 100).mean())
+        found = {}
+        if self.latency is not None:
+            found[Rule.LATENCY] = exceeds(gate.limits, Rule.LATENCY, self.latency, self.latency_p95_seconds)
+        if self.cost is not None and gate.limits.cost_increase_pct is not None:
+            found[Rule.COST] = exceeds(gate.limits, Rule.COST, self.cost, 0.0)
+        return {rule: float(exceeded.mean()) for rule, exceeded in found.items() if rule in gate.blocks_on}
 
 
 NO_LIMITS = SimulatedLimits(None, 0.0, None)
 """Nothing is compared."""
-_NO_NOISE = Noise({}, 0.0, 0)
 
 
 def simulate_limits(

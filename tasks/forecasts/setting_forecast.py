@@ -20,6 +20,8 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 
+VETOES: Final = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
+
 
 def effort(setting: Setting, task_chances: Sequence[TaskChances]) -> Effort:
     """The trials of an unchanged agent, and what they cost by the means of the baseline; a task whose cost or time is
@@ -59,9 +61,6 @@ def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> floa
         return None
     others = fmean(known)
     return sum(count * (others if mean is None else mean) for count, mean in zip(trials, means, strict=True))
-
-
-VETOES: Final = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
 
 
 class SettingForecast:

@@ -17,6 +17,8 @@ from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
 
+_NEGLIGIBLE: Final = 1e-12
+
 
 class Against(NamedTuple):
     """What a test is made from; see `regression_test`."""
@@ -139,7 +141,6 @@ class TaskChances(NamedTuple):
 
 
 NEVER: Final = TaskChances({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0, confirming=0.0, chance=0.0)
-_NEGLIGIBLE: Final = 1e-12
 
 
 class ChancesByAdmission(NamedTuple):

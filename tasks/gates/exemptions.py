@@ -10,6 +10,8 @@ from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, 
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Exemption
 
+_LONGEST_TEXT = 300
+
 
 class Exemptions(NamedTuple):
     """The tasks of a run that do not block."""
@@ -70,9 +72,6 @@ def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> b
 def _has_shown_itself(wanted: Admission, newest: Sequence[bool]) -> bool:
     counted = newest[: wanted.of]
     return len(counted) == wanted.of and sum(counted) >= wanted.passes
-
-
-_LONGEST_TEXT = 300
 
 
 def quarantined(file: QuarantineFile, today: date) -> dict[str, QuarantineEntry]:

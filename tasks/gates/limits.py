@@ -7,17 +7,22 @@ one-sided bound of the paired ratio; the plain figures stand beside it.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
+import numpy as np
+import numpy.typing as npt
+
 from passgate.tasks.model.baseline import Baseline, FiguresOfRuns, pooled
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Limits, Rule
 from passgate.tasks.model.verdict import Comparison, Reason
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.ratios import CONFIDENCE, paired_ratio, paired_tasks
+from passgate.tasks.stats.ratios import CONFIDENCE, Floats, paired_ratio, paired_tasks
 
 LATENCY = "latency P95"
 COST = "cost"
 
 _ROUNDING = 1e-9
+
+Booleans = npt.NDArray[np.bool_]
 
 Figures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
 """Of each task: its trials now and in the runs of the baseline."""
@@ -89,31 +94,30 @@ def limit_reasons(limits: Limits, comparisons: tuple[Comparison, ...]) -> Iterat
     """A reason for every limit that the bound exceeds."""
     for comparison in comparisons:
         rule = Rule.LATENCY if comparison.name == LATENCY else Rule.COST
-        if any(_exceeded(comparison, percent, absolute) for percent, absolute in _limits_of(limits, rule)):
+        bound = comparison.ratio_lower_bound
+        if bound is not None and exceeds(limits, rule, np.asarray(bound), comparison.baseline).any():
             yield Reason(
                 rule=rule,
                 blocking=True,
                 message=(
                     f"{comparison.name} went from {comparison.baseline:.4g} to {comparison.current:.4g} "
-                    f"{comparison.unit}; compared task by task it is at least {comparison.ratio_lower_bound:.3f} times "
+                    f"{comparison.unit}; compared task by task it is at least {bound:.3f} times "
                     f"the baseline (limit {comparison.limit})"
                 ),
             )
 
 
-def _limits_of(limits: Limits, rule: Rule) -> list[tuple[float | None, float | None]]:
-    """Each limit as (percent, absolute in the comparison's unit)."""
-    if rule is Rule.COST:
-        return [(limits.cost_increase_pct, None)]
-    milliseconds = limits.latency_p95_increase_ms
-    return [(limits.latency_p95_increase_pct, None), (None, None if milliseconds is None else milliseconds / 1000)]
+def exceeds(limits: Limits, rule: Rule, bounds: Floats, before: float) -> Booleans:
+    """Which lower bounds of a ratio are over the limits of latency or of cost, where the plain figure was `before`.
 
-
-def _exceeded(comparison: Comparison, percent: float | None, absolute: float | None) -> bool:
-    """An absolute limit is held against the increase of the plain figure that the bound stands for."""
-    bound = comparison.ratio_lower_bound
-    if bound is None:
-        return False
+    A limit in milliseconds is held against the increase of the plain figure, in seconds, that a bound stands for.
+    """
+    percent, milliseconds = limits.cost_increase_pct, None
+    if rule is Rule.LATENCY:
+        percent, milliseconds = limits.latency_p95_increase_pct, limits.latency_p95_increase_ms
+    exceeded: Booleans = np.zeros_like(bounds, dtype=bool)
     if percent is not None:
-        return bound > 1 + percent / 100 + _ROUNDING
-    return absolute is not None and comparison.baseline * (bound - 1) > absolute + _ROUNDING
+        exceeded = exceeded | (bounds > 1 + percent / 100 + _ROUNDING)
+    if milliseconds is not None:
+        exceeded = exceeded | (before * (bounds - 1) > milliseconds / 1000 + _ROUNDING)
+    return exceeded

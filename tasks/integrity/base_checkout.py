@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,13 +15,11 @@ from passgate.tasks.formats.targets_file import TargetsFile
 from passgate.tasks.integrity.base_files import (
     CommittedFile,
     CommitTooLargeError,
-    Submodule,
     add_uncommitted,
     committed_files,
-    submodules_of,
     write_files,
 )
-from passgate.tasks.integrity.git import full_commit, git_text
+from passgate.tasks.integrity.git import full_commit, is_tracked
 from passgate.tasks.integrity.judging_places import JudgingPlaces
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
 from passgate.tasks.model.run import Edit, Plan
@@ -35,53 +33,70 @@ def check_out(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Ed
     Where that may use files elsewhere in the repository, as eval files do, these are written too. Raises `UsageError`
     where git cannot give the files, `StorageError` where they cannot be written.
     """
-    suites = folder / places.suites
-    names = list(places.what)
-    try:
-        files = committed_files(root, commit, names)
-        write_files(root, files, folder)
-        _write_submodules(root, submodules_of(root, commit, names), edits, folder)
+    names, suites = list(places.what), folder / places.suites
+    with _writing(commit, folder):
+        files = _write_new(root, commit, names, edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
         (folder / ".git").mkdir()
+        # Not the whole tree for tasks that need none of it: a repository may be large, and of one that is too large
+        # only the places that judge can be written.
         if _uses_more(files, suites):
             # Without them only those tasks are in the way that do name such a file.
             with suppress(CommitTooLargeError):
-                known = {file.path for file in files}
-                write_files(root, [file for file in committed_files(root, commit) if file.path not in known], folder)
+                write_files(root, _not_in(folder, committed_files(root, commit)), folder)
         add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
-    except OSError as error:
-        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
     working_folder = folder / Path.cwd().resolve().relative_to(root)
     return PlanFiles(suites, folder / places.gates, working_folder, _environment(root, places.suites, folder))
 
 
-def _write_submodules(root: Path, modules: Sequence[Submodule], edits: Sequence[Edit], folder: Path) -> None:
+def check_out_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
+    """Write further files and folders of the commit that are not yet in the folder. Raises as `check_out` does."""
+    with _writing(commit, folder):
+        files = _write_new(root, commit, sorted(names), edits, folder)
+        add_uncommitted(root, files, [edit.path for edit in edits], sorted(names), folder)
+
+
+@contextmanager
+def _writing(commit: str, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
+
+
+def _write_new(
+    root: Path, commit: str, names: Sequence[str], edits: Sequence[Edit], folder: Path
+) -> list[CommittedFile]:
+    """What a commit has at these places; what the folder lacked of it, and of submodules, is written."""
+    files = committed_files(root, commit, names)
+    new = _not_in(folder, files)
+    write_files(root, new, folder)
+    _write_submodules(root, new, edits, folder)
+    return files
+
+
+def _not_in(folder: Path, files: Sequence[CommittedFile]) -> list[CommittedFile]:
+    return [file for file in files if not os.path.lexists(folder / file.path)]
+
+
+def _write_submodules(root: Path, files: Sequence[CommittedFile], edits: Sequence[Edit], folder: Path) -> None:
     """Write the files of submodules. One that is not checked out, and that the change lets be, has none here either.
 
     Raises `UsageError` for one that the change edits and whose commit is not here.
     """
-    for module in modules:
+    for module in (file for file in files if file.is_submodule):
         place = root / module.path
-        if (place / ".git").exists() and full_commit(place, module.commit):
-            write_files(place, committed_files(place, module.commit), folder / module.path)
-            inner = [replace(one, path=f"{module.path}/{one.path}") for one in submodules_of(place, module.commit)]
-            _write_submodules(root, inner, edits, folder)
-        elif any(f"{edit.path}/".startswith(f"{module.path}/") for edit in edits):
+        if (place / ".git").exists() and full_commit(place, module.hash):
+            inner = committed_files(place, module.hash)
+            write_files(place, inner, folder / module.path)
+            _write_submodules(root, [replace(one, path=f"{module.path}/{one.path}") for one in inner], edits, folder)
+        elif _edits_in(edits, module.path):
             raise UsageError(f"the submodule {module.path} is not available at the commit of the merge base")
 
 
-def check_out_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
-    """Write further files and folders of the commit that are not yet in the folder. Raises as `restore` does."""
-    files = committed_files(root, commit, sorted(names))
-    try:
-        write_files(root, [file for file in files if not os.path.lexists(folder / file.path)], folder)
-        modules = [
-            module for module in submodules_of(root, commit, sorted(names)) if not (folder / module.path).exists()
-        ]
-        _write_submodules(root, modules, edits, folder)
-        add_uncommitted(root, files, [edit.path for edit in edits], sorted(names), folder)
-    except OSError as error:
-        raise StorageError(f"cannot write the files of {commit[:12]} to {folder}: {error}") from error
+def _edits_in(edits: Sequence[Edit], path: str) -> bool:
+    """Whether a file or folder is edited, or anything in it."""
+    return any(f"{edit.path}/".startswith(f"{path}/") for edit in edits)
 
 
 def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
@@ -133,20 +148,17 @@ def _agent_digest(plan: Plan) -> str:
 def _environment(root: Path, suites: str, folder: Path) -> Mapping[str, str]:
     """The variables of the process and of the `.env` files around the suites folder that no commit holds."""
     variables: dict[str, str] = {}
-    for place in reversed(list(_upwards(root / suites, root))):
+    places = [place for place in (root / suites, *(root / suites).parents) if place.is_relative_to(root)]
+    for place in reversed(places):
         file = (place / ENV_FILE).resolve()
         # A link that the change has made may lead to a file that it brings.
         name = file.relative_to(root) if file.is_relative_to(root) else None
-        if name and not (folder / name).exists() and not git_text(root, "ls-files", "--", str(name)):
+        if name and not (folder / name).exists() and not is_tracked(root, str(name)):
             try:
                 variables |= read_env_file(file)
             except EnvFileError as error:
                 raise UsageError(f"{file}: {error}") from error
     return {**variables, **os.environ}
-
-
-def _upwards(folder: Path, root: Path) -> Iterator[Path]:
-    yield from (place for place in (folder, *folder.parents) if place.is_relative_to(root))
 
 
 @dataclass(frozen=True)
@@ -196,9 +208,7 @@ def _in_place(named: NamedAgents, folder: Path, root: Path) -> NamedAgents:
 def _with_recordings_of_base(agent: AgentSpec, edits: Sequence[Edit], folder: Path, root: Path) -> AgentSpec:
     """The agent that repeats the restored recordings, where these are edited; its name stays."""
     recordings = recordings_of(agent, root)
-    if recordings is None or not (folder / recordings).is_dir():
-        return agent
-    if not any(f"{edit.path}/".startswith(f"{recordings}/") for edit in edits):
+    if recordings is None or not (folder / recordings).is_dir() or not _edits_in(edits, recordings):
         return agent
     return agent.model_copy(update={"target": str(folder / recordings), "name": str(agent)})
 

@@ -11,13 +11,13 @@ from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_folder import STATE_FOLDER
-from passgate.tasks.integrity.git import GitError, git_bytes, names_of
+from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, names_of
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 * 1024 * 1024
 _AT_ONCE = 32 * 1024 * 1024
 _SECONDS = 120
-_LINK, _PROGRAM, _SUBMODULE = "120000", "100755", "160000"
+_PROGRAM = "100755"
 _NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
 # What stands in a commit for a file that a filter of git's (LFS, git-crypt) keeps elsewhere or encrypted.
 _STAND_INS = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
@@ -29,26 +29,22 @@ class CommitTooLargeError(UsageError):
 
 @dataclass(frozen=True)
 class CommittedFile:
-    """A file of a commit."""
+    """A file of a commit, or a submodule: another repository in its place."""
 
     path: str
     """Relative to the repository."""
     mode: str
-    name: str
-    """The hash of its content."""
+    hash: str
+    """Of its content; of a submodule its commit."""
     size: int
 
     @property
     def is_link(self) -> bool:
-        return self.mode == _LINK
+        return self.mode == LINK
 
-
-@dataclass(frozen=True)
-class Submodule:
-    """A repository in a repository, as a commit has it."""
-
-    path: str
-    commit: str
+    @property
+    def is_submodule(self) -> bool:
+        return self.mode == SUBMODULE
 
 
 def is_committed(root: Path, commit: str, path: str) -> bool:
@@ -79,23 +75,15 @@ def path_dependencies(root: Path, commit: str, paths: Iterable[str]) -> list[str
     attributes = {(folder / ".gitattributes").as_posix() for folder in folders}
     above = [folder.as_posix() for folder in folders - {PurePosixPath()}]
     listed = [entry for each in (commit, "HEAD") for entry in _listed(root, each, above)] if above else []
-    return sorted(attributes | {entry.path for entry in listed if entry.mode in {_LINK, _SUBMODULE}})
-
-
-def submodules_of(root: Path, commit: str, paths: Sequence[str] = ()) -> list[Submodule]:
-    """The submodules of a commit at and below these paths. Raises `UsageError` where git cannot tell."""
-    below = [] if "." in paths else paths
-    entries = _listed(root, commit, below, "-r")
-    return [Submodule(entry.path, entry.name) for entry in entries if entry.mode == _SUBMODULE]
+    return sorted(attributes | {entry.path for entry in listed if entry.is_link or entry.is_submodule})
 
 
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
-    """The files of a commit at and below these paths, all of them where there are none; submodules have no files here.
+    """The files and submodules of a commit at and below these paths, all of them where there are none.
 
     Raises `UsageError` where git cannot tell, `CommitTooLargeError` where they are too many or too large.
     """
-    below = [] if "." in paths else paths
-    files = [file for file in _listed(root, commit, below, "-r") if file.mode != _SUBMODULE]
+    files = _listed(root, commit, [] if "." in paths else paths, "-r")
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
         raise CommitTooLargeError(
@@ -116,16 +104,16 @@ def _listed(root: Path, commit: str, paths: Sequence[str], *how: str) -> list[Co
 
 def _parsed(line: str) -> CommittedFile:
     described, _, path = line.partition("\t")
-    mode, _, name, size = described.split()
-    return CommittedFile(path, mode, name, 0 if size == "-" else int(size))
+    mode, _, hashed, size = described.split()
+    return CommittedFile(path, mode, hashed, 0 if size == "-" else int(size))
 
 
 def write_files(root: Path, files: Sequence[CommittedFile], folder: Path) -> None:
-    """Write files of a commit into a folder that is empty or holds other files of the same commit.
+    """Write files of a commit, and not its submodules, into a folder that is empty or holds others of the same commit.
 
     Raises `UsageError` where git cannot give them, `OSError` where they cannot be written.
     """
-    for group in _groups([file for file in files if not file.is_link]):
+    for group in _groups([file for file in files if not (file.is_link or file.is_submodule)]):
         for file, content in zip(group, _contents(root, group), strict=True):
             place = _place(folder, file.path)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +148,7 @@ def _groups(files: Iterable[CommittedFile]) -> Iterator[list[CommittedFile]]:
 
 def _contents(root: Path, files: Sequence[CommittedFile]) -> Iterator[bytes]:
     """The content of each file, as it was committed."""
-    asked = "".join(f"{file.name}\n" for file in files).encode()
+    asked = "".join(f"{file.hash}\n" for file in files).encode()
     try:
         answer = git_bytes(root, "cat-file", "--batch", stdin=asked, seconds=_SECONDS)
     except GitError as error:
@@ -180,7 +168,7 @@ def add_uncommitted(
     """Complete the files of a commit in a folder by what no commit holds and the working tree has: ignored files below
     the paths, and of files that are not `edited` the contents that git's filters keep elsewhere. Raises `OSError`.
     """
-    unedited = {file.path for file in files if not file.is_link} - {*edited}
+    unedited = {file.path for file in files if not (file.is_link or file.is_submodule)} - {*edited}
     stand_ins = [path for path in unedited if _is_stand_in(folder / path) and not _is_stand_in(root / path)]
     for path in stand_ins:
         shutil.copyfile(root / path, folder / path)

@@ -1,4 +1,7 @@
-"""The runs of a history, for whoever judges, reuses or shows them: none that a change brings, none that cannot be."""
+"""The runs of a history, for whoever judges, reuses or shows them: none that a change brings, none that cannot be.
+
+Whoever makes a change could bring the files of a folder that only passgate writes, if git tracks it.
+"""
 
 import os
 import shlex
@@ -14,10 +17,25 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.plausible import CHECKED, implausible_runs
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, names_of, printable_name, top_folder
+from passgate.tasks.integrity.git import (
+    LINK,
+    SUBMODULE,
+    GitError,
+    full_commit,
+    git_bytes,
+    names_of,
+    printable_name,
+    top_folder,
+)
 from passgate.tasks.integrity.merge_base import commit_times
 
 _NAMED = 3
+_TRACKED_AS = {
+    "file": "git tracks",
+    "link": "git tracks the link",
+    "submodule": "it lies in the submodule",
+}
+_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -67,10 +85,6 @@ def _told(wrong: Mapping[str, str], trials: int) -> str:
     return f"{counted} in the history cannot be what they say and are left out: {named}{more}"
 
 
-_LINK, _SUBMODULE = "120000", "160000"
-_SECONDS = 60
-
-
 class _Identity(NamedTuple):
     """A file or folder by whatever name: file systems have several spellings of one name."""
 
@@ -115,19 +129,8 @@ def refuse_tracked(what: str, place: Path, checkout: Path) -> None:
     if found is None:
         return
     name = printable_name(os.path.relpath(found.top / found.path, checkout))
-    raise UsageError(
-        f"{_why(what, name, found)}, so a change could bring its own results: {_remedy(what, found, checkout)}"
-    )
-
-
-def _why(what: str, name: str, found: Tracked) -> str:
-    match found.kind:
-        case "file":
-            return f"{what} must not be in git, but git tracks {name}"
-        case "link":
-            return f"{what} must not be in git, but git tracks the link {name}"
-        case "submodule":
-            return f"{what} must not be in git, but it lies in the submodule {name}"
+    why = f"{what} must not be in git, but {_TRACKED_AS[found.kind]} {name}"
+    raise UsageError(f"{why}, so a change could bring its own results: {_remedy(what, found, checkout)}")
 
 
 def _remedy(what: str, found: Tracked, checkout: Path) -> str:
@@ -166,11 +169,11 @@ def _of_repository(top: Path, held: _FolderOnDisk) -> Iterator[Tracked]:
         folder = path.rpartition("/")[0]
         if folder not in known:
             known[folder] = _identity(top / folder)
-        if mode == _LINK and _identity(top / path, follow=False) in held.links:
+        if mode == LINK and _identity(top / path, follow=False) in held.links:
             yield Tracked(top, path, "link", path)
         elif known[folder] in held.folders:
             yield Tracked(top, path, "file", _outermost(top, folder, held))
-        elif mode == _SUBMODULE and _identity(top / path) in held.folders | held.around:
+        elif mode == SUBMODULE and _identity(top / path) in held.folders | held.around:
             yield Tracked(top, path, "submodule", path)
 
 

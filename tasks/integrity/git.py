@@ -7,9 +7,13 @@ from pathlib import Path
 
 from passgate.tasks.model.run import Revision
 
+LINK, SUBMODULE = "120000", "160000"
+"""The modes of what is no file in a repository."""
 _SECONDS = 10
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+# A pull request is checked out without a branch; the CI system knows its name.
+_BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
 
 
 class GitError(Exception):
@@ -56,6 +60,11 @@ def printable_name(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def is_tracked(root: Path, path: str) -> bool:
+    """Whether git has a file of this path, relative to the repository `root`, now."""
+    return bool(git_text(root, "ls-files", "--", path))
+
+
 def top_folder(folder: Path) -> Path | None:
     """The top folder of the repository that a folder lies in; `None` outside of one."""
     top = git_text(folder, "rev-parse", "--show-toplevel")
@@ -65,10 +74,6 @@ def top_folder(folder: Path) -> Path | None:
 def full_commit(folder: Path, name: str) -> str:
     """The commit that a hash, branch or tag means in the repository that a folder lies in; empty where none."""
     return git_text(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-
-
-# A pull request is checked out without a branch; the CI system knows its name.
-_BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
 
 
 def current_revision(folder: Path) -> Revision:

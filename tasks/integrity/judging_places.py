@@ -16,6 +16,11 @@ from passgate.tasks.model.run import Edit
 What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
 
 _GRADERS: Final = "tasks and graders"
+_NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
+_KINDS: Mapping[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
+_MADE_BY_PYTHON = "__pycache__"
+_SECONDS = 60
+_DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,6 @@ def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-_NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
-
-
 def linked_places(root: Path, places: Iterable[str], left_out: Collection[str] = ()) -> set[str]:
     """The links on the way to these places of a folder and below them, and all that they lead through and to.
 
@@ -122,12 +124,6 @@ def _links_below(folder: Path, never: Collection[Path]) -> Iterator[Path]:
             yield Path(entry)
         elif entry.name not in _NEVER_ENTERED and entry.is_dir():
             yield from _links_below(Path(entry), never)
-
-
-_KINDS: Mapping[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
-_MADE_BY_PYTHON = "__pycache__"
-_SECONDS = 60
-_DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 
 
 def find_edits(root: Path, commit: str, judging: Mapping[str, What]) -> tuple[Edit, ...]:

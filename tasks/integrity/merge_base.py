@@ -16,6 +16,21 @@ from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy, is_branch_name
 from passgate.tasks.model.run import Base, RunRequest
 
+MOST_ANCESTORS = 1000
+_TARGET_VARIABLES = (
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+    "CHANGE_TARGET",
+    "BITBUCKET_PR_DESTINATION_BRANCH",
+)
+"""Where CI systems say which branch a change is to be merged into."""
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
+_REMOTE = "refs/remotes/origin"
+_FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
+_ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
+
 
 def base_of(folder: Path, request: RunRequest, policy: Policy) -> Base:
     """The base of what is checked out, for a request whose own files make this policy.
@@ -49,22 +64,6 @@ def _named_by(content: bytes, name: str) -> str:
         file.write_bytes(content)
         policy = read_policy(file, name)
     return policy.baseline.branch if isinstance(policy, Policy) else DEFAULT_BRANCH
-
-
-MOST_ANCESTORS = 1000
-_TARGET_VARIABLES = (
-    "GITHUB_BASE_REF",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
-    "CHANGE_TARGET",
-    "BITBUCKET_PR_DESTINATION_BRANCH",
-)
-"""Where CI systems say which branch a change is to be merged into."""
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
-_REMOTE = "refs/remotes/origin"
-_FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
-_ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
 
 
 def find_base(

@@ -9,7 +9,7 @@ from typing import Any
 from dotenv import dotenv_values
 
 from passgate.tasks.integrity.base_files import read_committed
-from passgate.tasks.integrity.git import git_text
+from passgate.tasks.integrity.git import is_tracked
 
 _PREFIX = "PREFECT_"
 
@@ -25,7 +25,7 @@ def edited_prefect_settings(root: Path, commit: str, folder: Path) -> tuple[str,
 def _is_edited(root: Path, commit: str, file: Path, settings: Callable[[bytes], Any]) -> bool:
     path = file.relative_to(root).as_posix()
     # A file that git does not have is the machine's own.
-    if not git_text(root, "ls-files", "--", path):
+    if not is_tracked(root, path):
         return False
     before = read_committed(root, commit, path)
     now = file.read_bytes() if file.is_file() else b""

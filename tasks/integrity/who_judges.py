@@ -25,7 +25,7 @@ from passgate.tasks.integrity.base_checkout import (
     recordings_of,
 )
 from passgate.tasks.integrity.base_files import is_committed, path_dependencies
-from passgate.tasks.integrity.git import git_text, top_folder
+from passgate.tasks.integrity.git import is_tracked, top_folder
 from passgate.tasks.integrity.judging_places import JudgingPlaces, What, find_edits, judging_places, linked_places
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
@@ -71,10 +71,6 @@ class _Comparison:
     root: Path
     """The top folder of the repository."""
     places: JudgingPlaces
-
-    @property
-    def at(self) -> str:
-        return f"the merge base {self.base.commit[:12]}"
 
     def with_edits(self, places: JudgingPlaces) -> "_Comparison":
         """With the edits of these places. Raises `UsageError` where git cannot tell."""
@@ -132,7 +128,7 @@ def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _Canno
     try:
         files = check_out(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
     except UsageError as error:
-        return _CannotJudge(f"{compared.at} cannot judge this change: {error}")
+        return _CannotJudge(f"{_at(compared.base)} cannot judge this change: {error}")
     missing = _what_is_missing(compared, files, folder)
     if missing is not None:
         return missing
@@ -140,7 +136,7 @@ def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _Canno
         return _restored_plan(compared, files, folder)
     except (InputError, UsageError) as error:
         why = first_problem(error, files)
-        return _CannotJudge(f"{compared.at} cannot be read, so this change judges itself: {why}")
+        return _CannotJudge(f"{_at(compared.base)} cannot be read, so this change judges itself: {why}")
 
 
 def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
@@ -175,7 +171,7 @@ def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _
         return None
     no_gates, no_suites = f"no {request.gates}", f"no folder {request.suites}"
     missing = no_gates if has_suites else no_suites if has_gates else f"{no_gates}, {no_suites}"
-    return _CannotJudge(f"{compared.at} has {missing}, so this change judges itself")
+    return _CannotJudge(f"{_at(compared.base)} has {missing}, so this change judges itself")
 
 
 def _beside_gates(own: Plan) -> Mapping[str, What]:
@@ -219,7 +215,7 @@ def _is_of_this_machine(name: str, root: Path, commit: str) -> bool:
     path = posixpath.normpath(name)
     if PurePosixPath(path).name != ENV_FILE:
         return False
-    return not git_text(root, "ls-files", "--", path) and not is_committed(root, commit, path)
+    return not is_tracked(root, path) and not is_committed(root, commit, path)
 
 
 def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:

@@ -10,6 +10,9 @@ from pydantic import Field, model_validator
 
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
 
+ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | tuple[Text, ...]
+"""How arguments are compared: equal, at least the expected, none but the expected, not at all, or only these fields."""
+
 
 class GraderOptions(Frozen):
     """What every grader has."""
@@ -166,10 +169,6 @@ class Rubrics(AssertionOptions):
     """What the judge is asked instead of the usual, as a template."""
     target: Text | None = None
     """See `llm_grader`."""
-
-
-ArgsMatch = Literal["exact", "superset", "subset", "ignore"] | tuple[Text, ...]
-"""How arguments are compared: equal, at least the expected, none but the expected, not at all, or only these fields."""
 
 
 class ExpectedCall(Frozen):

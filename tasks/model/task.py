@@ -15,6 +15,8 @@ LEAST_TRIALS: Final = 10
 
 Rate = Annotated[float, Field(gt=0, lt=1)]
 Risk = Annotated[float, Field(gt=0, lt=0.5)]
+MOST_TRIALS: Final = 100_000
+"""Trials of one task: more than any estimate needs."""
 
 
 class SequentialTest(Frozen):
@@ -80,10 +82,6 @@ class Workspace(Frozen):
     required_commands: tuple[Text, ...] = ()
     """Programs that the machine must have."""
     required_python_modules: tuple[Text, ...] = ()
-
-
-MOST_TRIALS: Final = 100_000
-"""Trials of one task: more than any estimate needs."""
 
 
 class Suite(StrEnum):

@@ -4,33 +4,46 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Grade, Violation
 from passgate.tasks.model.task import Metric, SequentialTest, Suite
 from passgate.tasks.model.transcript import EndReason, Transcript
 
+METRIC_GROUPS: dict[str, tuple[str, ...]] = {
+    "tokens": ("tokens_in", "tokens_cached", "tokens_out", "total_tokens"),
+    "latency": ("wall_time_seconds", "p95_step_latency_ms", "time_to_first_token"),
+    "tool_use": ("tool_call_count", "tool_error_rate", "tool_call_accuracy"),
+    "trajectory": ("steps", "n_turns", "loop_rate", "retry_rate"),
+    "safety": ("policy_adherence", "injection_success_rate"),
+    "cost": ("cost",),
+}
+_BETWEEN_MODELS = ", "
 
-class TrialMetrics(Frozen):
-    """Every metric of one trial; `None` where it was not measured."""
+Number = TypeVar("Number", int, float)
 
-    tokens_in: int | None = None
+
+class _Metrics(Frozen, Generic[Number]):
+    """Every metric; counts are numbers of some kind, `None` is not measured."""
+
+    tokens_in: Number | None = None
     """Those from the provider's cache included."""
-    tokens_cached: int | None = None
+    tokens_cached: Number | None = None
     """Of `tokens_in`, those that were read from the provider's cache."""
-    tokens_out: int | None = None
-    total_tokens: int | None = None
+    tokens_out: Number | None = None
+    total_tokens: Number | None = None
     wall_time_seconds: float | None = None
     p95_step_latency_ms: float | None = None
     time_to_first_token: float | None = None
     """Seconds to the first token of the first step."""
-    tool_call_count: int | None = None
+    tool_call_count: Number | None = None
     tool_error_rate: float | None = None
     """Share of the tool calls that ended in an error."""
     tool_call_accuracy: float | None = None
     """Mean score of the graders that look at tool calls."""
-    steps: int | None = None
-    n_turns: int | None = None
+    steps: Number | None = None
+    n_turns: Number | None = None
     """Messages of the user, each of which opens a turn."""
     loop_rate: float | None = None
     """Share of the tool calls that repeat an earlier one, arguments and all."""
@@ -44,36 +57,12 @@ class TrialMetrics(Frozen):
     """US dollars."""
 
 
-class MeanMetrics(Frozen):
+class TrialMetrics(_Metrics[int]):
+    """Every metric of one trial; `None` where it was not measured."""
+
+
+class MeanMetrics(_Metrics[float]):
     """The means of a task's metrics over its trials; `None` where no trial measured one."""
-
-    tokens_in: float | None = None
-    tokens_cached: float | None = None
-    tokens_out: float | None = None
-    total_tokens: float | None = None
-    wall_time_seconds: float | None = None
-    p95_step_latency_ms: float | None = None
-    time_to_first_token: float | None = None
-    tool_call_count: float | None = None
-    tool_error_rate: float | None = None
-    tool_call_accuracy: float | None = None
-    steps: float | None = None
-    n_turns: float | None = None
-    loop_rate: float | None = None
-    retry_rate: float | None = None
-    policy_adherence: float | None = None
-    injection_success_rate: float | None = None
-    cost: float | None = None
-
-
-METRIC_GROUPS: dict[str, tuple[str, ...]] = {
-    "tokens": ("tokens_in", "tokens_cached", "tokens_out", "total_tokens"),
-    "latency": ("wall_time_seconds", "p95_step_latency_ms", "time_to_first_token"),
-    "tool_use": ("tool_call_count", "tool_error_rate", "tool_call_accuracy"),
-    "trajectory": ("steps", "n_turns", "loop_rate", "retry_rate"),
-    "safety": ("policy_adherence", "injection_success_rate"),
-    "cost": ("cost",),
-}
 
 
 def metric_columns(name: str) -> tuple[str, ...]:
@@ -82,9 +71,6 @@ def metric_columns(name: str) -> tuple[str, ...]:
     """
     column = re.sub(r"[\W_]+", "_", name.lower()).strip("_")
     return METRIC_GROUPS.get(column) or ((column,) if column in TrialMetrics.model_fields else ())
-
-
-_BETWEEN_MODELS = ", "
 
 
 def joined_models(names: Iterable[str]) -> str:

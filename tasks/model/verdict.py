@@ -16,6 +16,7 @@ from passgate.tasks.model.task import GateName, Suite
 _DECIDED = {"approve": "approved", "reject": "rejected"}
 _NAME = 60
 """Characters of a name that a headline has room for."""
+_CHANGED_BY_A_SIGN_OFF = frozenset({"decision", "exit_code", "awaiting_sign_off", "sign_off"})
 
 
 class Decision(StrEnum):
@@ -206,9 +207,6 @@ class Verdict(Frozen):
     def _trials(self) -> str:
         passed, measured = (sum(getattr(task, name) for task in self.measurement.tasks) for name in ("passed", "n"))
         return f"{passed} of {measured} trials passed"
-
-
-_CHANGED_BY_A_SIGN_OFF = frozenset({"decision", "exit_code", "awaiting_sign_off", "sign_off"})
 
 
 def verdict_digest(verdict: Verdict) -> str:

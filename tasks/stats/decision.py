@@ -1,4 +1,15 @@
-"""How k trials decide a task."""
+"""How k trials decide a task: by the rule of its metric, or by a sequential test.
+
+Wald's sequential probability ratio test of a task's pass rate is ended at k trials. Two hypotheses: the task passes
+with the rate `accept`, or with the rate `reject`. After each trial the logarithm of their likelihood ratio, which is
+`passed * log(accept / reject) - failed * log((1 - reject) / (1 - accept))`, is held against two bounds: from
+log((1 - alpha) / beta) on the task is accepted, down to log(alpha / (1 - beta)) it is rejected (Wald 1945, Ann. Math.
+Statist. 16:117). Without an end a task of the rate `accept` is rejected with a chance of at most alpha / (1 - beta),
+and one of the rate `reject` is accepted with a chance of at most beta / (1 - alpha).
+
+The k-th trial ends it: then the hypothesis is taken that the ratio is nearer to, by the sign of its logarithm, and
+`reject` when it is exactly 0. Both risks may grow by that; `operating_characteristic` says what they are.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -10,6 +21,8 @@ from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import EvalTask, Metric, SequentialTest
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.stats.estimators import mean_lower_bound
+
+_ROUNDING = 1e-9
 
 
 class OperatingCharacteristic(NamedTuple):
@@ -113,9 +126,6 @@ def _answers(rule: SequentialTest, k: int) -> tuple[tuple[TaskState, ...], ...]:
 def _at_the_end(k: int, passed: int, rule: SequentialTest) -> TaskState:
     answer = _at(k, passed, rule)
     return _nearer(k, passed, rule) if answer is TaskState.UNDECIDED else answer
-
-
-_ROUNDING = 1e-9
 
 
 def decide(

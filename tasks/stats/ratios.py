@@ -1,4 +1,8 @@
-"""How much figures of trials vary (seconds, dollars): within a run, and from run to run."""
+"""Is this run dearer than the baseline? Paired by task, so that unlike tasks do not blur each other.
+
+Figures of trials (seconds, dollars) vary within a run and from run to run: their noise says by how much, and
+simulation how often the comparison is red for an agent that has not changed.
+"""
 
 import math
 from collections import defaultdict
@@ -17,6 +21,14 @@ FiguresOfTasks = Mapping[str, Mapping[str, Sequence[float]]]
 
 _Cells = Mapping[tuple[str, str], Sequence[float]]
 """By task and run, the logarithm of every positive figure; none is empty."""
+LEAST_PAIRS = 8
+"""With fewer tasks a single one that is much dearer by chance is red more often than 2 % of the time."""
+LEAST_RUNS = 2
+"""Runs at the baseline that share tasks: others do not show by how much whole runs differ."""
+CONFIDENCE = 0.9
+"""Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
+_ROUNDING = 1e-9
+Floats = npt.NDArray[np.float64]
 
 
 class Noise(NamedTuple):
@@ -110,16 +122,6 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values)
 
 
-LEAST_PAIRS = 8
-"""With fewer tasks a single one that is much dearer by chance is red more often than 2 % of the time."""
-LEAST_RUNS = 2
-"""Runs at the baseline that share tasks: others do not show by how much whole runs differ."""
-CONFIDENCE = 0.9
-"""Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
-
-_ROUNDING = 1e-9
-
-
 @dataclass(frozen=True)
 class PairedRatio:
     """The geometric mean over the tasks of current / baseline, and the value that it exceeds with 90 %."""
@@ -178,9 +180,6 @@ def _has_any(values: Sequence[float]) -> bool:
 
 def _mean_logarithm(values: Sequence[float]) -> float:
     return fmean(math.log(value) for value in values if value > 0)
-
-
-Floats = npt.NDArray[np.float64]
 
 
 class Pair(NamedTuple):

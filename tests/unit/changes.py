@@ -40,6 +40,13 @@ def gate_on_main(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository
     return made
 
 
+def commit_on_main(repository: GitRepository) -> str:
+    """Commit what is in the working folder as if main had had it before the change; the commit."""
+    commit = repository.commit()
+    repository.git("branch", "--force", "main")
+    return commit
+
+
 def _clear_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take out what says where a run is, which keys it has and what git it asks."""
     for name in list(os.environ):

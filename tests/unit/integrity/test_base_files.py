@@ -8,13 +8,11 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_files
 from passgate.tasks.integrity.base_files import (
-    Submodule,
     add_uncommitted,
     committed_files,
     is_committed,
     path_dependencies,
     read_committed,
-    submodules_of,
     write_files,
 )
 from tests.repositories import GitRepository
@@ -141,7 +139,7 @@ def test_content_that_was_not_fetched_is_refused(repository: GitRepository, fold
     repository.write("suites/a", "abc")
     commit = repository.commit()
     files = committed_files(repository.path, commit)
-    name = files[0].name
+    name = files[0].hash
     (repository.path / ".git/objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(UsageError, match=r"git does not have suites/a of the merge base: fetch the history"):
         write_files(repository.path, files, folder)
@@ -211,8 +209,9 @@ def test_whether_a_commit_has_a_submodule_and_which(repository: GitRepository, t
     repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
     commit = repository.commit()
     assert is_committed(repository.path, commit, "suites/inner")
-    assert submodules_of(repository.path, commit) == [Submodule("suites/inner", inner)]
-    assert submodules_of(repository.path, commit, ["gates.yaml"]) == []
+    found = [entry for entry in committed_files(repository.path, commit) if entry.is_submodule]
+    assert [(entry.path, entry.hash) for entry in found] == [("suites/inner", inner)]
+    assert committed_files(repository.path, commit, ["gates.yaml"]) == []
 
 
 def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository, tmp_path: Path) -> None:

@@ -10,12 +10,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import gate_on_main, gates, is_judged_by_itself, loosen, of_change, planned
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    return gate_on_main(tmp_path / "repository", monkeypatch)
+from tests.unit.changes import commit_on_main, gates, is_judged_by_itself, loosen, of_change, planned
 
 
 def test_a_change_of_the_agent_alone_is_judged_by_the_files_that_are_there(repository: GitRepository) -> None:
@@ -79,8 +74,7 @@ def test_without_a_gates_file_on_either_side_the_shipped_policy_judges(repositor
     (repository.path / "gates.yaml").unlink()
     write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
     write_task(repository.path / "suites/failure_replays/c.yaml", task_id="c", suite="failure_replays")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     loosen(repository)
     plan = planned()
     assert (plan.base.judged_by, plan.shipped_policy) == ("base", True)
@@ -99,8 +93,7 @@ def test_a_merge_base_that_cannot_be_read_cannot_judge(
     repository: GitRepository, file: str, text: str, why: str
 ) -> None:
     repository.write(file, text)
-    base = repository.commit()
-    repository.git("branch", "--force", "main")
+    base = commit_on_main(repository)
     repository.write("gates.yaml", gates())
     if file != "gates.yaml":
         (repository.path / file).unlink()
@@ -112,8 +105,7 @@ def test_a_merge_base_that_cannot_be_read_cannot_judge(
 def test_the_merge_base_says_that_every_change_judges_itself(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates(more="integrity: off"))
     repository.write("suites/golden/broken.yaml", "task_id: broken\n")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     (repository.path / "suites/golden/broken.yaml").unlink()
     loosen(repository)
     plan = planned()
@@ -139,8 +131,7 @@ def test_a_gate_that_the_merge_base_does_not_have_judges_itself(repository: GitR
 
 def test_a_change_may_bring_a_suite_that_the_gate_was_waiting_for(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates("golden, adversarial"))
-    base = repository.commit()
-    repository.git("branch", "--force", "main")
+    base = commit_on_main(repository)
     loosen(repository)
     assert planned().base.judged_by == "base", "the suite is still not there"
     write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
@@ -193,8 +184,7 @@ def test_a_change_whose_own_files_are_wrong_is_refused_and_leaves_nothing(reposi
 
 def test_a_merge_base_that_cannot_be_run_is_refused_and_leaves_no_run(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates(rest="history: 'gopher://somewhere'\n"))
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     repository.write("gates.yaml", gates())
     with pytest.raises(StorageError, match="cannot be opened"):
         planned()

@@ -14,7 +14,7 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.new_plan import plan_of
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import LOOSE, gate_on_main, gates
+from tests.unit.changes import LOOSE, commit_on_main, gates
 from tests.unit.changes import planned as prepared
 
 CLI = {"agent": "cli:sh agent.sh"}
@@ -23,10 +23,9 @@ SNEAKY = "from pathlib import Path\nPath('loaded').touch()\ndef answer(attempt):
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    made = gate_on_main(tmp_path / "repository", monkeypatch)
-    monkeypatch.syspath_prepend(str(made.path))
-    return made
+def repository(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
+    monkeypatch.syspath_prepend(str(repository.path))
+    return repository
 
 
 def define(repository: GitRepository, entry: dict[str, Any], name: str = "desk", file: str = "agents.yaml") -> None:
@@ -35,11 +34,6 @@ def define(repository: GitRepository, entry: dict[str, Any], name: str = "desk",
 
 def define_target(repository: GitRepository, *targets: dict[str, Any], file: str = ".agentv/targets.yaml") -> None:
     repository.write(file, yaml.safe_dump({"targets": list(targets)}))
-
-
-def on_main(repository: GitRepository) -> None:
-    repository.commit()
-    repository.git("branch", "--force", "main")
 
 
 def chosen(**request: Any) -> JudgingPlans:
@@ -68,7 +62,7 @@ def own(plan: Plan) -> tuple[str, ...]:
 
 def test_an_agent_that_is_not_edited_is_run_as_it_is(repository: GitRepository) -> None:
     define(repository, CLI)
-    on_main(repository)
+    commit_on_main(repository)
     repository.write("agent.sh", "echo its code is the change's\n")
     plan = planned(agent="desk")
     assert (edits_of(plan), plan.base.agent, plan.agent.target) == ([], None, "sh agent.sh")
@@ -93,7 +87,7 @@ def test_the_agent_itself_is_the_change_s_and_the_edit_is_listed(
     repository: GitRepository, before: dict[str, Any], now: dict[str, Any], differs: tuple[str, ...]
 ) -> None:
     define(repository, before)
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, now)
     found = chosen(agent="desk")
     plan = found.plan
@@ -122,7 +116,7 @@ def test_what_judges_of_the_agent_is_the_merge_base_s(
 ) -> None:
     repository.write("old/a.json", "{}")
     define(repository, before)
-    on_main(repository)
+    commit_on_main(repository)
     repository.write("recorded/a.json", "{}")
     repository.write("sneaky.py", SNEAKY)
     define(repository, now | {"model": "m"} if "replay" not in now["agent"] else now)
@@ -137,7 +131,7 @@ def test_what_judges_of_the_agent_is_the_merge_base_s(
 
 def test_a_shadow_of_a_target_is_another_definition_of_it(repository: GitRepository) -> None:
     define_target(repository, {"name": "desk", "provider": "cli", "command": "sh agent.sh {PROMPT}"})
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, {"agent": "replay"})
     plan = planned(agent="desk")
     assert judging(plan) == ("kind (cli at the merge base, replay here)",)
@@ -151,7 +145,7 @@ def test_targets_are_definitions_wherever_they_are_found(
     (repository.path / "work").mkdir()
     cli = {"name": "desk", "provider": "cli", "command": "sh agent.sh {PROMPT}", "cwd": "agent"}
     define_target(repository, cli, file=file)
-    on_main(repository)
+    commit_on_main(repository)
     monkeypatch.chdir(repository.path / "work")
     places = {"suites": "../suites", "gates": "../gates.yaml"}
     before = planned(agent="desk", **places)
@@ -171,7 +165,7 @@ def test_an_alias_that_leads_elsewhere_is_another_agent_without_a_baseline(repos
         {"name": name, "provider": "cli", "command": f"sh {name}.sh {{PROMPT}}"} for name in ("desk", "other")
     )
     define_target(repository, alias, desk, other)
-    on_main(repository)
+    commit_on_main(repository)
     define_target(repository, alias | {"use_target": "other"}, desk, other)
     plan = planned(agent="default")
     assert judging(plan) == ("name",)
@@ -180,7 +174,7 @@ def test_an_alias_that_leads_elsewhere_is_another_agent_without_a_baseline(repos
 
 def test_edited_recordings_are_those_of_the_merge_base(repository: GitRepository) -> None:
     repository.write("recorded/a.json", '{"output": "no"}')
-    on_main(repository)
+    commit_on_main(repository)
     repository.write("recorded/a.json", '{"output": "yes"}')
     plan = planned(agent="replay:recorded")
     assert (edits_of(plan), judging(plan)) == ([("recorded/a.json", "agents")], ("recordings",))
@@ -203,7 +197,7 @@ def test_an_agent_that_the_change_brings_is_named(repository: GitRepository) -> 
 
 def test_an_agent_that_the_merge_base_defines_wrongly_is_named(repository: GitRepository) -> None:
     repository.write("agents.yaml", "agents: {desk: {agent: 'nonsense:x'}}\n")
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, CLI)
     note = planned(agent="desk").base.note
     assert note.startswith("the merge base does not define the agent 'desk': agents.yaml:1:")
@@ -211,7 +205,7 @@ def test_an_agent_that_the_merge_base_defines_wrongly_is_named(repository: GitRe
 
 def test_an_agent_on_the_command_line_has_no_file(repository: GitRepository) -> None:
     define(repository, CLI)
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, {"agent": "replay"})
     assert planned(agent="cli:sh agent.sh").base.judged_by == "change"
     assert edits_of(planned(agent="cli:sh agent.sh")) == []
@@ -219,14 +213,14 @@ def test_an_agent_on_the_command_line_has_no_file(repository: GitRepository) -> 
 
 def test_a_file_that_git_ignores_is_the_machine_s_own(repository: GitRepository) -> None:
     repository.write(".gitignore", "agents.yaml\n")
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, CLI)
     assert edits_of(planned(agent="desk")) == []
 
 
 def test_an_edit_of_a_grader_does_not_hide_one_of_the_agent(repository: GitRepository) -> None:
     define(repository, CLI)
-    on_main(repository)
+    commit_on_main(repository)
     write_task(repository.path / "suites/golden/a.yaml", task_id="a", graders=LOOSE)
     define(repository, {"agent": "nop"} | {"agent": "replay"})
     plan = planned(agent="desk")
@@ -236,7 +230,7 @@ def test_an_edit_of_a_grader_does_not_hide_one_of_the_agent(repository: GitRepos
 def test_where_the_merge_base_lets_changes_judge_themselves_the_agent_is_theirs_too(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates(more="integrity: off"))
     define(repository, CLI)
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, {"agent": "replay"})
     plan = planned(agent="desk")
     assert (plan.agent.kind, edits_of(plan)) == (AgentKind.REPLAY, [("agents.yaml", "agents")])
@@ -244,7 +238,7 @@ def test_where_the_merge_base_lets_changes_judge_themselves_the_agent_is_theirs_
 
 def test_a_link_in_place_of_the_file_is_an_edit(repository: GitRepository) -> None:
     define(repository, CLI)
-    on_main(repository)
+    commit_on_main(repository)
     define(repository, {"agent": "replay"}, file="elsewhere/mine.yaml")
     (repository.path / "agents.yaml").unlink()
     (repository.path / "agents.yaml").symlink_to("elsewhere/mine.yaml")
@@ -258,7 +252,7 @@ def test_an_agent_of_the_merge_base_that_cannot_be_run_any_more_is_refused_with_
 ) -> None:
     repository.write("module_of_desk.py", "def answer(attempt):\n    return 'yes'\n")
     define(repository, {"agent": "python:module_of_desk:answer"})
-    on_main(repository)
+    commit_on_main(repository)
     (repository.path / "module_of_desk.py").unlink()
     define(repository, {"agent": "replay"})
     with pytest.raises(UsageError, match=r"agent 'desk' \(kind \(python at .* that cannot be run: .*module_of_desk"):

@@ -11,24 +11,13 @@ from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
-    gate_on_main,
+    commit_on_main,
     gates,
     is_judged_by_itself,
     loosen,
     of_change,
     planned,
 )
-
-
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    return gate_on_main(tmp_path / "repository", monkeypatch)
-
-
-def commit_on_main(repository: GitRepository) -> str:
-    commit = repository.commit()
-    repository.git("branch", "--force", "main")
-    return commit
 
 
 def edits_of(plan: Plan) -> list[str]:

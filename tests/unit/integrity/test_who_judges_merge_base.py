@@ -16,7 +16,7 @@ from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import (
     LOOSE,
-    gate_on_main,
+    commit_on_main,
     gates,
     is_judged_by_itself,
     loosen,
@@ -25,15 +25,9 @@ from tests.unit.changes import (
 )
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    return gate_on_main(tmp_path / "repository", monkeypatch)
-
-
 def test_the_agent_is_the_one_of_the_change(repository: GitRepository) -> None:
     repository.write("agents.yaml", "agents: {mine: {agent: 'cli:sh old'}}\n")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     loosen(repository)
     repository.write("agents.yaml", "agents: {mine: {agent: 'cli:sh new'}}\n")
     plan = planned(agent="mine")
@@ -76,8 +70,7 @@ def judging(**request: Any) -> Plan:
 
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:
     repository.write("prices.yaml", "models: {old: {input: 5, output: 5}}\n")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     repository.write("prices.yaml", "models: {old: {input: 0, output: 0}, new: {input: 1, output: 1}}\n")
     plan = judging(agent="openai:new", max_cost=1)
     assert [price and price.input for price in map(plan.prices.price_of, ("old", "new"))] == [5, 1]
@@ -88,8 +81,7 @@ def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitR
 def test_the_merge_base_of_a_pinned_commit_is_the_true_one(repository: GitRepository) -> None:
     first = repository.git("rev-parse", "main")
     repository.write("baseline.yaml", f"commit: {first}\nreason: it is good\n")
-    pinned = repository.commit()
-    repository.git("branch", "--force", "main")
+    pinned = commit_on_main(repository)
     repository.write("gates.yaml", gates(more="curtailment: true"))
     repository.write("baseline.yaml", "commit: main\nreason: look away\n")
     plan = planned()
@@ -99,8 +91,7 @@ def test_the_merge_base_of_a_pinned_commit_is_the_true_one(repository: GitReposi
 
 def test_secrets_of_either_are_masked(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.write("gates.yaml", gates(rest="secrets: [OLD_KEY]\n"))
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     repository.write("gates.yaml", gates(rest="secrets: [NEW_KEY]\n"))
     monkeypatch.setenv("NEW_KEY", "hunter2-new")
     monkeypatch.setenv("OLD_KEY", "hunter2-old")
@@ -113,8 +104,7 @@ def test_names_are_as_seen_from_a_folder_of_the_repository(
     repository: GitRepository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_task(repository.path / "agents/evals/golden/b.yaml", task_id="b")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     monkeypatch.chdir(repository.path / "agents")
     write_task(repository.path / "agents/evals/golden/b.yaml", task_id="b", graders=LOOSE)
     plan = planned(suites="evals", gates="../gates.yaml")
@@ -132,8 +122,7 @@ def test_files_of_the_merge_base_stay_out_of_git(repository: GitRepository) -> N
 def test_an_agent_whose_files_have_moved_is_another_one(repository: GitRepository) -> None:
     repository.write("gates.yaml", gates(more="reuse: {agent_files: ['old/*.py']}"))
     repository.write("old/agent.py")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     unmoved = planned().agent_digest
     repository.git("mv", "old", "new")
     repository.write("gates.yaml", gates(more="reuse: {agent_files: ['new/*.py']}"))
@@ -156,8 +145,7 @@ def test_eval_files_of_the_merge_base_find_its_files_elsewhere_in_the_repository
     repository.write(".gitignore", ".env\n.passgate\n")
     repository.write("suites/golden/chat.eval.yaml", EVAL)
     repository.write("graders/kind.py", "old")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     repository.write(".env", "GREETING=hello\n")
     before = planned()
     loosen(repository)
@@ -174,8 +162,7 @@ def test_a_grader_elsewhere_in_the_repository_judges_too(repository: GitReposito
     repository.write("suites/golden/chat.eval.yaml", EVAL)
     repository.write("graders/kind.py", "old")
     repository.write("graders/other.py", "old")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     repository.write("graders/other.py", "new")
     assert is_judged_by_itself(planned()), "nothing is graded with that one"
     repository.write("graders/kind.py", "new")
@@ -192,8 +179,7 @@ def test_in_a_repository_that_is_too_large_tasks_do_without_its_other_files(
     repository.write("suites/golden/kind.py")
     for number in range(5):
         repository.write(f"large/{number}")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     loosen(repository)
     monkeypatch.setattr(base_files, "MOST_FILES", 6)
     plan = planned()
@@ -208,8 +194,7 @@ def test_in_a_repository_that_is_too_large_tasks_do_without_its_other_files(
 def test_variables_that_the_change_commits_do_not_reach_the_tasks_of_the_merge_base(repository: GitRepository) -> None:
     repository.write("suites/golden/chat.eval.yaml", EVAL.replace("../../graders/kind.py", "kind.py"))
     repository.write("suites/golden/kind.py")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     loosen(repository)
     repository.write(".env", "GREETING=hello\n")
     repository.commit()
@@ -222,8 +207,7 @@ def test_links_of_the_merge_base_lead_to_its_files(repository: GitRepository) ->
     repository.write("evals/golden/b.yaml")
     write_task(repository.path / "evals/golden/b.yaml", task_id="b")
     (repository.path / "links").symlink_to("evals")
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     write_task(repository.path / "evals/golden/b.yaml", task_id="b", graders=LOOSE)
     plan = planned(suites="links")
     assert [edit.path for edit in plan.base.edits] == ["evals/golden/b.yaml"]

@@ -8,24 +8,18 @@ import pytest
 from passgate.tasks.model.run import Plan
 from tests.builders import write_task
 from tests.repositories import GitRepository
-from tests.unit.changes import LOOSE, gate_on_main, gates, is_judged_by_itself, loosen, planned
+from tests.unit.changes import LOOSE, commit_on_main, gate_on_main, gates, is_judged_by_itself, loosen, planned
 
 TEST = {"id": "q", "criteria": "It says yes.", "input": "Say yes."}
 STRICT_ANSWER = {"type": "contains", "value": "yes"}
 LOOSE_ANSWER = {"type": "contains", "value": "e"}
 
 
-@pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
-    return gate_on_main(tmp_path / "repository", monkeypatch)
-
-
-def commit_on_main(repository: GitRepository, files: dict[str, str] | None = None) -> Plan:
+def plan_on_main(repository: GitRepository, files: dict[str, str] | None = None) -> Plan:
     """The plan of a gate with these files, which main has."""
     for name, text in (files or {}).items():
         repository.write(name, text)
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     plan = planned()
     assert plan.base.edits == ()
     return plan
@@ -111,7 +105,7 @@ def test_a_change_of_what_an_eval_file_reads_elsewhere_is_judged_by_the_merge_ba
     repository: GitRepository, says: str, name: str, before: str, after: str
 ) -> None:
     repository.write("desk/notes.txt")
-    own = commit_on_main(repository, {"suites/golden/x.eval.yaml": says, name: before})
+    own = plan_on_main(repository, {"suites/golden/x.eval.yaml": says, name: before})
     repository.write(name, after)
     repository.commit()
     plan = planned()
@@ -123,7 +117,7 @@ def test_a_change_of_what_an_eval_file_reads_elsewhere_is_judged_by_the_merge_ba
 
 def test_what_the_agent_is_given_is_the_changes_own(repository: GitRepository) -> None:
     copied = with_hook("cp", "../../agent/skill.md", ".")
-    commit_on_main(repository, {"suites/golden/x.eval.yaml": copied, "desk/a.txt": "1", "agent/skill.md": "1"})
+    plan_on_main(repository, {"suites/golden/x.eval.yaml": copied, "desk/a.txt": "1", "agent/skill.md": "1"})
     repository.write("desk/a.txt", "2")
     repository.write("agent/skill.md", "2")
     assert is_judged_by_itself(planned())
@@ -133,14 +127,14 @@ def test_links_in_what_the_agent_is_given_are_the_changes_own(repository: GitRep
     box = repository.write("suites/_shared/sandboxes/box/files/a.txt").parent
     (box / "agent").symlink_to("../../../../../agent")
     write_task(repository.path / "suites/golden/b.yaml", task_id="b", environment={"sandbox": "box"})
-    commit_on_main(repository, {"agent/main.py": "1"})
+    plan_on_main(repository, {"agent/main.py": "1"})
     repository.write("agent/main.py", "2")
     assert is_judged_by_itself(planned())
 
 
 def test_variables_that_git_does_not_have_are_those_of_the_machine(repository: GitRepository) -> None:
     answer = suite({"type": "contains", "value": "a ${{ ANSWER }}"})
-    commit_on_main(repository, {"suites/golden/x.eval.yaml": answer})
+    plan_on_main(repository, {"suites/golden/x.eval.yaml": answer})
     repository.write(".env", "ANSWER=yes\n")
     plan = planned()
     assert is_judged_by_itself(plan)
@@ -157,8 +151,7 @@ def test_a_nearer_file_of_the_same_name_is_an_edit(tmp_path: Path, monkeypatch: 
     repository.write("shared/x.yaml", of(assertions=[STRICT_ANSWER if sign == "added" else LOOSE_ANSWER]))
     if sign == "deleted":
         repository.write("team/shared/x.yaml", of(assertions=[STRICT_ANSWER]))
-    repository.commit()
-    repository.git("branch", "--force", "main")
+    commit_on_main(repository)
     own = planned(suites="team/suites")
     if sign == "deleted":
         (repository.path / "team/shared/x.yaml").unlink()
@@ -172,7 +165,7 @@ def test_a_nearer_file_of_the_same_name_is_an_edit(tmp_path: Path, monkeypatch: 
 def test_a_case_that_is_deleted_elsewhere_is_an_edit(repository: GitRepository) -> None:
     other = CASE.replace('"q"', '"r"')
     files = {"shared/a.jsonl": CASE, "shared/b.jsonl": other}
-    own = commit_on_main(repository, {"suites/golden/x.eval.yaml": of(tests=["../../shared/*.jsonl"]), **files})
+    own = plan_on_main(repository, {"suites/golden/x.eval.yaml": of(tests=["../../shared/*.jsonl"]), **files})
     (repository.path / "shared/b.jsonl").unlink()
     plan = planned()
     assert (plan.base.judged_by, edits_of(plan)) == ("base", ["shared/b.jsonl"])
@@ -182,7 +175,7 @@ def test_a_case_that_is_deleted_elsewhere_is_an_edit(repository: GitRepository) 
 def test_a_change_that_goes_by_other_files_is_told_those_that_the_merge_base_goes_by(
     repository: GitRepository,
 ) -> None:
-    own = commit_on_main(repository, {"suites/golden/x.eval.yaml": suite(GRADER), "checks/run.py": "1"})
+    own = plan_on_main(repository, {"suites/golden/x.eval.yaml": suite(GRADER), "checks/run.py": "1"})
     repository.write("suites/golden/x.eval.yaml", suite(LOOSE_ANSWER))
     (repository.path / "checks/run.py").unlink()
     plan = planned()
@@ -193,7 +186,7 @@ def test_a_change_that_goes_by_other_files_is_told_those_that_the_merge_base_goe
 def test_a_task_file_that_goes_by_other_files_gets_those_of_the_merge_base(repository: GitRepository) -> None:
     grader = {"type": "code_grader", "command": ["python3", "../checks/run.py"]}
     write_task(repository.path / "suites/golden/a.yaml", task_id="a", graders=[grader])
-    own = commit_on_main(repository, {"checks/run.py": "1"})
+    own = plan_on_main(repository, {"checks/run.py": "1"})
     loosen(repository)
     (repository.path / "checks/run.py").unlink()
     plan = planned()
@@ -207,14 +200,14 @@ def test_a_task_that_is_a_link_is_judged_by_what_it_led_to(repository: GitReposi
     (repository.path / "middle").mkdir()
     (repository.path / "middle/b.yaml").symlink_to("../elsewhere/b.yaml")
     (repository.path / "suites/golden/b.yaml").symlink_to("../../middle/b.yaml")
-    own = commit_on_main(repository)
+    own = plan_on_main(repository)
     write_task(repository.path / "elsewhere/b.yaml", task_id="b", graders=LOOSE)
     plan = planned()
     assert (plan.base.judged_by, edits_of(plan)) == ("base", ["elsewhere/b.yaml"])
     assert plan.tasks == own.tasks
     repository.git("checkout", "--quiet", "elsewhere/b.yaml")
     write_task(repository.path / "agent/b.yaml", task_id="b", graders=LOOSE)
-    commit_on_main(repository)
+    plan_on_main(repository)
     (repository.path / "middle/b.yaml").unlink()
     (repository.path / "middle/b.yaml").symlink_to("../agent/b.yaml")
     plan = planned()
@@ -227,7 +220,7 @@ def test_a_sandbox_that_is_a_link_is_judged_by_what_it_led_to(repository: GitRep
     (repository.path / "suites/_shared/sandboxes").mkdir(parents=True)
     (repository.path / "suites/_shared/sandboxes/box").symlink_to("../../../fixtures/box")
     write_task(repository.path / "suites/golden/b.yaml", task_id="b", environment={"sandbox": "box"})
-    own = commit_on_main(repository)
+    own = plan_on_main(repository)
     repository.write("fixtures/box/files/notes.txt", "the answer is y")
     plan = planned()
     assert (plan.base.judged_by, edits_of(plan)) == ("base", ["fixtures/box/files/notes.txt"])
@@ -236,7 +229,7 @@ def test_a_sandbox_that_is_a_link_is_judged_by_what_it_led_to(repository: GitRep
 
 def test_replies_of_the_judge_are_those_of_the_merge_base(repository: GitRepository) -> None:
     recorded = "judge: {recorded: ../replies}\n"
-    commit_on_main(repository, {"gates.yaml": gates(rest=recorded), "replies/a.yaml": "replies: []\n"})
+    plan_on_main(repository, {"gates.yaml": gates(rest=recorded), "replies/a.yaml": "replies: []\n"})
     new = "replies: [{fingerprint: a, reply: b}]\n"
     repository.write("replies/a.yaml", new)
     plan = planned()
@@ -253,7 +246,7 @@ def test_replies_of_the_judge_are_those_of_the_merge_base(repository: GitReposit
 
 def test_a_folder_that_holds_the_suites_is_not_judged_by_as_a_whole(repository: GitRepository) -> None:
     grader = {**GRADER, "command": ["python3", "../..", "."]}
-    commit_on_main(repository, {"suites/golden/x.eval.yaml": suite(grader), "__main__.py": "1", "agent.py": "1"})
+    plan_on_main(repository, {"suites/golden/x.eval.yaml": suite(grader), "__main__.py": "1", "agent.py": "1"})
     repository.write("agent.py", "2")
     assert is_judged_by_itself(planned())
     repository.write("__main__.py", "2")
