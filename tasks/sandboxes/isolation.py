@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Protocol
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_roots
@@ -39,16 +38,14 @@ _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 _LIMITED = ("sh", "-c", 'ulimit -c 0; ulimit -f 2097152; exec "$@"', "sh")
 
 
-class Isolation(Protocol):
-    """One way of keeping commands apart."""
+@dataclass(frozen=True)
+class ProcessGroup:
+    """Only a session of its own and limits."""
 
-    @property
-    def name(self) -> str:
-        """What trial rows call it."""
-
-    @property
-    def contains_processes(self) -> bool:
-        """Whether every process of a command ends with its first one."""
+    name: str = "process_group"
+    """What trial rows call this way of keeping commands apart."""
+    contains_processes: bool = False
+    """Whether every process of a command ends with its first one."""
 
     def wrap(
         self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
@@ -57,24 +54,10 @@ class Isolation(Protocol):
 
         `bridge` is what it can reach all the same where it has no network.
         """
-
-    def showing(self, folders: Sequence[Path]) -> "Isolation":
-        """The same, but what lies in these folders can be read."""
-
-
-@dataclass(frozen=True)
-class ProcessGroup:
-    """Only a session of its own and limits."""
-
-    name: str = "process_group"
-    contains_processes: bool = False
-
-    def wrap(
-        self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
-    ) -> list[str]:
         return [*_LIMITED, *command]
 
     def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
+        """The same, but what lies in these folders can be read."""
         return self
 
 
@@ -133,6 +116,9 @@ class Bubblewrap:
         # What lies inside a folder that stays hidden, as a run's own copy of the suites does.
         inner = [folder for folder in resolved if any(folder.is_relative_to(outer) for outer in hidden)]
         return replace(self, hidden=hidden, kept=(*self.kept, *kept), shown=(*self.shown, *inner))
+
+
+Isolation = ProcessGroup | Bubblewrap
 
 
 def _bound(bridge: Bridge | None) -> list[str]:

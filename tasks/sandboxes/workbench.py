@@ -2,10 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Sequence
+import shutil
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Self
 
 import yaml
@@ -13,9 +14,9 @@ import yaml
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.files.temporary import TemporaryFolder
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask, Workspace
-from passgate.tasks.sandboxes.inputs import bring_inputs
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Workspaces
@@ -23,6 +24,8 @@ from passgate.tasks.sandboxes.workspaces import Workspaces
 SANDBOXES = "_shared/sandboxes"
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
+_IN_PLACE = ("data:", "http://", "https://")
+"""How images begin that are no file."""
 
 
 class Workbench:
@@ -115,12 +118,12 @@ class Workbench:
 
     @asynccontextmanager
     async def _between_hooks(self, task: EvalTask, workspace: Workspace, sandbox: TrialSandbox) -> AsyncIterator[None]:
-        await self._workspaces.before_each(workspace, sandbox, task)
+        await self._workspaces.run_hook("before_each", workspace, sandbox, task)
         try:
             await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
             yield
         finally:
-            await self._workspaces.after_each(workspace, sandbox, task)
+            await self._workspaces.run_last_hook("after_each", workspace, sandbox, task)
 
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         sandbox = await self._copied(task, folder)
@@ -182,3 +185,32 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
         return SandboxFile.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {})
     except (yaml.YAMLError, OSError, ValueError) as error:
         raise UsageError(f"{file}: not a sandbox description: {error}") from error
+
+
+def bring_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
+    """Copy the files and images that messages name into a folder; where each lies, by its name in the messages.
+
+    Raises `MeasurementError` for one that is not there.
+    """
+    placed: dict[str, Path] = {}
+    for name in dict.fromkeys(_names(messages)):
+        placed[name] = folder / _place(name, len(placed))
+        placed[name].parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(suites_folder / name, placed[name])
+        except OSError as error:
+            raise MeasurementError(f"the file {name} of the task's messages cannot be read: {error}") from error
+    return placed
+
+
+def _names(messages: Sequence[TaskMessage]) -> Iterator[str]:
+    for message in messages:
+        for block in message.content if not isinstance(message.content, str) else ():
+            if block.type in {"file", "image"} and not str(block.value).startswith(_IN_PLACE):
+                yield str(block.value)
+
+
+def _place(name: str, number: int) -> PurePosixPath:
+    """The same path as in the suites folder, where it lies in there."""
+    path = PurePosixPath(name)
+    return PurePosixPath(f"elsewhere-{number}", path.name) if path.is_absolute() or ".." in path.parts else path

@@ -1,17 +1,19 @@
-"""Workspaces that eval files describe: template, then repositories, then hooks."""
+"""Workspaces that eval files describe: template, then repositories, then hooks of the suites' authors."""
 
 import asyncio
+import json
+import re
+import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import digest_of
-from passgate.tasks.model.task import EvalTask, Workspace
-from passgate.tasks.sandboxes.hooks import Occasion, run_hook
+from passgate.tasks.model.task import EvalTask, Hook, Workspace
 from passgate.tasks.sandboxes.repositories import Repositories
 from passgate.tasks.sandboxes.trial_sandbox import (
     Surroundings,
@@ -32,6 +34,8 @@ for name in sys.argv[1:]:
     if not found:
         print(name)
 """
+WORKSPACE_VARIABLES: Final = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
+_PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ class Workspaces:
         await _refuse_missing(workspace, sandbox)
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
-        await self._hook("before_all", workspace, sandbox, task)
+        await self.run_hook("before_all", workspace, sandbox, task)
         return _Prepared(workspace, sandbox, task)
 
     def _template_folder(self, workspace: Workspace) -> Path | None:
@@ -82,14 +86,6 @@ class Workspaces:
             raise MeasurementError(f"the workspace's template {workspace.template} is no folder")
         return template
 
-    async def before_each(self, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
-        """Run the hook of a trial that begins. Raises `MeasurementError` when it fails."""
-        await self._hook("before_each", workspace, sandbox, task)
-
-    async def after_each(self, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
-        """Run the hook of a trial that has been graded: when it fails, that is a trouble and no error of the trial."""
-        await self._after("after_each", workspace, sandbox, task)
-
     async def after_all(self) -> None:
         """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
         for waiting in self._prepared.values():
@@ -97,22 +93,48 @@ class Workspaces:
         done = await asyncio.gather(*self._prepared.values(), return_exceptions=True)
         for prepared in done:
             if isinstance(prepared, _Prepared):
-                await self._after("after_all", prepared.workspace, prepared.sandbox, prepared.task)
+                await self.run_last_hook("after_all", prepared.workspace, prepared.sandbox, prepared.task)
 
-    async def _after(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
+    async def run_last_hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
+        """Run a hook of trials that have been graded: when it fails, that is a warning and no error of a trial."""
         try:
-            await self._hook(name, workspace, sandbox, task)
+            await self.run_hook(name, workspace, sandbox, task)
         except (MeasurementError, OSError) as error:
             self.warnings.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
 
-    async def _hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
-        await run_hook(
-            getattr(workspace, name),
-            Occasion(name=name, task=task, run_id=self._folder.parent.name),
-            sandbox,
-            suites_folder=self._suites_folder,
-            environment=workspace.environment,
+    async def run_hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
+        """Run a hook, where there is one. What it is told may stand in its command too, as `{{ workspace_path }}`.
+
+        Raises `MeasurementError` when it fails or takes too long.
+        """
+        hook: Hook | None = getattr(workspace, name)
+        if hook is None:
+            return
+        told = self._told(name, sandbox.workspace, task)
+        command = [_PLACEHOLDER.sub(lambda match: _filled(match, told), word) for word in hook.command]
+        result = await sandbox.run_for_authors(
+            command,
+            folder=self._suites_folder / hook.cwd,
+            seconds=hook.timeout_seconds,
+            stdin=json.dumps(told, ensure_ascii=False, default=str).encode("utf-8", "replace"),
+            environment={**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))},
         )
+        refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
+
+    def _told(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
+        """What a hook reads on standard input, with AgentV's keys; for hooks of the whole run `task` is the first one
+        that asked for the workspace.
+        """
+        each = name.endswith("_each")
+        return {
+            "workspace_path": str(workspace),
+            "test_id": task.own_id if each else f"__{name}__",
+            "task_id": task.task_id if each else None,
+            "eval_run_id": self._folder.parent.name,
+            "eval_dir": str(Path(task.file).absolute().parent),
+            "case_input": task.prompt if each else None,
+            "case_metadata": task.metadata if each else None,
+        }
 
 
 async def _refuse_missing(workspace: Workspace, sandbox: TrialSandbox) -> None:
@@ -134,3 +156,12 @@ async def _missing_modules(names: Sequence[str], python: str, sandbox: TrialSand
     result = await sandbox.run([python, "-c", _FIND_MODULES, *names], seconds=_LOOK_SECONDS)
     refuse_failure(result, _LOOK_SECONDS, "the look for Python modules", python)
     return result.stdout.split()
+
+
+def _filled(match: re.Match[str], told: Mapping[str, Any]) -> str:
+    if match[1] not in told:
+        return match[0]
+    value = told[match[1]]
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
