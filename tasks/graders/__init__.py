@@ -1,39 +1,16 @@
 """Graders: what the agent said, did and left behind in; a score, a pass and the evidence for both out."""
 
-from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.agentv.code_grader import grade_code_as_agentv
-from passgate.tasks.graders.agentv.composite import grade_composite_as_agentv
-from passgate.tasks.graders.agentv.execution_limits import (
-    grade_cost_as_agentv,
-    grade_execution_metrics_as_agentv,
-    grade_latency_as_agentv,
-    grade_token_usage_as_agentv,
-)
-from passgate.tasks.graders.agentv.field_accuracy import grade_fields_as_agentv
-from passgate.tasks.graders.agentv.json_answer import grade_is_json_as_agentv
-from passgate.tasks.graders.agentv.llm_grader import grade_by_judge_as_agentv
-from passgate.tasks.graders.agentv.regexes import grade_regex_as_agentv
-from passgate.tasks.graders.agentv.rubrics import grade_rubrics_as_agentv
-from passgate.tasks.graders.agentv.skill_trigger import grade_skill_trigger_as_agentv
-from passgate.tasks.graders.agentv.tool_trajectory import grade_tool_trajectory_as_agentv
-from passgate.tasks.graders.agentv.trajectory_steps import (
-    grade_step_count_as_agentv,
-    grade_tool_arguments_as_agentv,
-    grade_tool_sequence_as_agentv,
-    grade_tool_used_as_agentv,
-)
-from passgate.tasks.graders.agentv.turns import grade_turns_as_agentv
+from passgate.tasks.graders.agentv import agentv_graders
 from passgate.tasks.graders.answers.assertions import grade_equals, grade_is_json, grade_output, grade_text
 from passgate.tasks.graders.answers.fields import grade_fields
 from passgate.tasks.graders.answers.regexes import grade_regex
 from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
-from passgate.tasks.graders.interface import Evidence, UnreportedError, remedy_for
+from passgate.tasks.graders.interface import Evidence, GradeFunction, UnreportedError, remedy_for
 from passgate.tasks.graders.judges.llm_grader import grade_by_judge
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.judges.rubrics import grade_rubrics
@@ -45,13 +22,7 @@ from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
-from passgate.tasks.graders.trajectories.limits import (
-    grade_cost,
-    grade_execution_metrics,
-    grade_latency,
-    grade_token_usage,
-    grade_trajectory,
-)
+from passgate.tasks.graders.trajectories.limits import grade_execution_limits, grade_trajectory
 from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
 from passgate.tasks.graders.trajectories.trajectory_steps import (
     grade_skill_trigger,
@@ -60,15 +31,11 @@ from passgate.tasks.graders.trajectories.trajectory_steps import (
     grade_tool_sequence,
     grade_tool_used,
 )
-from passgate.tasks.graders.unavailable import grade_unavailable
-from passgate.tasks.model.assertions import AssertionOptions
+from passgate.tasks.model.assertions import AssertionOptions, Unavailable
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
 
 __all__ = ["AGENTV_GRADERS", "GRADERS", "Evidence", "forbidden_by", "grade", "judge_request"]
-
-GradeFunction = Callable[[Any, Evidence], Awaitable[Grade]]
-"""Computes the bare grade of one kind of grader."""
 
 
 async def grade(options: Grader, evidence: Evidence) -> Grade:
@@ -83,6 +50,11 @@ async def grade(options: Grader, evidence: Evidence) -> Grade:
     except Exception as error:  # noqa: BLE001 - a bug of one grader must not take the run with it
         return unmeasured(options, f"the grader raised {type(error).__name__}: {shorten(str(error), 500)}")
     return settled(options, bare) if isinstance(options, AssertionOptions) else bare
+
+
+async def grade_unavailable(options: Unavailable, evidence: Evidence) -> Grade:
+    """Raises `MeasurementError`: what nobody can measure is neither passed nor failed."""
+    raise MeasurementError(f"passgate has no grader {options.kind!r}")
 
 
 GRADERS: dict[str, GradeFunction] = {
@@ -111,10 +83,10 @@ GRADERS: dict[str, GradeFunction] = {
     "llm_grader": grade_by_judge,
     "rubrics": grade_rubrics,
     "field_accuracy": grade_fields,
-    "execution_metrics": grade_execution_metrics,
-    "latency": grade_latency,
-    "cost": grade_cost,
-    "token_usage": grade_token_usage,
+    "execution_metrics": grade_execution_limits,
+    "latency": grade_execution_limits,
+    "cost": grade_execution_limits,
+    "token_usage": grade_execution_limits,
     "skill_trigger": grade_skill_trigger,
     "tool_trajectory": grade_tool_trajectory,
     "tool_used": grade_tool_used,
@@ -126,25 +98,5 @@ GRADERS: dict[str, GradeFunction] = {
     "unavailable": grade_unavailable,
 }
 
-AGENTV_GRADERS: dict[str, GradeFunction] = {
-    **GRADERS,
-    "regex": grade_regex_as_agentv,
-    "is_json": grade_is_json_as_agentv,
-    "code_grader": grade_code_as_agentv,
-    "llm_grader": grade_by_judge_as_agentv,
-    "rubrics": grade_rubrics_as_agentv,
-    "field_accuracy": grade_fields_as_agentv,
-    "execution_metrics": grade_execution_metrics_as_agentv,
-    "latency": grade_latency_as_agentv,
-    "cost": grade_cost_as_agentv,
-    "token_usage": grade_token_usage_as_agentv,
-    "skill_trigger": grade_skill_trigger_as_agentv,
-    "tool_trajectory": grade_tool_trajectory_as_agentv,
-    "tool_used": grade_tool_used_as_agentv,
-    "tool_sequence": grade_tool_sequence_as_agentv,
-    "tool_arguments": grade_tool_arguments_as_agentv,
-    "step_count": grade_step_count_as_agentv,
-    "composite": partial(grade_composite_as_agentv, grade),
-    "turns": partial(grade_turns_as_agentv, grade),
-}
+AGENTV_GRADERS: dict[str, GradeFunction] = {**GRADERS, **agentv_graders(grade)}
 """For tasks with `compat: agentv`: where AgentV computes a score differently."""

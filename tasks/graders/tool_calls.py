@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.credentials import masked
-from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
+from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
@@ -99,10 +99,9 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     """
     calls = evidence.transcript.tool_calls
     violations = _violations(options, calls)
-    if not evidence.transcript.complete and not violations:
-        raise UnreportedError(UNKNOWN_CALLS)
+    evidence.require_every_call(unless=bool(violations))
     required = [_as_required(entry) for entry in options.required]
-    made = [call for call in calls if not call.refused]
+    made = evidence.made_calls
     checks = [
         *(_required_check(entry, made) for entry in required),
         *(_forbidden_check(pattern, calls) for pattern in options.forbidden),

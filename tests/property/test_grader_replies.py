@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.agentv.code_grader import read_code_reply_as_agentv
+from passgate.tasks.graders.agentv.judges import read_code_reply_as_agentv
 from passgate.tasks.graders.judges.asking import UnusableReplyError, read_object
 from passgate.tasks.graders.judges.judge_prompt import Variable, filled
 from passgate.tasks.graders.judges.llm_grader import read_judge_reply

@@ -48,7 +48,7 @@ def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
         verb = "matches" if passed else "does not match"
         yield Check(passed=passed, message=f"the answer {verb} {options.matches!r}{expectation(passed=passed)}")
     if options.json_schema is not None:
-        yield _schema_check(options.json_schema, answer)
+        yield json_check(options.json_schema, answer)
 
 
 def _folded(options: OutputCheck, text: str) -> str:
@@ -59,14 +59,15 @@ def _has(is_there: bool) -> str:
     return "contains" if is_there else "does not contain"
 
 
-def _schema_check(schema: dict[str, Any], answer: str) -> Check:
+def json_check(schema: dict[str, Any] | None, answer: str, parse: Callable[[str], Any] = parse_json) -> Check:
+    """Whether an answer is JSON, and as a JSON Schema wants it. Raises `MeasurementError` when that cannot be used."""
     try:
-        document = parse_json(answer)
+        document = parse(answer)
     except ValueError as error:
         return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
-    problems = schema_problems(schema, document)
-    message = "; ".join(problems) if problems else "the answer matches the JSON Schema"
-    return Check(passed=not problems, message=message)
+    problems = [] if schema is None else schema_problems(schema, document)
+    kept = "the answer is JSON" if schema is None else "the answer matches the JSON Schema"
+    return Check(passed=not problems, message="; ".join(problems) or kept)
 
 
 def schema_problems(schema: dict[str, Any], document: Any) -> list[str]:
@@ -90,19 +91,8 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
 
     Raises `MeasurementError` when that schema cannot be used.
     """
-    check = json_check(options, evidence.transcript.output)
+    check = json_check(options.value, evidence.transcript.output)
     return scored(options, float(check.passed), [check])
-
-
-def json_check(options: IsJson, answer: str) -> Check:
-    """Whether an answer is the JSON that the options expect."""
-    try:
-        document = parse_json(answer)
-    except ValueError as error:
-        return Check(passed=False, message=f"the answer is not JSON: {error}: {shorten(answer, 200)!r}")
-    problems = [] if options.value is None else schema_problems(options.value, document)
-    kept = "the answer is JSON" if options.value is None else "the answer matches the JSON Schema"
-    return Check(passed=not problems, message="; ".join(problems) or kept)
 
 
 BLANKS: Final = (
@@ -112,19 +102,21 @@ BLANKS: Final = (
 """What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
 LONGEST_SHOWN: Final = 200
 
-_VERBS: Final = {"contains": "contain", "icontains": "contain", "starts_with": "start with", "ends_with": "end with"}
-_THIRD_PERSON: Final = {
-    "contains": "contains",
-    "icontains": "contains",
-    "starts_with": "starts with",
-    "ends_with": "ends with",
+_RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
+    "contains": ("contains", "does not contain", lambda answer, value: value in answer),
+    "icontains": ("contains", "does not contain", lambda answer, value: value.lower() in answer.lower()),
+    "starts_with": (
+        "starts with",
+        "does not start with",
+        lambda answer, value: answer.strip(BLANKS).startswith(value.strip(BLANKS)),
+    ),
+    "ends_with": (
+        "ends with",
+        "does not end with",
+        lambda answer, value: answer.strip(BLANKS).endswith(value.strip(BLANKS)),
+    ),
 }
-_HOLDS: Final[dict[str, Callable[[str, str], bool]]] = {
-    "contains": lambda answer, value: value in answer,
-    "icontains": lambda answer, value: value.lower() in answer.lower(),
-    "starts_with": lambda answer, value: answer.strip(BLANKS).startswith(value.strip(BLANKS)),
-    "ends_with": lambda answer, value: answer.strip(BLANKS).endswith(value.strip(BLANKS)),
-}
+"""What an answer does that keeps a rule, what it does not do else, and whether it keeps it."""
 
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:
@@ -137,14 +129,14 @@ def text_checks(options: TextAssertion, answer: str) -> list[Check]:
     """A check for every text that an answer is held against, one for all where any of them is enough."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
     values = (options.value,) if isinstance(options.value, str) else options.value
-    holds = [_HOLDS[rule](answer, value) for value in values]
+    holds = [_RULES[rule][2](answer, value) for value in values]
     if options.type.endswith("_any"):
         return [_any_check(rule, values, holds)]
     return [_check(rule, value, passed=passed) for value, passed in zip(values, holds, strict=True)]
 
 
 def _check(rule: str, value: str, *, passed: bool) -> Check:
-    verb = _THIRD_PERSON[rule] if passed else f"does not {_VERBS[rule]}"
+    verb = _RULES[rule][0 if passed else 1]
     return Check(passed=passed, message=f"the answer {verb} {_shown(value)}{_case(rule)}{expectation(passed=passed)}")
 
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
@@ -14,7 +14,7 @@ from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
-from passgate.tasks.model.messages import ContentBlock, TaskMessage
+from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 
 _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
@@ -25,7 +25,9 @@ def answer_document(answer: str) -> Any:
 
     Raises `ValueError` when there is none.
     """
-    for text in (answer, *_code_blocks(answer), in_braces(answer)):
+    # The first line of a code block names the language.
+    blocks = (block.partition("\n")[2] for block in answer.split("```")[1::2])
+    for text in (answer, *blocks, in_braces(answer)):
         try:
             document = parse_json(text)
         except ValueError:
@@ -39,12 +41,6 @@ def in_braces(text: str) -> str:
     """From the first `{` to the last `}`; empty without them."""
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else ""
-
-
-def _code_blocks(text: str) -> Iterator[str]:
-    for block in text.split("```")[1::2]:
-        # The first line names the language.
-        yield block.partition("\n")[2]
 
 
 def expected_document(task: EvalTask) -> Any:
@@ -61,11 +57,7 @@ def message_content(message: TaskMessage) -> Any:
     """The content of a message: the value of its JSON block where it has one, else its text."""
     if isinstance(message.content, str):
         return message.content
-    return next((block.value for block in message.content if _is_json(block)), message.text)
-
-
-def _is_json(block: ContentBlock) -> bool:
-    return block.type == "json"
+    return next((block.value for block in message.content if block.type == "json"), message.text)
 
 
 def _document(value: Any) -> Any:
@@ -85,14 +77,6 @@ def field_at(document: Any, path: str) -> Any:
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 ROUNDINGS: Final = 4
 """By how many of the smallest steps between two numbers a difference may pass the tolerance: 1.1 is 0.1 from 1."""
-
-
-async def field_matches(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    """Whether the value in the answer matches the expected one by the field's rule.
-
-    Raises `MeasurementError` when the expected value cannot be used with that rule.
-    """
-    return await _RULES[field.match](field, actual, expected)
 
 
 async def _exact(_field: FieldCheck, actual: Any, expected: Any) -> bool:
@@ -215,7 +199,7 @@ def _expected_values(options: FieldAccuracy, evidence: Evidence) -> list[Any]:
 async def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
     if actual is MISSING:
         return missing_field(field, required=bool(field.required))
-    passed = await field_matches(field, actual, expected)
+    passed = await _RULES[field.match](field, actual, expected)
     return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
 
 

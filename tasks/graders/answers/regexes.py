@@ -34,16 +34,10 @@ async def grade_regex(options: Regex, evidence: Evidence) -> Grade:
 
     Raises `MeasurementError` as `regex_found` does.
     """
-    check = await regex_check(options, evidence.transcript.output)
-    return scored(options, float(check.passed), [check])
-
-
-async def regex_check(options: Regex, answer: str) -> Check:
-    """Whether the regular expression is found in the answer. Raises `MeasurementError` as `regex_found` does."""
-    found = await regex_found(options.value, options.flags, answer)
+    found = await regex_found(options.value, options.flags, evidence.transcript.output)
     shown = shorten(f"/{options.value}/{options.flags}", 500)
-    verb = "matches" if found else "does not match"
-    return Check(passed=found, message=f"the answer {verb} {shown}{expectation(passed=found)}")
+    message = f"the answer {'matches' if found else 'does not match'} {shown}{expectation(passed=found)}"
+    return scored(options, float(found), [Check(passed=found, message=message)])
 
 
 async def regex_found(pattern: str, flags: str, text: str) -> bool:

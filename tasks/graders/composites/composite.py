@@ -1,7 +1,7 @@
 """Several graders with one score."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
@@ -18,7 +18,7 @@ from passgate.tasks.graders.composites.aggregation import (
     usage_of,
 )
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
+from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge, read_judge_reply
 from passgate.tasks.graders.programs.code_grader import read_code_reply, run_program
 from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of
 from passgate.tasks.graders.texts import shorten
@@ -36,18 +36,22 @@ These are the results of several graders of one trial:
 Give the score that they come to together."""
 
 
-class Others(NamedTuple):
-    """Those who give the score of a composite where no formula does."""
+_BY_REPLY: Final = frozenset({"code_grader", "llm_grader"})
+"""Aggregators whose score a program or the judge gives."""
 
-    read_program: Callable[[str, str, int], GraderReply] = read_code_reply
+
+class Replies(NamedTuple):
+    """How the replies are read of those who give the score of a composite where no formula does."""
+
+    of_program: Callable[[str, str, int], GraderReply] = read_code_reply
     """What a program says, from its output, its error output and its exit code."""
-    ask_judge: Callable[[LlmGrader, Evidence, Mapping[str, str]], Awaitable[Grade]] = grade_by_judge
+    of_judge: Callable[[str], GraderReply] = read_judge_reply
 
 
-USUAL: Final = Others()
+NATIVE_REPLIES: Final = Replies()
 
 
-async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, others: Others = USUAL) -> Grade:
+async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, replies: Replies = NATIVE_REPLIES) -> Grade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
     How scores become one is `aggregated`'s matter, or that of a program or the judge, which are given the results. The
@@ -61,7 +65,10 @@ async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, othe
     grades = [await ask(member, evidence) for member in options.assertions]
     members = [member_of(*pair) for pair in zip(options.assertions, grades, strict=True)]
     try:
-        grade = await _whole(options, members, evidence, others)
+        if options.aggregator.type in _BY_REPLY:
+            grade = await _by_reply(options, members, evidence, replies)
+        else:
+            grade = combined(options, options.aggregator, members, options.threshold)
     except MeasurementError as error:
         grade = unmeasured(options, str(error), transient=error.transient)
     return with_members(grade, grades)
@@ -76,12 +83,6 @@ def with_members(grade: Grade, grades: Sequence[Grade]) -> Grade:
             "usage": usage_of([grade, *grades]),
         }
     )
-
-
-async def _whole(options: Composite, members: Sequence[GradedMember], evidence: Evidence, others: Others) -> Grade:
-    if options.aggregator.type in {"code_grader", "llm_grader"}:
-        return await _by_other(options, members, evidence, others)
-    return combined(options, options.aggregator, members, options.threshold)
 
 
 def combined(
@@ -139,7 +140,7 @@ def require_measured(members: Sequence[GradedMember]) -> None:
         raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
 
 
-async def _by_other(options: Composite, members: Sequence[GradedMember], evidence: Evidence, others: Others) -> Grade:
+async def _by_reply(options: Composite, members: Sequence[GradedMember], evidence: Evidence, replies: Replies) -> Grade:
     """The score that a program or the judge gives for the results.
 
     Raises `MeasurementError` as they do, and when a member was not measured. Where something binding fails it anyway
@@ -149,12 +150,17 @@ async def _by_other(options: Composite, members: Sequence[GradedMember], evidenc
     if fatal:
         return scored(options, 0.0, [Check(passed=False, message=shorten(fatal))], fatal=fatal)
     require_measured(members)
-    give = _by_program if options.aggregator.type == "code_grader" else _by_judge
-    grade = await give(options, results_of(members), evidence, others)
+    results = results_of(members)
+    if options.aggregator.type == "code_grader":
+        grade = await _by_program(options, results, evidence, replies.of_program)
+    else:
+        grade = await _by_judge(options, results, evidence, replies.of_judge)
     return grade.model_copy(update={"name": options.label, "type": options.type})
 
 
-async def _by_program(options: Composite, results: dict[str, Any], evidence: Evidence, others: Others) -> Grade:
+async def _by_program(
+    options: Composite, results: dict[str, Any], evidence: Evidence, read: Callable[[str, str, int], GraderReply]
+) -> Grade:
     aggregator = options.aggregator
     if not aggregator.command:
         raise MeasurementError(f"{options.label}: the aggregator has no command")
@@ -166,10 +172,12 @@ async def _by_program(options: Composite, results: dict[str, Any], evidence: Evi
         min_score=_least(options.threshold, options.min_score),
     )
     result = await run_program(program, evidence, {"results": results})
-    return grade_of(program, others.read_program(result.stdout, result.stderr, result.exit_code))
+    return grade_of(program, read(result.stdout, result.stderr, result.exit_code))
 
 
-async def _by_judge(options: Composite, results: dict[str, Any], evidence: Evidence, others: Others) -> Grade:
+async def _by_judge(
+    options: Composite, results: dict[str, Any], evidence: Evidence, read: Callable[[str], GraderReply]
+) -> Grade:
     judge = LlmGrader(
         type="llm_grader",
         name=options.label,
@@ -177,7 +185,7 @@ async def _by_judge(options: Composite, results: dict[str, Any], evidence: Evide
         min_score=_least(options.threshold, options.min_score),
     )
     text = json.dumps(results, ensure_ascii=False, indent=2)
-    return await others.ask_judge(judge, evidence, {RESULTS_VARIABLE: text})
+    return await grade_by_judge(judge, evidence, {RESULTS_VARIABLE: text}, read)
 
 
 def results_of(members: Sequence[GradedMember]) -> dict[str, Any]:
@@ -212,7 +220,6 @@ def _verdict(grade: Grade, score: float) -> str:
 
 Leaf = Callable[[Grader, Grade | None], Grade]
 """The grade of a grader that is made of no others, from the one that it had, where it had one."""
-_BY_OTHERS = frozenset({"code_grader", "llm_grader"})
 
 
 def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
@@ -221,7 +228,7 @@ def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
     `grade` is the one that it had, with its members. A composite whose score a program or a judge gives is a leaf, and
     so are graders of turns. Raises `MeasurementError` when it depends on a part that was not measured.
     """
-    if not isinstance(options, Composite) or options.aggregator.type in _BY_OTHERS:
+    if not isinstance(options, Composite) or options.aggregator.type in _BY_REPLY:
         return leaf(options, grade)
     known = grade.members if grade is not None else ()
     grades = [

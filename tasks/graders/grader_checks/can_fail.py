@@ -205,6 +205,6 @@ _SATISFIED: Final[dict[type, Callable[[Any, str], bool]]] = {
     # An expression can take very long, and nobody limits it here.
     OutputCheck: lambda part, answer: part.matches is None and all(c.passed for c in output_checks(part, answer)),
     TextAssertion: lambda part, answer: not part.negate and all(c.passed for c in text_checks(part, answer)),
-    IsJson: lambda part, answer: not part.negate and json_check(part, answer).passed,
+    IsJson: lambda part, answer: not part.negate and json_check(part.value, answer).passed,
     StateCheck: lambda part, _: _is_presence_alone(part),
 }

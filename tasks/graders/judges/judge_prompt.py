@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, NamedTuple
 
@@ -21,7 +21,7 @@ from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.messages import as_prompt
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import Transcript
 
 LONGEST_PART = 50_000
 """Characters of one message, one call's arguments or one result."""
@@ -35,7 +35,8 @@ def render(prompt: str, transcript: Transcript) -> str:
     What was said is indented, so that nobody can write a line that looks like another's. `prompt` stands in
     for the user's message where the transcript has none. Raises `MeasurementError` when it is too long.
     """
-    return bounded("\n".join(_lines(prompt, transcript)), "the conversation")
+    parts = [f"{title}:\n{apart(text)}" for title, text in _parts(prompt, transcript)]
+    return bounded("\n".join(parts), "the conversation")
 
 
 def bounded(text: str, what: str) -> str:
@@ -52,34 +53,19 @@ def apart(text: str) -> str:
     return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
 
 
-def _lines(prompt: str, transcript: Transcript) -> Iterator[str]:
+def _parts(prompt: str, transcript: Transcript) -> Iterator[tuple[str, str]]:
     if prompt and not any(message.role == "user" for message in transcript.messages):
-        yield _part("user", prompt)
+        yield "user", prompt
     for message in transcript.messages:
-        yield from _message(message)
+        if message.content or not message.tool_calls:
+            yield message.role, message.content
+        for call in message.tool_calls:
+            yield "tool call", f"{call.tool} {as_json(call.arguments, LONGEST_PART)}"
+            result = call.result if isinstance(call.result, str) else as_json(call.result, LONGEST_PART)
+            yield "tool error" if call.is_error else "tool result", result
     last = next((step.content for step in reversed(transcript.steps)), "")
     if transcript.output.strip() and transcript.output.strip() != last.strip():
-        yield _part("final answer", transcript.output)
-
-
-def _message(message: Message) -> Iterator[str]:
-    if message.content or not message.tool_calls:
-        yield _part(message.role, message.content)
-    for call in message.tool_calls:
-        yield from _call(call)
-
-
-def _call(call: ToolCall) -> Iterator[str]:
-    yield _part("tool call", f"{call.tool} {as_json(call.arguments, LONGEST_PART)}")
-    yield _part("tool error" if call.is_error else "tool result", _result_text(call.result))
-
-
-def _result_text(value: Any) -> str:
-    return value if isinstance(value, str) else as_json(value, LONGEST_PART)
-
-
-def _part(title: str, text: str) -> str:
-    return f"{title}:\n{apart(text)}"
+        yield "final answer", transcript.output
 
 
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_.]*)\s*\}\}")
@@ -136,11 +122,7 @@ def _own(name: str, evidence: Evidence) -> Variable | None:
     variables = variables_of(evidence.task)
     document = {**variables, "vars": variables, "metadata": evidence.task.metadata}
     value = at_path(document, name)
-    return None if value is MISSING else Variable(_own_text(value), is_material=False)
-
-
-def _own_text(value: Any) -> str:
-    return value if isinstance(value, str) else _json(value)
+    return None if value is MISSING else Variable(value if isinstance(value, str) else _json(value), is_material=False)
 
 
 def _json(value: Any) -> str:
@@ -168,58 +150,34 @@ def asked_text(evidence: Evidence) -> str:
     return "\n\n".join(f"@[{message.role.capitalize()}]:\n{message.content}" for message in before)
 
 
-def _answer(evidence: Evidence) -> str:
-    return evidence.transcript.output
-
-
-def _output_messages(evidence: Evidence) -> str:
-    return _json([plain_message(step) for step in evidence.transcript.steps])
-
-
 def _file_changes(_evidence: Evidence) -> str:
     raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
 
 
-def _input_messages(evidence: Evidence) -> str:
-    return _json([plain_task_message(message) for message in input_messages(evidence.task)])
+def _of_each(names: Sequence[str], text: Callable[[Evidence], str]) -> dict[str, Callable[[Evidence], str]]:
+    return dict.fromkeys(names, text)
 
 
-def _reference(evidence: Evidence) -> str:
-    return evidence.task.reference_answer
-
-
-def _metadata(evidence: Evidence) -> str:
-    return _json(evidence.task.metadata)
-
-
-def _criteria(evidence: Evidence) -> str:
-    return evidence.task.criteria
-
-
-_WORK: Final[dict[str, Callable[[Evidence], str]]] = {
-    "answer": _answer,
-    "candidate_answer": _answer,
-    "output": _answer,
-    "outputs": _output_messages,
-    "output_messages": _output_messages,
-    "messages": lambda evidence: _json(messages_of(evidence)),
-    "tool_calls": tool_calls_text,
-    "file_changes": _file_changes,
+_WORK: Final = {
+    **_of_each(("answer", "candidate_answer", "output"), lambda evidence: evidence.transcript.output),
+    **_of_each(
+        ("outputs", "output_messages"), lambda evidence: _json([*map(plain_message, evidence.transcript.steps)])
+    ),
+    **_of_each(("messages",), lambda evidence: _json(messages_of(evidence))),
+    **_of_each(("tool_calls",), tool_calls_text),
+    **_of_each(("file_changes",), _file_changes),
 }
-_QUESTION: Final[dict[str, Callable[[Evidence], str]]] = {
-    "question": asked_text,
-    "input": asked_text,
-    "input_messages": _input_messages,
+"""What the agent said and did, by the names that variables of prompts have for it."""
+_QUESTION: Final = {
+    **_of_each(("question", "input"), asked_text),
+    **_of_each(("input_messages",), lambda evidence: _json([*map(plain_task_message, input_messages(evidence.task))])),
 }
-_AUTHORS: Final[dict[str, Callable[[Evidence], str]]] = {
-    "criteria": _criteria,
-    "expected_outcome": _criteria,
-    "reference_answer": _reference,
-    "expected_output": _reference,
-    "expected_messages": lambda evidence: _json(expected_messages(evidence.task)),
-    "note": lambda evidence: evidence.task.note,
-    "metadata": _metadata,
-    "metadata_json": _metadata,
+_AUTHORS: Final = {
+    **_of_each(("criteria", "expected_outcome"), lambda evidence: evidence.task.criteria),
+    **_of_each(("reference_answer", "expected_output"), lambda evidence: evidence.task.reference_answer),
+    **_of_each(("expected_messages",), lambda evidence: _json(expected_messages(evidence.task))),
+    **_of_each(("note",), lambda evidence: evidence.task.note),
+    **_of_each(("metadata", "metadata_json"), lambda evidence: _json(evidence.task.metadata)),
 }
 
 
@@ -276,7 +234,9 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
     prompt = filled(asked.template, variables, marker).strip()
     user = prompt if is_authors else f"{marker}\n{material}\n{marker}"
     own = {"criteria": prompt} if prompt and not is_authors else {}
-    system = "\n\n".join([_INSTRUCTIONS.format(marker=marker), *_titled({**own, **told})])
+    system = "\n\n".join(
+        [_INSTRUCTIONS.format(marker=marker), *(_section(*section) for section in {**own, **told}.items())]
+    )
     return JudgePrompt(
         bounded(system, "the material"),
         bounded(user, "the material"),
@@ -326,10 +286,6 @@ def _shown(asked: Asked, evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield "conversation", render(evidence.task.prompt, transcript)
     for name, text in asked.extra.items():
         yield name.lower(), text
-
-
-def _titled(sections: Mapping[str, str]) -> list[str]:
-    return [_section(title, text) for title, text in sections.items()]
 
 
 def _section(title: str, text: str) -> str:

@@ -42,29 +42,26 @@ _SCHEMA: Final = object_schema(
 )
 
 
-async def grade_by_judge(options: LlmGrader, evidence: Evidence, extra: Mapping[str, str] | None = None) -> Grade:
+def read_judge_reply(reply: str) -> GraderReply:
+    """The score in a judge's reply: a JSON object alone, or alone in a code fence. Raises `UnusableReplyError`."""
+    return read_object(reply, read_document)
+
+
+async def grade_by_judge(
+    options: LlmGrader, evidence: Evidence, extra: Mapping[str, str] | None = None, read: ReadReply = read_judge_reply
+) -> Grade:
     """Ask the judge for a score. See `judge_prompt` for what it is asked and `read_document` for its reply.
 
     `extra` are further variables of the prompt, as a composite has them. Of several votes the median counts. An agent
     that wrote nothing has 0, and nobody is asked. Raises `MeasurementError` when there is no judge, nothing to mark by,
     or no usable reply, also after the judge was asked to repair it.
     """
-    return await grade_with_judge(options, evidence, extra or {}, read_judge_reply)
-
-
-async def grade_with_judge(options: LlmGrader, evidence: Evidence, extra: Mapping[str, str], read: ReadReply) -> Grade:
-    """The grade of a judge whose reply is read by `read`. Raises `MeasurementError` as `grade_by_judge` does."""
     if wrote_nothing(evidence.transcript) and not extra:
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
-    asked = Asked(options.prompt, options.criteria, extra=extra)
+    asked = Asked(options.prompt, options.criteria, extra=extra or {})
     answers = await ask(evidence.judge, _question(asked, evidence, read))
     grade = grade_of(options, _combined(answers.marks))
     return with_votes(grade, [mark.score for mark in answers.marks], answers)
-
-
-def read_judge_reply(reply: str) -> GraderReply:
-    """The score in a judge's reply: a JSON object alone, or alone in a code fence. Raises `UnusableReplyError`."""
-    return read_object(reply, read_document)
 
 
 def with_votes(grade: Grade, scores: Sequence[float], answers: Answers[Any]) -> Grade:

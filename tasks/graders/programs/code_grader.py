@@ -78,22 +78,16 @@ ReadReply = Callable[[str, str, int], GraderReply]
 """What a program says, from its output, its error output and its exit code."""
 
 
-async def grade_code(options: CodeGrader, evidence: Evidence) -> Grade:
-    """Give the trial to a program as `code_input` says, and take its score as `read_code_reply` says.
+async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> Grade:
+    """Give the trial to a program as `code_input` says, and take its score as `read` says.
 
     Raises `MeasurementError` when the program cannot be run, does not end in its time, prints too much, or gives no
     usable reply: then nothing is known of the agent.
     """
-    return await grade_with_program(options, evidence, read_code_reply)
-
-
-async def grade_with_program(options: CodeGrader, evidence: Evidence, read: ReadReply) -> Grade:
-    """The grade of a program whose reply is read by `read`. Raises `MeasurementError` as `grade_code` does."""
     with _answer_file(evidence) as path:
         document = code_input(evidence, options.config, path)
         result = await run_program(options, evidence, document)
-    reply = read(result.stdout, result.stderr, result.exit_code)
-    return grade_of(options, reply)
+    return grade_of(options, read(result.stdout, result.stderr, result.exit_code))
 
 
 async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping[str, Any]) -> ProcessResult:

@@ -1,17 +1,16 @@
 """Limits on how the agent went about it: steps, calls, tokens, cost, time."""
 
 import math
-from collections.abc import Awaitable, Iterator, Sequence
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import graded, scored, settle
-from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
-from passgate.tasks.model.assertions import AssertionOptions, Cost, ExecutionMetrics, Latency, TokenUsage
+from passgate.tasks.graders.interface import Evidence, UnreportedError
+from passgate.tasks.model.assertions import Cost, ExecutionMetrics, Latency, TokenUsage
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import TrajectoryMetrics
 from passgate.tasks.model.transcript import ToolCall
-from passgate.tasks.model.trial import TrialMetrics
 
 METRIC_OF_OPTION: Final = {
     "max_steps": "steps",
@@ -25,14 +24,23 @@ METRIC_OF_OPTION: Final = {
     "max_wall_time_seconds": "wall_time_seconds",
     "max_p95_step_latency_ms": "p95_step_latency_ms",
 }
+"""What the options of `trajectory_metrics` limit."""
+EXPLORING_TOOLS: Final = frozenset(
+    {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
+)
+"""The tools that only look, by the names that AgentV has for them."""
+ExecutionLimits = ExecutionMetrics | Latency | Cost | TokenUsage
+Limited = Mapping[str, tuple[str, Callable[[Evidence], float | None]]]
+"""By option: what it limits, in words, and how much of that a trial has."""
 
 
-class MetricLimit(NamedTuple):
-    """One limit of the options."""
+class Limit(NamedTuple):
+    """One limit, and what the trial has of it: `None` where that was not measured."""
 
-    metric: str
-    bound: Literal["at most", "at least"]
-    value: float
+    what: str
+    found: float | None
+    bound: float
+    is_least: bool = False
 
 
 async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Grade:
@@ -41,151 +49,102 @@ async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Gr
     Raises `MeasurementError` when a limited metric was not measured, unless another limit is already broken:
     that fail is certain whatever the missing one would say.
     """
-    limits = list(_limits(options))
-    missing = [limit.metric for limit in limits if _measured(limit.metric, evidence.metrics) is None]
-    checks = [_metric_check(limit, evidence.metrics) for limit in limits]
-    broken = any(not check.passed for check, limit in zip(checks, limits, strict=True) if limit.metric not in missing)
-    if missing and not broken:
-        names = ", ".join(dict.fromkeys(missing))
-        raise UnreportedError(f"not measured: {names}")
+    limits = [
+        Limit(metric, _measured(getattr(evidence.metrics, metric)), bound, is_least=option.startswith("min_"))
+        for option, metric in METRIC_OF_OPTION.items()
+        if (bound := getattr(options, option)) is not None
+    ]
+    checks = [_metric_check(limit) for limit in limits]
+    missing = dict.fromkeys(limit.what for limit in limits if limit.found is None)
+    if missing and all(check.passed for check, limit in zip(checks, limits, strict=True) if limit.found is not None):
+        raise UnreportedError(f"not measured: {', '.join(missing)}")
     return graded(options, checks)
 
 
-def _limits(options: TrajectoryMetrics) -> Iterator[MetricLimit]:
-    for option, metric in METRIC_OF_OPTION.items():
-        value = getattr(options, option)
-        if value is not None:
-            yield MetricLimit(metric, "at least" if option.startswith("min_") else "at most", value)
-
-
-def _measured(metric: str, metrics: TrialMetrics) -> float | None:
-    value: float | None = getattr(metrics, metric)
+def _measured(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def _metric_check(limit: MetricLimit, metrics: TrialMetrics) -> Check:
-    value = _measured(limit.metric, metrics)
-    expected = f"expected {limit.bound} {limit.value:g}"
-    if value is None:
-        return Check(passed=False, message=f"{limit.metric} was not measured, {expected}")
-    passed = value <= limit.value if limit.bound == "at most" else value >= limit.value
-    return Check(passed=passed, message=f"{limit.metric} is {value:g}, {expected}")
+def _metric_check(limit: Limit) -> Check:
+    expected = f"expected at {'least' if limit.is_least else 'most'} {limit.bound:g}"
+    if limit.found is None:
+        return Check(passed=False, message=f"{limit.what} was not measured, {expected}")
+    passed = limit.found >= limit.bound if limit.is_least else limit.found <= limit.bound
+    return Check(passed=passed, message=f"{limit.what} is {limit.found:g}, {expected}")
 
 
-EXPLORING_TOOLS: Final = frozenset(
-    {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
-)
-"""The tools that only look, by the names that AgentV has for them."""
-
-
-class Limit(NamedTuple):
-    """One limit, and what the trial has of it: `None` where that was not measured."""
-
-    what: str
-    found: float | None
-    most: float
-
-
-async def grade_execution_metrics(options: ExecutionMetrics, evidence: Evidence) -> Grade:
+async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> Grade:
     """1 when every limit is kept and the share of tool calls that only look is as wanted, else 0.
 
     Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
     """
-    metrics = evidence.metrics
-    limits = given(
-        ("tool calls", metrics.tool_call_count, options.max_tool_calls),
-        ("model calls", metrics.steps, options.max_llm_calls),
-        ("tokens", metrics.total_tokens, options.max_tokens),
-        ("tokens in", metrics.tokens_in, options.max_input_tokens),
-        ("tokens out", metrics.tokens_out, options.max_output_tokens),
-        ("US dollars", metrics.cost, options.max_cost_usd),
-        ("milliseconds", milliseconds(metrics), options.max_duration_ms),
-    )
-    return await _all_bind(options, [*map(_kept, limits), *_exploration(options, evidence)])
-
-
-async def grade_latency(options: Latency, evidence: Evidence) -> Grade:
-    """1 when the trial took no longer, else 0. Raises `MeasurementError` when its time was not measured."""
-    return await _all_bind(options, [_kept(Limit("milliseconds", milliseconds(evidence.metrics), options.threshold))])
-
-
-async def grade_cost(options: Cost, evidence: Evidence) -> Grade:
-    """1 when the trial cost no more, else 0. Raises `MeasurementError` when its cost is not known."""
-    return await _all_bind(options, [_kept(Limit("US dollars", evidence.metrics.cost, options.budget))])
-
-
-async def grade_token_usage(options: TokenUsage, evidence: Evidence) -> Grade:
-    """1 when every limit is kept, else 0.
-
-    Raises `MeasurementError` when tokens were not counted, unless another limit is already broken.
-    """
-    metrics = evidence.metrics
-    limits = given(
-        ("tokens", metrics.total_tokens, options.max_total),
-        ("tokens in", metrics.tokens_in, options.max_input),
-        ("tokens out", metrics.tokens_out, options.max_output),
-    )
-    return await _all_bind(options, [_kept(limit) for limit in limits])
-
-
-def given(*limits: tuple[str, float | None, float | None]) -> list[Limit]:
-    """The limits that the options set: name, what was found, the most that is allowed."""
-    return [Limit(what, found, most) for what, found, most in limits if most is not None]
-
-
-def milliseconds(metrics: TrialMetrics) -> float | None:
-    """How long the trial took."""
-    return None if metrics.wall_time_seconds is None else metrics.wall_time_seconds * 1000
-
-
-def limit_check(limit: Limit, found: float) -> Check:
-    """Whether a limit is kept; 1.1 s are not more than 1100 ms, whatever binary fractions make of it."""
-    passed = found <= limit.most or math.isclose(found, limit.most, rel_tol=1e-9)
-    return Check(passed=passed, message=f"{limit.what}: {found:.10g}, expected at most {limit.most:.10g}")
-
-
-def exploration_ratio(calls: Sequence[ToolCall]) -> float | None:
-    """The share of calls to tools that only look; `None` without calls."""
-    return sum(call.tool in EXPLORING_TOOLS for call in calls) / len(calls) if calls else None
-
-
-def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> Check:
-    """Whether the share of tool calls that only look is near enough to the target; without calls it is not."""
-    ratio = exploration_ratio(calls)
-    wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
-    if ratio is None:
-        return Check(
-            passed=False, message=f"there are no tool calls, so the share of read-only calls is undefined, {wanted}"
-        )
-    distance = abs(ratio - target)
-    passed = distance <= options.exploration_tolerance or math.isclose(distance, options.exploration_tolerance)
-    return Check(passed=passed, message=f"the share of read-only tool calls is {ratio:.4g}, {wanted}")
-
-
-def made_calls(evidence: Evidence) -> list[ToolCall]:
-    """The tool calls of the trial that were not refused."""
-    return [call for call in evidence.transcript.tool_calls if not call.refused]
-
-
-async def _kept(limit: Limit) -> Check:
-    if limit.found is None or math.isnan(limit.found):
-        raise UnreportedError(f"not measured: {limit.what}")
-    return limit_check(limit, limit.found)
-
-
-def _exploration(options: ExecutionMetrics, evidence: Evidence) -> Iterator[Awaitable[Check]]:
-    if options.target_exploration_ratio is not None:
-        yield _explored(options, options.target_exploration_ratio, evidence)
-
-
-async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> Check:
-    if not evidence.transcript.complete:
-        raise UnreportedError(UNKNOWN_CALLS)
-    return exploration_check(options, target, made_calls(evidence))
-
-
-async def _all_bind(options: AssertionOptions, checks: Sequence[Awaitable[Check]]) -> Grade:
+    checks = [_kept(limit) for limit in limits_of(options, evidence, LIMITED)]
+    if isinstance(options, ExecutionMetrics) and options.target_exploration_ratio is not None:
+        checks.append(_explored(options, options.target_exploration_ratio, evidence))
     if not checks:
         raise MeasurementError(f"{options.label} has nothing to check: set at least one limit")
     settled = await settle(checks)
     return scored(options, float(all(check.passed for check in settled)), settled)
+
+
+def _milliseconds(evidence: Evidence) -> float | None:
+    seconds = evidence.metrics.wall_time_seconds
+    return None if seconds is None else seconds * 1000
+
+
+LIMITED: Final[Limited] = {
+    "max_tool_calls": ("tool calls", lambda evidence: evidence.metrics.tool_call_count),
+    "max_llm_calls": ("model calls", lambda evidence: evidence.metrics.steps),
+    "max_tokens": ("tokens", lambda evidence: evidence.metrics.total_tokens),
+    "max_total": ("tokens", lambda evidence: evidence.metrics.total_tokens),
+    "max_input_tokens": ("tokens in", lambda evidence: evidence.metrics.tokens_in),
+    "max_input": ("tokens in", lambda evidence: evidence.metrics.tokens_in),
+    "max_output_tokens": ("tokens out", lambda evidence: evidence.metrics.tokens_out),
+    "max_output": ("tokens out", lambda evidence: evidence.metrics.tokens_out),
+    "max_cost_usd": ("US dollars", lambda evidence: evidence.metrics.cost),
+    "budget": ("US dollars", lambda evidence: evidence.metrics.cost),
+    "max_duration_ms": ("milliseconds", _milliseconds),
+    "threshold": ("milliseconds", _milliseconds),
+}
+"""The options of all graders of execution limits; a grader has some of them."""
+
+
+def limits_of(options: ExecutionLimits, evidence: Evidence, limited: Limited) -> list[Limit]:
+    """The limits that the options set, and what the trial has of each."""
+    return [
+        Limit(what, _measured(found(evidence)), most)
+        for option, (what, found) in limited.items()
+        if (most := getattr(options, option, None)) is not None
+    ]
+
+
+async def _kept(limit: Limit) -> Check:
+    if limit.found is None:
+        raise UnreportedError(f"not measured: {limit.what}")
+    return limit_check(limit)
+
+
+def limit_check(limit: Limit) -> Check:
+    """Whether a limit is kept; what was not measured does not keep it."""
+    if limit.found is None:
+        return Check(passed=False, message=f"{limit.what}: not measured, expected at most {limit.bound:.10g}")
+    # 1.1 s are not more than 1100 ms, whatever binary fractions make of it.
+    passed = limit.found <= limit.bound or math.isclose(limit.found, limit.bound, rel_tol=1e-9)
+    return Check(passed=passed, message=f"{limit.what}: {limit.found:.10g}, expected at most {limit.bound:.10g}")
+
+
+async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence) -> Check:
+    evidence.require_every_call()
+    return exploration_check(options, target, evidence.made_calls)
+
+
+def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> Check:
+    """Whether the share of tool calls that only look is near enough to the target; without calls it is not."""
+    wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
+    if not calls:
+        missing = "there are no tool calls, so the share of read-only calls is undefined"
+        return Check(passed=False, message=f"{missing}, {wanted}")
+    ratio = sum(call.tool in EXPLORING_TOOLS for call in calls) / len(calls)
+    distance = abs(ratio - target)
+    passed = distance <= options.exploration_tolerance or math.isclose(distance, options.exploration_tolerance)
+    return Check(passed=passed, message=f"the share of read-only tool calls is {ratio:.4g}, {wanted}")

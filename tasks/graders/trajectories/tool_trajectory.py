@@ -1,12 +1,12 @@
 """The tool calls of a trial against those that are expected."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.credentials import masked
-from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
+from passgate.tasks.graders.interface import Evidence, UnreportedError
 from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.graders.trajectories.pairings import Fits, most_in_order, most_paired
@@ -97,8 +97,7 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
     _require_something(options)
     calls = evidence.transcript.tool_calls
     worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
-    if not evidence.transcript.complete and not _one_too_many(options, calls, best):
-        raise UnreportedError(UNKNOWN_CALLS)
+    evidence.require_every_call(unless=_one_too_many(options, calls, best))
     if worst.score != best.score and (options.negate or scored(options, best.score).passed):
         raise UnreportedError(UNKNOWN_DURATIONS)
     return scored(options, worst.score, worst.checks)
@@ -137,7 +136,7 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
 
 
 def _any_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    checks = [*_made(options, most_paired(fits)), *(_minimum(tool, calls, options) for tool in options.minimums)]
+    checks = [*_made(options, most_paired(fits)), *minimum_checks(options, calls)]
     return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
 
 
@@ -192,10 +191,11 @@ def _made(options: ToolTrajectory, pairs: dict[int, int]) -> list[Check]:
     ]
 
 
-def _minimum(tool: str, calls: Sequence[ToolCall], options: ToolTrajectory) -> Check:
-    least = options.minimums[tool]
-    count = sum(call.tool == tool for call in calls)
-    return Check(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
+def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    """Whether each tool of `minimums` was called as often as it says."""
+    for tool, least in options.minimums.items():
+        count = sum(call.tool == tool for call in calls)
+        yield Check(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
 
 
 def _shown_at(calls: Sequence[ToolCall], place: int) -> str:

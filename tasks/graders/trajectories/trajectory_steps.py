@@ -1,19 +1,15 @@
-"""Which steps a trial took: tools used, their order, their arguments, how many. Each is met or not.
+"""Which steps a trial took: tools and skills used, their order, their arguments, how many. Each is met or not."""
 
-`considered` picks the calls, the functions behind it say whether they are as asked, `decided` makes the grade.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.credentials import masked
-from passgate.tasks.graders.interface import UNKNOWN_CALLS, Evidence, UnreportedError
+from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.graders.tool_calls import call_range, shown
-from passgate.tasks.graders.trajectories.limits import made_calls
 from passgate.tasks.model.assertions import (
     AssertionOptions,
     SkillTrigger,
@@ -52,11 +48,13 @@ async def grade_tool_used(options: ToolUsed, evidence: Evidence) -> Grade:
     Negated: 1 when none of them was; a call that was refused counts then, for it was tried. Raises `MeasurementError`
     when the transcript does not hold every call, unless the known ones are too many already.
     """
-    calls = considered(options, evidence.transcript)
-    too_many = options.max is not None and any(count > options.max for count in _counts(options.tools, calls))
-    holds = tools_used(options, calls)
+    calls = _considered(options, evidence)
+    counts = [sum(named_like(call.tool, tool) for call in calls) for tool in options.tools]
+    enough = [options.min <= count and (options.max is None or count <= options.max) for count in counts]
+    holds = any(enough) if options.negate else all(enough)
+    too_many = options.max is not None and max(counts) > options.max
     certain = holds and options.max is None if options.negate else too_many
-    return decided(options, evidence.transcript, holds, used_message(options, calls), certain=certain)
+    return _decided(options, evidence, _used_message(options, counts), holds=holds, certain=certain)
 
 
 async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grade:
@@ -64,54 +62,45 @@ async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grad
 
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
     """
-    calls = considered(options, evidence.transcript)
-    holds = in_sequence(options, calls)
+    calls = _considered(options, evidence)
+    holds = _in_sequence(options, calls)
     exact = options.mode == "exact"
     certain = holds and not exact if options.negate else exact and len(calls) > len(options.steps)
-    return decided(options, evidence.transcript, holds, sequence_message(options, calls), certain=certain)
+    return _decided(options, evidence, _sequence_message(options, calls), holds=holds, certain=certain)
 
 
-async def grade_tool_arguments(options: ToolArguments, evidence: Evidence) -> Grade:
+def called_with(options: ToolArguments, call: ToolCall) -> bool:
+    """Whether a call has the arguments that are asked for; one that it does not give has its default."""
+    wanted = {**options.defaults, **options.args} if options.mode == "exact" else options.args
+    return as_expected(options, wanted, {**options.defaults, **call.arguments})
+
+
+async def grade_tool_arguments(
+    options: ToolArguments, evidence: Evidence, fits: Callable[[ToolArguments, ToolCall], bool] = called_with
+) -> Grade:
     """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
     objects within them too; `exact`: it has no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless a negated one is found.
     """
-    calls = [call for call in considered(options, evidence.transcript) if named_like(call.tool, options.tool)]
-    wanted = {**options.defaults, **options.args} if options.mode == "exact" else options.args
-    holds = any(
-        as_expected(wanted, {**options.defaults, **call.arguments}, options.mode, options.ignore) for call in calls
-    )
-    message = arguments_message(options, calls)
-    return decided(options, evidence.transcript, holds, message, certain=options.negate and holds)
+    calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
+    holds = any(fits(options, call) for call in calls)
+    message = _arguments_message(options, calls)
+    return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
-async def grade_step_count(options: StepCount, evidence: Evidence) -> Grade:
-    """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
-    the agent that say something; see `StepCount` for their kinds.
-
-    Raises `MeasurementError` without a limit, and when the transcript does not hold every step, unless there are too
-    many already.
-    """
-    count = sum(_is_counted(step, options) for step in steps_of(evidence.transcript, SHELL_TOOLS))
-    holds = count_holds(options, count)
-    certain = not options.negate and options.max is not None and count > options.max
-    return decided(options, evidence.transcript, holds, count_message(options, count), certain=certain)
-
-
-def decided(options: AssertionOptions, transcript: Transcript, holds: bool, message: str, *, certain: bool) -> Grade:
+def _decided(options: AssertionOptions, evidence: Evidence, message: str, *, holds: bool, certain: bool) -> Grade:
     """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
 
-    Raises `MeasurementError` where the transcript is not complete, unless the fail is `certain`.
+    Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
     """
-    if not transcript.complete and not certain:
-        raise UnreportedError(UNKNOWN_CALLS)
+    evidence.require_every_call(unless=certain)
     return scored(options, float(holds), [Check(passed=holds is not options.negate, message=message)])
 
 
-def considered(options: AssertionOptions, transcript: Transcript) -> list[ToolCall]:
-    """The calls that count: those that were made; with `negate`, for what must not be so, those that were tried."""
-    return [call for call in transcript.tool_calls if options.negate or not call.refused]
+def _considered(options: AssertionOptions, evidence: Evidence) -> Sequence[ToolCall]:
+    """The calls that were made; with `negate`, for what must not be so, those that were tried."""
+    return evidence.transcript.tool_calls if options.negate else evidence.made_calls
 
 
 def named_like(name: str, pattern: str) -> bool:
@@ -119,22 +108,8 @@ def named_like(name: str, pattern: str) -> bool:
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
-def tools_used(options: ToolUsed, calls: Sequence[ToolCall]) -> bool:
-    """Whether each tool was called as often as said; with `negate` whether any was."""
-    enough = [
-        options.min <= count and (options.max is None or count <= options.max)
-        for count in _counts(options.tools, calls)
-    ]
-    return any(enough) if options.negate else all(enough)
-
-
-def _counts(tools: Sequence[str], calls: Sequence[ToolCall]) -> list[int]:
-    return [sum(named_like(call.tool, tool) for call in calls) for tool in tools]
-
-
-def used_message(options: ToolUsed, calls: Sequence[ToolCall]) -> str:
-    counts = zip(options.tools, _counts(options.tools, calls), strict=True)
-    found = ", ".join(f"{tool} {count}" for tool, count in counts)
+def _used_message(options: ToolUsed, counts: Sequence[int]) -> str:
+    found = ", ".join(f"{tool} {count}" for tool, count in zip(options.tools, counts, strict=True))
     wanted = call_range(options.min, options.max)
     several = len(options.tools) > 1
     if options.negate:
@@ -142,8 +117,7 @@ def used_message(options: ToolUsed, calls: Sequence[ToolCall]) -> str:
     return f"calls: {found}; expected {wanted}{' of each tool' if several else ''}"
 
 
-def in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
-    """Whether the tools were called in this order."""
+def _in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
     if options.mode == "exact":
         return len(calls) == len(options.steps) and all(
             named_like(call.tool, step) for call, step in zip(calls, options.steps, strict=True)
@@ -153,7 +127,7 @@ def in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
     return all(any(named_like(call.tool, step) for call in remaining) for step in options.steps)
 
 
-def sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
+def _sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
     rule = "exactly" if options.mode == "exact" else "in order"
     made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
     more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
@@ -161,12 +135,10 @@ def sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
     return f"calls: {made}{more}; {wanted} {rule}: {', '.join(options.steps)}"
 
 
-def as_expected(
-    expected: Any, actual: Mapping[str, Any], mode: Literal["partial", "exact"], ignored: Sequence[str]
-) -> bool:
-    """Whether the arguments of a call are as expected. Those that are ignored, by name or pattern, are not compared."""
-    wanted, given = without(expected, ignored), without(actual, ignored)
-    return strictly_equal(wanted, given) if mode == "exact" else _contains(given, wanted)
+def as_expected(options: ToolArguments, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether arguments are the wanted ones by `mode`. Those that are ignored, by name or pattern, are not compared."""
+    wanted, given = without(wanted, options.ignore), without(given, options.ignore)
+    return strictly_equal(wanted, given) if options.mode == "exact" else _contains(given, wanted)
 
 
 def without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
@@ -192,7 +164,7 @@ def _contains(whole: Any, part: Any) -> bool:
     return strictly_equal(whole, part)
 
 
-def arguments_message(options: ToolArguments, calls: Sequence[ToolCall]) -> str:
+def _arguments_message(options: ToolArguments, calls: Sequence[ToolCall]) -> str:
     made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN])
     called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
     wanted = "no call must have" if options.negate else "expected a call with"
@@ -206,7 +178,7 @@ class Step(NamedTuple):
     names: tuple[str, ...]
 
 
-def steps_of(transcript: Transcript, shells: frozenset[str]) -> list[Step]:
+def steps_of(transcript: Transcript, shells: frozenset[str] = SHELL_TOOLS) -> list[Step]:
     """The steps of a transcript, message by message: what was said, then what was called. `shells` are the tools whose
     calls are commands too; a command goes by its text, by its program and by the tool.
     """
@@ -233,26 +205,32 @@ def command_names(call: ToolCall) -> tuple[str, ...]:
     return (command, command.split()[0]) if command else ()
 
 
-def _is_counted(step: Step, options: StepCount) -> bool:
-    return (options.kind == "any" or options.kind in step.kinds) and matches(step, options.pattern)
+async def grade_step_count(
+    options: StepCount, evidence: Evidence, find_steps: Callable[[Transcript], list[Step]] = steps_of
+) -> Grade:
+    """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
+    the agent that say something; see `StepCount` for their kinds.
 
-
-def matches(step: Step, pattern: str | None) -> bool:
-    """Whether any name of a step is as a pattern says."""
-    return pattern is None or any(named_like(name, pattern) for name in step.names)
-
-
-def count_holds(options: StepCount, count: int) -> bool:
-    """Whether a number of steps is within the limits. Raises `MeasurementError` when there are none."""
+    Raises `MeasurementError` without a limit, and when the transcript does not hold every step, unless there are too
+    many already.
+    """
     if options.min is None and options.max is None:
         raise MeasurementError(f"{options.label} has nothing to check: set `min` or `max`")
-    return (options.min is None or count >= options.min) and (options.max is None or count <= options.max)
+    count = sum(_is_counted(step, options) for step in find_steps(evidence.transcript))
+    too_many = options.max is not None and count > options.max
+    holds = (options.min is None or count >= options.min) and not too_many
+    certain = not options.negate and too_many
+    return _decided(options, evidence, _count_message(options, count), holds=holds, certain=certain)
 
 
-def count_message(options: StepCount, count: int) -> str:
-    low = "" if options.min is None else f"at least {options.min}"
-    high = "" if options.max is None else f"at most {options.max}"
-    wanted = " and ".join(limit for limit in (low, high) if limit)
+def _is_counted(step: Step, options: StepCount) -> bool:
+    is_like = options.pattern is None or any(named_like(name, options.pattern) for name in step.names)
+    return is_like and (options.kind == "any" or options.kind in step.kinds)
+
+
+def _count_message(options: StepCount, count: int) -> str:
+    limits = {"least": options.min, "most": options.max}
+    wanted = " and ".join(f"at {name} {limit}" for name, limit in limits.items() if limit is not None)
     kind = "steps" if options.kind == "any" else f"{options.kind} steps"
     like = "" if options.pattern is None else f" like {options.pattern}"
     return f"{count} {kind}{like}, {'must not be' if options.negate else 'expected'} {wanted}"
@@ -265,17 +243,10 @@ async def grade_skill_trigger(options: SkillTrigger, evidence: Evidence) -> Grad
     `skill`, or of `Read` with the name in its `file_path`. Raises `MeasurementError` when the transcript does not hold
     every call, unless those that it holds settle it.
     """
-    calls = made_calls(evidence)
-    use = first_use(calls if options.any_call else calls[:1], options)
-    is_settled = options.any_call and use is not None
-    if not evidence.transcript.complete and not is_settled:
-        raise UnreportedError(UNKNOWN_CALLS)
+    calls = evidence.made_calls if options.any_call else evidence.made_calls[:1]
+    use = next((call for call in calls if _uses(call, options.skill)), None)
+    evidence.require_every_call(unless=options.any_call and use is not None)
     return skill_grade(options, use, where="any call" if options.any_call else "the first call")
-
-
-def first_use(calls: Iterable[ToolCall], options: SkillTrigger) -> ToolCall | None:
-    """The first call that uses the skill."""
-    return next((call for call in calls if _uses(call, options.skill)), None)
 
 
 def _uses(call: ToolCall, skill: str) -> bool:

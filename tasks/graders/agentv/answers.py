@@ -1,11 +1,12 @@
-"""Fields as AgentV compares them: what it does not know it leaves out, and what has no expected value is right."""
+"""The final answer as AgentV scores it: by JavaScript's rules, and what a task says wrongly is no error but a 0."""
 
+import json
 import math
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from passgate.tasks.graders.agentv.json_answer import parse_json
+from passgate.tasks.graders.answers.assertions import json_check
 from passgate.tasks.graders.answers.dates import read_date_as_agentv
 from passgate.tasks.graders.answers.fields import (
     FieldResult,
@@ -17,17 +18,48 @@ from passgate.tasks.graders.answers.fields import (
     missing_field,
     value_check,
 )
+from passgate.tasks.graders.answers.regexes import grade_regex
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import shorten
-from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck
+from passgate.tasks.model.assertions import FieldAccuracy, FieldCheck, IsJson, Regex
 from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.javascript_regex import regex_problem
 from passgate.tasks.model.json_values import MISSING, strictly_equal
 from passgate.tasks.model.task import EvalTask
 
 _FENCE: Final = re.compile(r"```json\n?|```")
 _NUMBER: Final = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 LONGEST_NUMBER: Final = 1000
+
+
+async def grade_regex_as_agentv(options: Regex, evidence: Evidence) -> Grade:
+    """As `grade_regex`, and 0 for a regular expression that JavaScript does not take."""
+    problem = regex_problem(options.value, options.flags)
+    if problem is not None:
+        return _nothing(options, f"/{shorten(options.value, 500)}/: {problem}")
+    return await grade_regex(options, evidence)
+
+
+async def grade_is_json_as_agentv(options: IsJson, evidence: Evidence) -> Grade:
+    """1 when the final answer is a JSON document, else 0. A JSON Schema of the options is not looked at."""
+    check = json_check(None, evidence.transcript.output, parse_javascript_json)
+    return scored(options, float(check.passed), [check])
+
+
+def parse_javascript_json(text: str) -> Any:
+    """The JSON document in a text as JavaScript reads it: numbers are binary fractions, the last of equal names counts.
+
+    Raises `ValueError` when there is none, and when it is nested too deep.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse, parse_int=float)
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
 
 
 async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> Grade:
@@ -47,17 +79,14 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
     if expected is None:
         return _nothing(options, "expected_output holds no JSON")
     results = [_result(field, _at(document, field.path), _at(expected, field.path)) for field in fields]
-    return scored(options, _score(options, results), [result.check for result in results])
-
-
-def _nothing(options: FieldAccuracy, message: str) -> Grade:
-    return scored(options, 0.0, [Check(passed=False, message=message)])
-
-
-def _score(options: FieldAccuracy, results: list[FieldResult]) -> float:
+    checks = [result.check for result in results]
     if options.aggregation == "all_or_nothing":
-        return float(all(result.check.passed for result in results))
-    return aggregated("weighted_average", results)
+        return scored(options, float(all(check.passed for check in checks)), checks)
+    return scored(options, aggregated("weighted_average", results), checks)
+
+
+def _nothing(options: FieldAccuracy | Regex, message: str) -> Grade:
+    return scored(options, 0.0, [Check(passed=False, message=message)])
 
 
 def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
@@ -69,11 +98,7 @@ def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
     return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
 
 
-def _exact(_field: FieldCheck, actual: Any, expected: Any) -> bool:
-    return strictly_equal(actual, expected)
-
-
-def _numeric(field: FieldCheck, actual: Any, expected: Any) -> bool:
+def _is_near(field: FieldCheck, actual: Any, expected: Any) -> bool:
     found, wanted = _as_number(actual), _as_number(expected)
     if found is None or wanted is None:
         return False
@@ -82,16 +107,13 @@ def _numeric(field: FieldCheck, actual: Any, expected: Any) -> bool:
 
 
 def _date(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    found, wanted = (
-        read_date_as_agentv(_as_text(actual), field.formats),
-        read_date_as_agentv(_as_text(expected), field.formats),
-    )
+    found, wanted = (read_date_as_agentv(_as_text(value), field.formats) for value in (actual, expected))
     return found is not None and found == wanted
 
 
 _RULES: Final[dict[str, Callable[[FieldCheck, Any, Any], bool]]] = {
-    "exact": _exact,
-    "numeric_tolerance": _numeric,
+    "exact": lambda _field, actual, expected: strictly_equal(actual, expected),
+    "numeric_tolerance": _is_near,
     "date": _date,
 }
 
@@ -121,7 +143,7 @@ def _at(document: Any, path: str) -> Any:
 
 def _parsed(text: str) -> Any:
     text = _FENCE.sub("", text).strip()
-    return parse_json(in_braces(text) or text)
+    return parse_javascript_json(in_braces(text) or text)
 
 
 def _expected_document(task: EvalTask) -> Any:

@@ -1,6 +1,6 @@
 import pytest
 
-from passgate.tasks.graders.agentv.code_grader import read_code_reply_as_agentv
+from passgate.tasks.graders.agentv.judges import read_code_reply_as_agentv
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.agentv.composite import read_aggregate_as_agentv
+from passgate.tasks.graders.agentv.judges import read_aggregate_as_agentv
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite

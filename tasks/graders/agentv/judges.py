@@ -1,0 +1,178 @@
+"""Programs and judges as AgentV 4.42.4 takes their replies, and what it makes of several graders: with its holes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeGuard, TypeVar
+
+from passgate.tasks.graders.answers.fields import in_braces
+from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.composites.composite import Ask, Replies, grade_composite
+from passgate.tasks.graders.composites.turns import as_composite, grade_parts
+from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.judges.asking import WROTE_NOTHING, Answers, read_object, wrote_nothing
+from passgate.tasks.graders.judges.llm_grader import with_votes
+from passgate.tasks.graders.judges.rubrics import (
+    ItemMark,
+    ItemMarks,
+    ask_about_items,
+    combined_mark,
+    item_checks,
+    marks_in,
+    weighted,
+)
+from passgate.tasks.graders.programs.grader_reply import GraderReply, share
+from passgate.tasks.graders.texts import ending, shorten
+from passgate.tasks.model.assertions import AssertionOptions, Criterion, Rubrics
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.graders import Composite, Grader, Turns
+from passgate.tasks.model.json_values import parse_json
+
+_TRUE: Final = frozenset({"true", "yes", "pass", "passed", "1"})
+_NO_TEXT: Final = "(no text)"
+_OF_ASSERT_SET: Final[dict[str, Any]] = {"required": False, "min_score": None}
+_OF_COMPOSITE: Final[dict[str, Any]] = {**_OF_ASSERT_SET, "negate": False}
+_KNOWN_AGGREGATORS: Final = frozenset({"weighted_average", "threshold", "code_grader", "llm_grader"})
+_Mark = TypeVar("_Mark")
+
+
+def read_code_reply_as_agentv(stdout: str, stderr: str, exit_code: int) -> GraderReply:
+    """The score that AgentV gives: 0 for every exit code but 0; 1 for output that is no JSON object; else the object's
+    `score` brought into 0..1, the share of its `assertions` (or `checks`) that passed where it has none, or 0.
+    """
+    if exit_code != 0:
+        said = stdout.strip() or ending(stderr, 500) or f"exit code {exit_code}"
+        return GraderReply(0.0, (Check(passed=False, message=shorten(said)),))
+    document = _printed_object(stdout)
+    if document is None:
+        return GraderReply(1.0, (Check(passed=True, message=shorten(stdout.strip() or "exit code 0")),))
+    checks = _checks(document)
+    score = document.get("score")
+    if _is_number(score):
+        return GraderReply(float(min(max(score, 0), 1)), checks)
+    share_passed = sum(check.passed for check in checks) / len(checks) if score is None and checks else 0.0
+    return GraderReply(share_passed, checks)
+
+
+def _printed_object(stdout: str) -> dict[str, Any] | None:
+    """The JSON object that is all of the output; `None` for any other output."""
+    try:
+        document = parse_json(stdout)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _checks(document: dict[str, Any]) -> tuple[Check, ...]:
+    entries = document.get("assertions", document.get("checks"))
+    return tuple(
+        Check(
+            passed=entry.get("passed", entry.get("pass")) is True,
+            message=shorten(str(entry.get("text", "")) or _NO_TEXT),
+        )
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict)
+    )
+
+
+def _is_number(value: Any) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number; `true` is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_judge_reply_as_agentv(reply: str) -> GraderReply:
+    """The judge's `score`, whatever it says of `pass`. Raises `UnusableReplyError`."""
+    return _within(reply, _judged)
+
+
+def _within(reply: str, read: Callable[[Any], _Mark]) -> _Mark:
+    """What `read` makes of the JSON between the first `{` and the last `}` of a reply. Raises `UnusableReplyError`."""
+    return read_object(in_braces(reply) or reply, read)
+
+
+def _judged(document: Any) -> GraderReply:
+    if not isinstance(document, Mapping):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
+    entries = document.get("assertions")
+    checks = (
+        [_judged_check(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    )
+    return GraderReply(share(document.get("score"), "`score`"), tuple(checks))
+
+
+def _judged_check(entry: Mapping[str, Any]) -> Check:
+    passed = entry.get("passed")
+    is_true = passed if isinstance(passed, bool) else str(passed).strip().lower() in _TRUE
+    return Check(passed=is_true, message=shorten(str(entry.get("text") or _NO_TEXT)))
+
+
+async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade:
+    """The weighted mean over those items alone that the judge marks, 0 when there is none; `required` and `min_score`
+    change nothing. Raises `MeasurementError` when there is no judge or no usable reply.
+    """
+    if wrote_nothing(evidence.transcript):
+        return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
+    answers = await ask_about_items(options, evidence, _read_marks)
+    pairs = [(item, marks) for item in options.criteria if (marks := _marks_of(item, answers))]
+    marked = options.model_copy(update={"criteria": tuple(item for item, _ in pairs)})
+    settled = [combined_mark(marks, item) for item, marks in pairs]
+    score = weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
+    return with_votes(scored(options, score, item_checks(marked, settled)), (), answers)
+
+
+def _read_marks(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
+    return _within(reply, lambda document: marks_in(document, criteria))
+
+
+def _marks_of(item: Criterion, answers: Answers[ItemMarks]) -> list[ItemMark]:
+    return [marks[item.id] for marks in answers.marks if item.id in marks]
+
+
+async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:
+    """The members' grades as `grade_composite` aggregates them, but a member's `required`, `negate` and `min_score` are
+    nothing, and it weighs what `weights` says by its name, 1 where that says nothing.
+
+    A composite with a `threshold` of its own is what AgentV calls an assert-set: its members' own weights and negations
+    count. Composites with an aggregator that AgentV does not know, which it leaves out, are graded as AgentEvals means
+    them.
+    """
+    if options.aggregator.type not in _KNOWN_AGGREGATORS:
+        return await grade_composite(ask, options, evidence)
+    change = _of_composite if options.threshold is None else _of_assert_set
+    members = tuple(change(member) for member in options.assertions)
+    bare = options.model_copy(update={"assertions": members})
+    grade = await grade_composite(ask, bare, evidence, _REPLIES)
+    return grade.model_copy(update={"fatal": ""})
+
+
+def _of_assert_set(member: Grader) -> Grader:
+    return member.model_copy(update=_OF_ASSERT_SET) if isinstance(member, AssertionOptions) else member
+
+
+def _of_composite(member: Grader) -> Grader:
+    bare = member.model_copy(update=_OF_COMPOSITE) if isinstance(member, AssertionOptions) else member
+    return bare.model_copy(update={"weight": 1.0})
+
+
+def read_aggregate_as_agentv(stdout: str, stderr: str, exit_code: int) -> GraderReply:
+    """The `score` that a program prints in a JSON object, brought into 0..1; 0 without one, or with another exit code
+    than 0.
+    """
+    reply = read_code_reply_as_agentv(stdout, stderr, exit_code)
+    document = _printed_object(stdout) or {}
+    return reply if _is_number(document.get("score")) else reply._replace(score=0.0)
+
+
+_REPLIES: Final = Replies(read_aggregate_as_agentv, read_judge_reply_as_agentv)
+
+
+async def grade_turns_as_agentv(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
+    """As `grade_turns`, but a turn without graders has 1, and what is required in a turn makes that turn 0 and does not
+    fail the rest.
+    """
+
+    async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:
+        if not assertions:
+            return Grade(name=name, type="composite", score=1.0, passed=True)
+        grade = await grade_composite(ask, as_composite(name, assertions), of_part)
+        return grade.model_copy(update={"score": 0.0, "fatal": ""}) if grade.fatal else grade
+
+    return await grade_parts(options, dict(enumerate(options.turns, start=1)), evidence, grade_part)

@@ -1,0 +1,223 @@
+"""What the agent did, as AgentV scores it.
+
+What is known of the calls is all there is: a transcript without any counts as one without calls. What was not measured
+does not keep a limit.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import filterfalse
+from typing import Any, Final
+
+from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.interface import Evidence, GradeFunction
+from passgate.tasks.graders.trajectories.limits import (
+    LIMITED,
+    ExecutionLimits,
+    Limited,
+    exploration_check,
+    grade_execution_limits,
+    limit_check,
+    limits_of,
+)
+from passgate.tasks.graders.trajectories.tool_trajectory import (
+    expected_text,
+    grade_tool_trajectory,
+    in_time,
+    minimum_checks,
+    same_call,
+)
+from passgate.tasks.graders.trajectories.trajectory_steps import (
+    Step,
+    as_expected,
+    command_names,
+    grade_step_count,
+    read_path,
+    skill_grade,
+    steps_of,
+    without,
+)
+from passgate.tasks.model.assertions import (
+    ExecutionMetrics,
+    ExpectedCall,
+    SkillTrigger,
+    StepCount,
+    ToolArguments,
+    ToolTrajectory,
+)
+from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.json_values import MISSING, strictly_equal
+from passgate.tasks.model.transcript import ToolCall, Transcript
+
+COMMAND_TOOLS: Final = frozenset({"exec_command", "local_shell", "shell"})
+"""Shells whose calls, where they say their command, are commands and no tools. In lower case."""
+
+
+def _with_cached_tokens(evidence: Evidence) -> float | None:
+    total = evidence.metrics.total_tokens
+    return None if total is None else total + (evidence.metrics.tokens_cached or 0)
+
+
+_LIMITED: Final[Limited] = {
+    **{option: limit for option, limit in LIMITED.items() if option not in {"max_input_tokens", "max_output_tokens"}},
+    "max_tool_calls": ("tool calls", lambda evidence: len(evidence.made_calls)),
+    # An answer without messages is one message.
+    "max_llm_calls": ("model calls", lambda evidence: len(evidence.transcript.steps) or 1),
+    "max_total": ("tokens, with cached tokens counted twice", _with_cached_tokens),
+}
+
+
+async def grade_limits_as_agentv(options: ExecutionLimits, evidence: Evidence) -> Grade:
+    """The share of the limits of `execution_metrics` that are kept; of other graders 1 when every one is kept, else 0.
+
+    AgentV has no limits on tokens in and tokens out alone: it drops `execution_metrics` with no other, which passgate
+    does not.
+    """
+    checks = [limit_check(limit) for limit in limits_of(options, evidence, _LIMITED)]
+    if not isinstance(options, ExecutionMetrics):
+        if not checks:
+            raise MeasurementError(f"{options.label} has nothing to check that AgentV knows: set at least one limit")
+        return scored(options, float(all(check.passed for check in checks)), checks)
+    if options.target_exploration_ratio is not None:
+        checks.append(exploration_check(options, options.target_exploration_ratio, evidence.made_calls))
+    return _shared(options, checks) if checks else await grade_execution_limits(options, evidence)
+
+
+def _shared(options: ExecutionMetrics | ToolTrajectory, checks: Sequence[Check]) -> Grade:
+    """The grade of the share of checks that passed; 1 without any."""
+    return scored(options, sum(check.passed for check in checks) / len(checks) if checks else 1.0, checks)
+
+
+async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidence) -> Grade:
+    """1 when the skill was used, or was not, as wanted, else 0: in any call, or in what a tool answered."""
+    use = next((call for call in evidence.made_calls if _uses(call, options.skill)), None)
+    return skill_grade(options, use, where="any call or result")
+
+
+def _uses(call: ToolCall, skill: str) -> bool:
+    folder = f"skills/{skill}/"
+    if call.tool.lower() == "skill" and skill in str(call.arguments.get("skill", "")):
+        return True
+    if call.tool.lower() == "read" and folder in read_path(call):
+        return True
+    return call.result is not None and folder in _text(call.result)
+
+
+def _text(result: Any) -> str:
+    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+
+
+async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> Grade:
+    """The calls that are known against the expected ones, by `mode`, as AgentV up to 5.0 does:
+
+    - `any_order`: the share of `minimums` that are reached; `expected` is not looked at.
+    - `in_order`: a forward search for each expected call, in which a call of the tool with other arguments is used up;
+      the share of calls found and limits on duration kept.
+    - `exact`: place by place, with the same share. Calls beyond the expected ones cost nothing.
+    - `superset`: the share of expected calls that are found, each taking the first call that fits; limits on duration
+      are not looked at.
+    - `subset`: the share of calls that are expected; 1 without any calls.
+
+    A limit on a duration that is not known is left out. What AgentV does not grade at all, `any_order` without
+    `minimums` and other modes without `expected`, is graded as AgentEvals means it.
+    """
+    asked = options.minimums if options.mode == "any_order" else options.expected
+    if not asked and options.mode != "subset":
+        return await grade_tool_trajectory(options, evidence)
+    return _shared(options, list(_MODES[options.mode](options, evidence.made_calls)))
+
+
+def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    remaining = iter(calls)
+    for expected in options.expected:
+        yield from _found(options, expected, next((call for call in remaining if call.tool == expected.tool), None))
+
+
+def _exact(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    for place, expected in enumerate(options.expected):
+        yield from _found(options, expected, calls[place] if place < len(calls) else None)
+
+
+def _found(options: ToolTrajectory, expected: ExpectedCall, call: ToolCall | None) -> Iterator[Check]:
+    """A check of the call, and one of its duration: failed where the call is not found, none where it is not known."""
+    found = call is not None and same_call(expected, options.args_match, call)
+    yield Check(passed=found, message=f"{expected_text(expected)} was {'' if found else 'not '}found")
+    quick = in_time(expected, call) if call is not None and found else False
+    if expected.max_duration_ms is not None and quick is not None:
+        yield Check(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
+
+
+def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    left = list(calls)
+    for expected in options.expected:
+        place = next((n for n, call in enumerate(left) if same_call(expected, options.args_match, call)), None)
+        if place is not None:
+            del left[place]
+        found = place is not None
+        yield Check(passed=found, message=f"{expected.tool} was {'' if found else 'not '}found")
+
+
+def _subset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+    for call in calls:
+        allowed = any(same_call(expected, options.args_match, call) for expected in options.expected)
+        yield Check(passed=allowed, message=f"{call.tool} is {'' if allowed else 'not '}expected")
+
+
+_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[Check]]]] = {
+    "any_order": minimum_checks,
+    "in_order": _in_order,
+    "exact": _exact,
+    "superset": _superset,
+    "subset": _subset,
+}
+
+
+def of_tools_alone(native: GradeFunction) -> GradeFunction:
+    """A grader of tool calls that sees those alone that are no commands."""
+
+    async def grade_tools(options: Any, evidence: Evidence) -> Grade:
+        messages = tuple(
+            message.model_copy(update={"tool_calls": tuple(filterfalse(_is_command, message.tool_calls))})
+            for message in evidence.transcript.messages
+        )
+        return await native(options, _with_transcript(evidence, messages=messages))
+
+    return grade_tools
+
+
+def _is_command(call: ToolCall) -> bool:
+    return call.tool.lower() in COMMAND_TOOLS and bool(command_names(call))
+
+
+def _with_transcript(evidence: Evidence, **update: Any) -> Evidence:
+    transcript = evidence.transcript.model_copy(update={"complete": True, **update})
+    return replace(evidence, transcript=transcript)
+
+
+def called_with_as_agentv(options: ToolArguments, call: ToolCall) -> bool:
+    """Whether a call has the arguments that are asked for. One that is as in `defaults` counts as not given, also where
+    it is expected.
+    """
+    given = {
+        name: value
+        for name, value in without(call.arguments, options.ignore).items()
+        if not strictly_equal(value, options.defaults.get(name, MISSING))
+    }
+    return as_expected(options, options.args, given)
+
+
+async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> Grade:
+    """As `grade_step_count`, where each step has one kind; a shell without a command is a tool."""
+    return await grade_step_count(options, _with_transcript(evidence), _steps)
+
+
+def _steps(transcript: Transcript) -> list[Step]:
+    return [_of_one_kind(step) for step in steps_of(transcript, COMMAND_TOOLS)]
+
+
+def _of_one_kind(step: Step) -> Step:
+    if "command" not in step.kinds:
+        return step
+    return step._replace(kinds=frozenset({"command" if len(step.names) > 1 else "tool"}))
