@@ -12,7 +12,6 @@ from passgate.tasks.graders.policy_check import finds_violations
 from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -137,7 +136,9 @@ def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
     bound = [
         grade
         for options, grade in zip(task.graders, grades, strict=True)
-        if grade.error is None and (grade.fatal or grade.violations or _binds(options, grade))
+        # The graders of passgate's own suites pass or fail: they are required wherever they stand.
+        if grade.error is None
+        and (grade.fatal or grade.violations or not (grade.passed or isinstance(options, AssertionOptions)))
     ]
     if bound:
         return [f"{grade.name}: {grade.fatal or _first_failure(grade)}" for grade in bound]
@@ -147,17 +148,12 @@ def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
     if best >= task.scoring.threshold - ROUNDING:
         return []
     band = "borderline: " if best >= BORDERLINE_FROM - ROUNDING else ""
-    low = [f"{grade.name} {grade.score:.3g} ({_first_failure(grade)})" for grade in grades if _is_low(grade)]
+    low = [
+        f"{grade.name} {grade.score:.3g} ({_first_failure(grade)})"
+        for grade in grades
+        if grade.error is None and not grade.passed
+    ]
     return [f"{band}score {best:.3g}, expected at least {task.scoring.threshold:g}: {'; '.join(low)}"]
-
-
-def _binds(options: Grader, grade: Grade) -> bool:
-    """The graders of passgate's own suites pass or fail: they are required wherever they stand."""
-    return not isinstance(options, AssertionOptions) and not grade.passed
-
-
-def _is_low(grade: Grade) -> bool:
-    return grade.error is None and not grade.passed
 
 
 _RULES: dict[str, Callable[[EvalTask, Sequence[Grade]], list[str]]] = {

@@ -100,7 +100,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     calls = evidence.transcript.tool_calls
     violations = _violations(options, calls)
     evidence.require_every_call(unless=bool(violations))
-    required = [_as_required(entry) for entry in options.required]
+    required = [RequiredTool(tool=entry) if isinstance(entry, str) else entry for entry in options.required]
     made = evidence.made_calls
     checks = [
         *(_required_check(entry, made) for entry in required),
@@ -122,10 +122,6 @@ def _violations(options: ToolCalls, calls: Sequence[ToolCall]) -> list[Violation
         Violation(rule=ViolationRule.FORBIDDEN_TOOL, message=f"forbidden tool called: {shown(call)}")
         for call in hits[:MOST_VIOLATIONS]
     ]
-
-
-def _as_required(entry: str | RequiredTool) -> RequiredTool:
-    return RequiredTool(tool=entry) if isinstance(entry, str) else entry
 
 
 def _required_check(entry: RequiredTool, calls: Sequence[ToolCall]) -> Check:

@@ -8,10 +8,9 @@ from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.composites.composite import Ask, Replies, grade_composite
 from passgate.tasks.graders.composites.turns import as_composite, grade_parts
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.asking import WROTE_NOTHING, Answers, read_object, wrote_nothing
+from passgate.tasks.graders.judges.asking import WROTE_NOTHING, read_object, wrote_nothing
 from passgate.tasks.graders.judges.llm_grader import with_votes
 from passgate.tasks.graders.judges.rubrics import (
-    ItemMark,
     ItemMarks,
     ask_about_items,
     combined_mark,
@@ -28,8 +27,6 @@ from passgate.tasks.model.json_values import parse_json
 
 _TRUE: Final = frozenset({"true", "yes", "pass", "passed", "1"})
 _NO_TEXT: Final = "(no text)"
-_OF_ASSERT_SET: Final[dict[str, Any]] = {"required": False, "min_score": None}
-_OF_COMPOSITE: Final[dict[str, Any]] = {**_OF_ASSERT_SET, "negate": False}
 _KNOWN_AGGREGATORS: Final = frozenset({"weighted_average", "threshold", "code_grader", "llm_grader"})
 _Mark = TypeVar("_Mark")
 
@@ -111,7 +108,8 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
     if wrote_nothing(evidence.transcript):
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
     answers = await ask_about_items(options, evidence, _read_marks)
-    pairs = [(item, marks) for item in options.criteria if (marks := _marks_of(item, answers))]
+    votes = {item.id: [vote[item.id] for vote in answers.marks if item.id in vote] for item in options.criteria}
+    pairs = [(item, votes[item.id]) for item in options.criteria if votes[item.id]]
     marked = options.model_copy(update={"criteria": tuple(item for item, _ in pairs)})
     settled = [combined_mark(marks, item) for item, marks in pairs]
     score = weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
@@ -120,10 +118,6 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
 
 def _read_marks(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
     return _within(reply, lambda document: marks_in(document, criteria))
-
-
-def _marks_of(item: Criterion, answers: Answers[ItemMarks]) -> list[ItemMark]:
-    return [marks[item.id] for marks in answers.marks if item.id in marks]
 
 
 async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:
@@ -136,20 +130,18 @@ async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evid
     """
     if options.aggregator.type not in _KNOWN_AGGREGATORS:
         return await grade_composite(ask, options, evidence)
-    change = _of_composite if options.threshold is None else _of_assert_set
-    members = tuple(change(member) for member in options.assertions)
+    members = tuple(_bare(member, of_assert_set=options.threshold is not None) for member in options.assertions)
     bare = options.model_copy(update={"assertions": members})
     grade = await grade_composite(ask, bare, evidence, _REPLIES)
     return grade.model_copy(update={"fatal": ""})
 
 
-def _of_assert_set(member: Grader) -> Grader:
-    return member.model_copy(update=_OF_ASSERT_SET) if isinstance(member, AssertionOptions) else member
-
-
-def _of_composite(member: Grader) -> Grader:
-    bare = member.model_copy(update=_OF_COMPOSITE) if isinstance(member, AssertionOptions) else member
-    return bare.model_copy(update={"weight": 1.0})
+def _bare(member: Grader, *, of_assert_set: bool) -> Grader:
+    update: dict[str, Any] = {} if of_assert_set else {"weight": 1.0}
+    if isinstance(member, AssertionOptions):
+        update |= {"required": False, "min_score": None}
+        update |= {} if of_assert_set else {"negate": False}
+    return member.model_copy(update=update)
 
 
 def read_aggregate_as_agentv(stdout: str, stderr: str, exit_code: int) -> GraderReply:

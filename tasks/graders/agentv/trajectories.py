@@ -102,11 +102,8 @@ def _uses(call: ToolCall, skill: str) -> bool:
         return True
     if call.tool.lower() == "read" and folder in read_path(call):
         return True
-    return call.result is not None and folder in _text(call.result)
-
-
-def _text(result: Any) -> str:
-    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    result = call.result if isinstance(call.result, str) else json.dumps(call.result, ensure_ascii=False, default=str)
+    return folder in result
 
 
 async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> Grade:
@@ -210,11 +207,11 @@ def called_with_as_agentv(options: ToolArguments, call: ToolCall) -> bool:
 
 async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> Grade:
     """As `grade_step_count`, where each step has one kind; a shell without a command is a tool."""
-    return await grade_step_count(options, _with_transcript(evidence), _steps)
 
+    def find_steps(transcript: Transcript) -> list[Step]:
+        return [_of_one_kind(step) for step in steps_of(transcript, COMMAND_TOOLS)]
 
-def _steps(transcript: Transcript) -> list[Step]:
-    return [_of_one_kind(step) for step in steps_of(transcript, COMMAND_TOOLS)]
+    return await grade_step_count(options, _with_transcript(evidence), find_steps)
 
 
 def _of_one_kind(step: Step) -> Step:

@@ -114,11 +114,8 @@ def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None
     text = text.strip()
     if len(text) > _LONGEST:
         return None
-    return _javascript(text) or _named(text) or _numbers(text, formats)
-
-
-def _javascript(text: str) -> date | None:
-    return _iso(text) if _JAVASCRIPT_ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
+    by_javascript = _iso(text) if _JAVASCRIPT_ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
+    return by_javascript or _named(text) or _numbers(text, formats)
 
 
 def _iso(text: str) -> date | None:

@@ -87,14 +87,6 @@ def _weighted_average(aggregator: Aggregator, members: Sequence[GradedMember]) -
     return Aggregate(mean)
 
 
-def _minimum(_aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    return Aggregate(min(score_of(member) for member in members))
-
-
-def _maximum(_aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    return Aggregate(max(score_of(member) for member in members))
-
-
 def _safety_gate(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
     gate = [member for member in members if member.required or member.name in aggregator.required]
     if not gate:
@@ -128,8 +120,8 @@ def _threshold(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggre
 
 _FORMULAS: Final[dict[str, Callable[[Aggregator, Sequence[GradedMember]], Aggregate]]] = {
     "weighted_average": _weighted_average,
-    "minimum": _minimum,
-    "maximum": _maximum,
+    "minimum": lambda _, members: Aggregate(min(map(score_of, members))),
+    "maximum": lambda _, members: Aggregate(max(map(score_of, members))),
     "safety_gate": _safety_gate,
     "all_or_nothing": _all_or_nothing,
     "threshold": _threshold,
@@ -152,19 +144,12 @@ def binding_reason(members: Sequence[GradedMember]) -> str:
     return ""
 
 
-def at_best(member: GradedMember) -> GradedMember:
-    """A member as it may be at best, where it was not measured."""
-    return member if member.grade.error is None else _supposed(member, score=1.0, fatal="")
-
-
-def at_worst(member: GradedMember) -> GradedMember:
-    """A member as it may be at worst, where it was not measured."""
-    fatal = "it was not measured" if member.may_bind else ""
-    return member if member.grade.error is None else _supposed(member, score=0.0, fatal=fatal)
-
-
-def _supposed(member: GradedMember, *, score: float, fatal: str) -> GradedMember:
-    update = {"score": score, "passed": score == 1.0, "fatal": fatal, "error": None}
+def supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
+    """A member as it may be at best or at worst, where it was not measured."""
+    if member.grade.error is None:
+        return member
+    fatal = "it was not measured" if member.may_bind and not at_best else ""
+    update = {"score": float(at_best), "passed": at_best, "fatal": fatal, "error": None}
     return member._replace(grade=member.grade.model_copy(update=update))
 
 

@@ -9,11 +9,10 @@ from passgate.tasks.graders.checks import BORDERLINE_FROM, PASS_FROM, ROUNDING, 
 from passgate.tasks.graders.composites.aggregation import (
     GradedMember,
     aggregated,
-    at_best,
-    at_worst,
     binding_reason,
     member_of,
     score_of,
+    supposed,
     told,
     usage_of,
 )
@@ -93,8 +92,8 @@ def combined(
     A member without a score is taken as it may be at best and at worst. Raises `MeasurementError` with its error when
     that makes a difference; where it makes none the score is the least that it can be.
     """
-    best = _by_formula(options, aggregator, [at_best(member) for member in members], threshold)
-    worst = _by_formula(options, aggregator, [at_worst(member) for member in members], threshold)
+    best = _by_formula(options, aggregator, [supposed(member, at_best=True) for member in members], threshold)
+    worst = _by_formula(options, aggregator, [supposed(member, at_best=False) for member in members], threshold)
     certain = best.passed is worst.passed and not (options.negate and best.score != worst.score)
     if not certain:
         require_measured(members)

@@ -1,7 +1,6 @@
 """A judge model scores the trial by criteria, or as a prompt of the suites' authors wants it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from statistics import median
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
@@ -18,7 +17,7 @@ from passgate.tasks.graders.judges.asking import (
     wrote_nothing,
 )
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
-from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, read_document
+from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, median_reply, read_document
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.grade import Check, Grade
 
@@ -60,7 +59,7 @@ async def grade_by_judge(
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
     asked = Asked(options.prompt, options.criteria, extra=extra or {})
     answers = await ask(evidence.judge, _question(asked, evidence, read))
-    grade = grade_of(options, _combined(answers.marks))
+    grade = grade_of(options, median_reply(answers.marks))
     return with_votes(grade, [mark.score for mark in answers.marks], answers)
 
 
@@ -76,14 +75,3 @@ def _question(asked: Asked, evidence: Evidence, read: ReadReply) -> Question[Gra
         raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
     shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
     return Question(request=request_of(prompt, shape, schema), read=read, shape=shape)
-
-
-def _combined(marks: Sequence[GraderReply]) -> GraderReply:
-    """The median score, with the checks and the reason of the vote that is nearest to it."""
-    if len(marks) == 1:
-        return marks[0]
-    scores = [mark.score for mark in marks]
-    score = median(scores)
-    nearest = min(marks, key=lambda mark: abs(mark.score - score))
-    spread = f"{len(marks)} votes, from {min(scores):.3g} to {max(scores):.3g}"
-    return GraderReply(score, nearest.checks, f"{nearest.reason} ({spread})".strip())

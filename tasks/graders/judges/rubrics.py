@@ -13,12 +13,14 @@ from passgate.tasks.graders.judges.asking import (
     WROTE_NOTHING,
     Answers,
     Question,
+    UnusableReplyError,
     ask,
     object_schema,
     read_object,
     wrote_nothing,
 )
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
+from passgate.tasks.graders.judges.llm_grader import with_votes
 from passgate.tasks.graders.programs.grader_reply import first_text, share
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Criterion, Rubrics
@@ -27,8 +29,30 @@ from passgate.tasks.model.grade import Check, Grade
 MOST_POINTS: Final = 10
 _MARKS: Final = ("satisfied", "passed", "met")
 _TEXT: Final = {"type": "string"}
-_YES_OR_NO: Final = object_schema({"id": _TEXT, "satisfied": {"type": "boolean"}, "reasoning": _TEXT})
-_POINTS: Final = object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT})
+
+
+class _Kind(NamedTuple):
+    """A kind of items: what the judge is to do with them, and the entry of its reply, in words and as a JSON Schema."""
+
+    how: str
+    entry: str
+    schema: dict[str, Any]
+
+
+_KINDS: Final = {
+    False: _Kind(
+        "Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the "
+        "agent's work contradicts it.",
+        '{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}',
+        object_schema({"id": _TEXT, "satisfied": {"type": "boolean"}, "reasoning": _TEXT}),
+    ),
+    True: _Kind(
+        "Give each criterion 0 to 10 points, as its score ranges say.",
+        '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
+        object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT}),
+    ),
+}
+"""By whether items have points."""
 
 
 class ItemMark(NamedTuple):
@@ -80,30 +104,9 @@ def combined_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
     return ItemMark(result, f"{nearest.reason} ({len(marks)} votes)".strip())
 
 
-def shape_of(criteria: Sequence[Criterion]) -> str:
-    """What a reply has to look like, in words."""
-    entries = []
-    if any(not criterion.score_ranges for criterion in criteria):
-        entries.append('{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}')
-    if any(criterion.score_ranges for criterion in criteria):
-        entries.append('{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}')
-    return f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{", ".join(entries)}]}}'
-
-
-def schema_of(criteria: Sequence[Criterion]) -> dict[str, Any]:
-    """The JSON Schema of a reply."""
-    kinds = [_POINTS if with_points else _YES_OR_NO for with_points in {bool(item.score_ranges) for item in criteria}]
-    entry = kinds[0] if len(kinds) == 1 else {"anyOf": [_YES_OR_NO, _POINTS]}
-    return object_schema({"checks": {"type": "array", "items": entry}})
-
-
 ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
 """The marks in a judge's reply. Raises `UnusableReplyError`."""
 LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
-_HOW_YES_OR_NO: Final = """\
-Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the agent's work \
-contradicts it."""
-_HOW_POINTS: Final = "Give each criterion 0 to 10 points, as its score ranges say."
 
 
 async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
@@ -121,22 +124,28 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
         nothing = [ItemMark(0.0, WROTE_NOTHING)] * len(options.criteria)
         return scored(options, 0, item_checks(options, nothing), fatal=_fatal(options, nothing))
     answers = await ask_about_items(options, evidence, _read_some)
-    marks = [_settled(answers, item) for item in options.criteria]
+    marks = [combined_mark([vote.get(item.id, LEFT_OUT) for vote in answers.marks], item) for item in options.criteria]
     score = weighted(options.criteria, marks)
-    grade = scored(options, score, item_checks(options, marks), fatal=_fatal(options, marks))
-    return grade.model_copy(update={"votes": _votes(options, answers), "usage": answers.usage})
+    votes = [
+        weighted(options.criteria, [vote.get(item.id, LEFT_OUT) for item in options.criteria]) for vote in answers.marks
+    ]
+    return with_votes(scored(options, score, item_checks(options, marks), fatal=_fatal(options, marks)), votes, answers)
 
 
 async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> Answers[ItemMarks]:
     """The marks of all votes, as `read` takes them from a reply. Raises `MeasurementError` as `grade_rubrics` does."""
-    shape, schema = shape_of(options.criteria), schema_of(options.criteria)
+    present = {bool(item.score_ranges) for item in options.criteria}
+    kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
+    entries = ", ".join(kind.entry for kind in kinds)
+    shape = f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
+    entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
+    schema = object_schema({"checks": {"type": "array", "items": entry}})
     sections = rubric_sections(options.criteria)
     told = {"rubrics": "\n".join(sections.values()), "rubrics_json": _as_json(options.criteria)}
     prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
-    request = request_of(prompt, f"{_how(options.criteria)} {shape}", schema)
-    return await ask(
-        evidence.judge, Question(request=request, read=lambda reply: read(reply, options.criteria), shape=shape)
-    )
+    request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
+    question = Question(request=request, read=lambda reply: read(reply, options.criteria), shape=shape)
+    return await ask(evidence.judge, question)
 
 
 def rubric_sections(criteria: Sequence[Criterion]) -> dict[str, str]:
@@ -169,38 +178,19 @@ def _check(item: Criterion, mark: ItemMark) -> Check:
 
 def _fatal(options: Rubrics, marks: Sequence[ItemMark]) -> str:
     pairs = zip(options.criteria, marks, strict=True)
-    unmet = [item.id for item, mark in pairs if item.required and not _is_met(item, mark)]
+    unmet = [
+        item.id
+        for item, mark in pairs
+        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING)
+    ]
     return f"required items are not met: {', '.join(unmet)}" if unmet else ""
 
 
-def _is_met(item: Criterion, mark: ItemMark) -> bool:
-    return mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING
-
-
-def _settled(answers: Answers[ItemMarks], item: Criterion) -> ItemMark:
-    return combined_mark([marks.get(item.id, LEFT_OUT) for marks in answers.marks], item)
-
-
-def _votes(options: Rubrics, answers: Answers[ItemMarks]) -> tuple[float, ...]:
-    if len(answers.marks) == 1:
-        return ()
-    votes = ([marks.get(item.id, LEFT_OUT) for item in options.criteria] for marks in answers.marks)
-    return tuple(weighted(options.criteria, vote) for vote in votes)
-
-
 def _read_some(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-    return read_object(reply, lambda document: _some(marks_in(document, criteria)))
-
-
-def _some(marks: ItemMarks) -> ItemMarks:
+    marks = read_object(reply, lambda document: marks_in(document, criteria))
     if not marks:
-        raise ValueError("it marks none of the items")
+        raise UnusableReplyError("it marks none of the items", reply)
     return marks
-
-
-def _how(criteria: Sequence[Criterion]) -> str:
-    kinds = {bool(item.score_ranges) for item in criteria}
-    return " ".join(how for with_points, how in ((False, _HOW_YES_OR_NO), (True, _HOW_POINTS)) if with_points in kinds)
 
 
 def _item(item: Criterion) -> str:

@@ -1,7 +1,8 @@
 """What a code grader is given: one JSON object that speaks AgentEvals' contract and AgentV's at once."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ def plain_task_message(message: TaskMessage) -> dict[str, Any]:
     if message.tool_call_id is not None:
         plain["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        plain["tool_calls"] = [_expected_call(call) for call in message.tool_calls]
+        plain["tool_calls"] = [({"id": call.id} if call.id else {}) | _plain(call) for call in message.tool_calls]
     return plain
 
 
@@ -35,7 +36,7 @@ def plain_message(message: Message) -> dict[str, Any]:
 
 def plain_call(call: ToolCall) -> dict[str, Any]:
     """A tool call: `tool`, `input`, `output`, `status`, `duration_ms`, and `function` as OpenAI's messages have it."""
-    return _call(call.tool, call.arguments, call.result, call.duration_ms) | {"status": status_of(call)}
+    return _plain(call) | {"status": status_of(call)}
 
 
 def status_of(call: ToolCall) -> str:
@@ -45,28 +46,21 @@ def status_of(call: ToolCall) -> str:
     return "error" if call.is_error else "ok"
 
 
-def _expected_call(call: MessageCall) -> dict[str, Any]:
-    named = {"id": call.id} if call.id else {}
-    return named | _call(call.tool, call.arguments, call.result, call.duration_ms)
-
-
-def _call(tool: str, arguments: dict[str, Any], result: Any, duration_ms: float | None) -> dict[str, Any]:
-    function = {"name": tool, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    plain = {"tool": tool, "input": arguments, "output": result, "type": "function", "function": function}
-    return plain if duration_ms is None else {**plain, "duration_ms": duration_ms}
+def _plain(call: ToolCall | MessageCall) -> dict[str, Any]:
+    function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+    plain = {
+        "tool": call.tool,
+        "input": call.arguments,
+        "output": call.result,
+        "type": "function",
+        "function": function,
+    }
+    return plain if call.duration_ms is None else {**plain, "duration_ms": call.duration_ms}
 
 
 def _block(block: ContentBlock) -> dict[str, Any]:
     plain = {"type": block.type, "value": block.value}
     return plain if block.text is None else {**plain, "text": block.text}
-
-
-def names_of_calls(calls: Sequence[ToolCall]) -> dict[str, int]:
-    """How often each tool was called, in the order of the first calls."""
-    counts: dict[str, int] = {}
-    for call in calls:
-        counts[call.tool] = counts.get(call.tool, 0) + 1
-    return counts
 
 
 _OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
@@ -213,15 +207,15 @@ def _token_usage(usage: Usage) -> dict[str, int] | None:
 
 def _summary(transcript: Transcript) -> dict[str, Any]:
     calls = transcript.tool_calls
-    durations: dict[str, list[float]] = {}
+    durations: dict[str, list[float]] = defaultdict(list)
     for call in calls:
         if call.duration_ms is not None:
-            durations.setdefault(call.tool, []).append(call.duration_ms)
+            durations[call.tool].append(call.duration_ms)
     return {
         "event_count": len(calls),
-        "tool_calls": names_of_calls(calls),
+        "tool_calls": dict(Counter(call.tool for call in calls)),
         "error_count": sum(call.is_error is True for call in calls),
-        "tool_durations": durations,
+        "tool_durations": dict(durations),
         "llm_call_count": len(transcript.steps),
     }
 

@@ -1,6 +1,7 @@
 """What a program or a judge says of a trial, in any of the three forms that eval files know."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.graders.checks import passing_score, scored
@@ -52,6 +53,17 @@ def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
     wanted = f"expected at least {passing_score(options):g}"
     message = f"score {reply.score:.3g}, {wanted}: {reply.reason}".removesuffix(": ")
     return grade.model_copy(update={"checks": (Check(passed=grade.passed, message=message), *reply.checks)})
+
+
+def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
+    """The median score of several votes, with the checks and the reason of the vote that is nearest to it."""
+    if len(replies) == 1:
+        return replies[0]
+    scores = [reply.score for reply in replies]
+    score = median(scores)
+    nearest = min(replies, key=lambda reply: abs(reply.score - score))
+    spread = f"{len(replies)} votes, from {min(scores):.3g} to {max(scores):.3g}"
+    return GraderReply(score, nearest.checks, f"{nearest.reason} ({spread})".strip())
 
 
 def _score(document: Mapping[str, Any], entries: Sequence[Check], passed: bool | None) -> float:

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.judges.asking import Mark
 from passgate.tasks.graders.judges.llm_rubric import combined
+from passgate.tasks.graders.programs.grader_reply import GraderReply
 from passgate.tasks.model.grade import Check
 
 SHARES = st.floats(0, 1)
@@ -11,13 +11,13 @@ BALLOTS = st.integers(1, 6).flatmap(
 )
 
 
-def mark(score: float) -> Mark:
-    return Mark(score, f"reason {score}", ())
+def mark(score: float) -> GraderReply:
+    return GraderReply(score, reason=f"reason {score}")
 
 
-def marks(passed: list[bool]) -> Mark:
+def marks(passed: list[bool]) -> GraderReply:
     checks = tuple(Check(passed=one, message=str(one)) for one in passed)
-    return Mark(sum(passed) / len(passed), "", checks)
+    return GraderReply(sum(passed) / len(passed), checks)
 
 
 def test_one_vote_stays_as_it_is() -> None:
