@@ -15,9 +15,9 @@ from passgate.tasks.model.messages import TaskMessage, as_prompt
 from passgate.tasks.model.task import SimulatedUser
 
 TURN_KEYS = {
-    "input": Key(needed=True, says="A text or messages."),
-    "expected_output": Key(says="A text, a JSON value, or messages."),
-    "assert": Key((Kind.LIST,), spellings=("assertions", "evaluators"), says="Graders of the answer."),
+    "input": Key(needed=True),
+    "expected_output": Key(),
+    "assert": Key((Kind.LIST,), spellings=("assertions", "evaluators")),
     **dict.fromkeys(("name", "id"), Key((Kind.TEXT,))),
 }
 

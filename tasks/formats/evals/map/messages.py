@@ -14,19 +14,18 @@ from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 _ANY, _TEXT, _NUMBER = Key(), Key((Kind.TEXT,)), Key((Kind.NUMBER,))
 ROLES = ("system", "user", "assistant", "tool")
 MESSAGE_KEYS = {
-    "role": Key((Kind.TEXT,), needed=True, says="system, user, assistant or tool"),
-    "content": Key(says="A text, a list of blocks, or any value."),
-    "name": Key((Kind.TEXT,), says="Of a tool message: the tool."),
-    "tool_call_id": Key((Kind.TEXT,), says="Of a tool message: the call that it answers."),
+    "role": Key((Kind.TEXT,), needed=True),
+    "content": _ANY,
+    # Of a message of a tool: which tool, and the call that it answers.
+    **dict.fromkeys(("name", "tool_call_id"), _TEXT),
     "tool_calls": Key((Kind.LIST,), items=(Kind.MAPPING,)),
     # What a recorded message has beside that, and a message of a task does not need.
     **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
 }
 OPENAI_CALL_KEYS = {
-    "id": _TEXT,
-    "type": _TEXT,
-    "index": _NUMBER,
+    **dict.fromkeys(("id", "type"), _TEXT),
     "function": Key((Kind.MAPPING,), needed=True),
+    "index": _NUMBER,
 }
 FUNCTION_KEYS = {"name": Key((Kind.TEXT,), needed=True), "arguments": Key((Kind.TEXT, Kind.MAPPING))}
 AGENTV_CALL_KEYS = {

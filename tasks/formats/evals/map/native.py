@@ -37,13 +37,8 @@ _PATHS = {"tests", "configuration", "rubric"}
 _TEXT_FILES = (".md", ".txt")
 KEY = "passgate"
 NATIVE_KEYS: Keys = {
-    "inputs": Key((Kind.MAPPING,), says="What the agent is given beside `input`."),
-    "environment": Key((Kind.MAPPING,), says="Sandbox, reset, budgets, network, tools, replay, user."),
-    "trials": Key((Kind.MAPPING,), says="k and metric."),
-    "tracked_metrics": Key((Kind.LIST,), says="Metrics shown for this test."),
-    "gates": Key((Kind.MAPPING,), says="Whether a gate takes this test."),
-    "reference": Key((Kind.MAPPING,), says="A solution that must pass, and others that must fail."),
-    "scoring": Key((Kind.MAPPING,), says="`rule: all`: every grader must pass."),
+    **dict.fromkeys(("inputs", "environment", "trials", "gates", "reference", "scoring"), Key((Kind.MAPPING,))),
+    "tracked_metrics": Key((Kind.LIST,)),
 }
 
 

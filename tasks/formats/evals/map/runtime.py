@@ -20,42 +20,37 @@ from passgate.tasks.formats.evals.read.top_level import check_execution, is_time
 from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
 from passgate.tasks.model.task import Metric, Trials
 
-_NUMBER, _TEXT, _TRUTH = (Kind.NUMBER,), (Kind.TEXT,), (Kind.TRUTH,)
-_ANY = Key()
+_ANY, _NUMBER, _TRUTH, _COUNT = Key(), Key((Kind.NUMBER,)), Key((Kind.TRUTH,)), Key((Kind.WHOLE, Kind.MAPPING))
 
 RUN_KEYS: Keys = {
-    "threshold": Key(_NUMBER, says="The least score that passes."),
-    "repeat": Key((Kind.WHOLE, Kind.MAPPING), says="How often a test is tried: count and strategy."),
-    "runs": Key((Kind.WHOLE,), says="How often a test is tried."),
-    "early_exit": Key(_TRUTH),
-    "timeout_seconds": Key(_NUMBER, says="Seconds for one trial."),
-    "budget_usd": Key(_NUMBER, says="Not a trial's budget: see --max-cost."),
+    # `budget_usd` is no budget of a trial; there is a warning that says where it is said.
+    **dict.fromkeys(("threshold", "timeout_seconds", "budget_usd"), _NUMBER),
+    "repeat": _COUNT,
+    "runs": Key((Kind.WHOLE,)),
+    "early_exit": _TRUTH,
 }
 POLICY_KEYS: Keys = {
     **RUN_KEYS,
-    "trials": Key((Kind.WHOLE, Kind.MAPPING), says="The same as `repeat`."),
-    "target": Key((Kind.TEXT, Kind.MAPPING), says="The agent's name in the tool that the file was written for."),
-    "targets": Key((Kind.LIST, Kind.TEXT), says="Such names; a run has one agent."),
-    "skip_defaults": Key(_TRUTH, says="What the file says of all tests is not for this one."),
-    "evaluators": Key((Kind.LIST,), says="Graders."),
-    "assert": Key((Kind.LIST,), says="Graders."),
-    "assertions": Key((Kind.LIST,), says="Graders."),
+    "trials": _COUNT,
+    "target": Key((Kind.TEXT, Kind.MAPPING)),
     "workspace": Key((Kind.MAPPING, Kind.TEXT)),
-    "sandbox": _ANY,
-    **dict.fromkeys(("model", "agent", "agent_options", "name", "workers", "cache", "cache_path"), _ANY),
+    "targets": Key((Kind.LIST, Kind.TEXT)),
+    "skip_defaults": _TRUTH,
+    **dict.fromkeys(("evaluators", "assert", "assertions"), Key((Kind.LIST,))),
+    **dict.fromkeys(("sandbox", "model", "agent", "agent_options", "name", "workers", "cache", "cache_path"), _ANY),
     **dict.fromkeys(("fail_on_error", "verbose", "keep_workspaces", "trace_file", "max_retries", "retry_errors"), _ANY),
     **dict.fromkeys(("otel_file", "export_otel", "otel_backend", "otel_capture_content", "otel_group_turns"), _ANY),
     **dict.fromkeys(("pool_workspaces", "pool_slots", "agent_rules", "dependency_policy"), _ANY),
 }
 OPTIONS_KEYS: Keys = {
     **RUN_KEYS,
-    "timeout_ms": Key(_NUMBER),
+    "timeout_ms": _NUMBER,
     **dict.fromkeys(("max_concurrency", "cache", "delay", "filter_range", "filter_pattern", "filter_sample"), _ANY),
     **dict.fromkeys(("show_progress_bar", "generate_suggestions", "max_eval_time_ms", "cost_limit_usd"), _ANY),
 }
 BLOCKS = {
     "run": RUN_KEYS,
-    "execution": {**POLICY_KEYS, "timeout_seconds": Key(says="Seconds for one trial, from 1 to 3600.")},
+    "execution": {**POLICY_KEYS, "timeout_seconds": _ANY},
     "experiment": POLICY_KEYS,
     "policy": POLICY_KEYS,
     "evaluate_options": OPTIONS_KEYS,
@@ -69,9 +64,9 @@ STRATEGIES = {
 }
 REPEAT_KEYS: Keys = {
     "count": Key((Kind.WHOLE,), needed=True),
-    "strategy": Key((Kind.TEXT,), says=f"{', '.join(STRATEGIES)}; as its suite decides when not given."),
-    "cost_limit_usd": Key((Kind.NUMBER,)),
-    "early_exit": Key((Kind.TRUTH,)),
+    "strategy": Key((Kind.TEXT,)),
+    "cost_limit_usd": _NUMBER,
+    "early_exit": _TRUTH,
 }
 _MOST_TRIALS = 1000
 _NOT_HAD = {key: f"passgate has no `{key}` of another tool" for key in ("sandbox", "agent_options")}

@@ -23,50 +23,36 @@ from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import Kind, shown
 from passgate.tasks.model.task import Hook, Repository, Workspace
 
-_ANY, _TEXT = Key(), Key((Kind.TEXT,))
-WORKSPACE_KEYS = {
-    "template": Key((Kind.TEXT,), says="A folder that every trial begins with a copy of."),
-    "repos": Key((Kind.LIST,), items=(Kind.MAPPING,), says="Git repositories in it."),
-    "hooks": Key((Kind.MAPPING,), says="Commands: before_all, before_each, after_each, after_all."),
-    "isolation": Key((Kind.TEXT,), says="per_case or per_test: every trial has a copy of its own in any case."),
-    "mode": _TEXT,
-    "path": _TEXT,
-    "docker": _ANY,
-    "env": Key((Kind.MAPPING,), says="required_commands and required_python_modules."),
-    "name": _TEXT,
-    "description": _TEXT,
-}
+_ANY, _TEXT, _COMMAND = Key(), Key((Kind.TEXT,)), Key((Kind.MAPPING, Kind.TEXT, Kind.LIST))
 _TEXTS = Key((Kind.LIST,), items=(Kind.TEXT,))
+WORKSPACE_KEYS = {
+    **dict.fromkeys(("template", "isolation", "mode", "path", "name", "description"), _TEXT),
+    "repos": Key((Kind.LIST,), items=(Kind.MAPPING,)),
+    **dict.fromkeys(("hooks", "env"), Key((Kind.MAPPING,))),
+    "docker": _ANY,
+}
 REQUIREMENT_KEYS = dict.fromkeys(("required_commands", "required_python_modules"), _TEXTS)
 _OF_DOCKER = ("context", "dockerfile", "resources", "mounts", "secrets")
 ENVIRONMENT_KEYS = {
-    "type": Key((Kind.TEXT,), says="host"),
-    "workdir": Key((Kind.TEXT,), says="A folder that every trial begins with a copy of."),
-    "setup": Key((Kind.MAPPING, Kind.TEXT, Kind.LIST), says="A command that comes before the first trial."),
-    "env": Key((Kind.MAPPING,), says="Variables for the agent."),
-    "image": _ANY,
-    "docker": _ANY,
-    "name": _TEXT,
-    **{name: Key(says="Of Docker, which passgate does not run.") for name in _OF_DOCKER},
+    **dict.fromkeys(("type", "workdir", "name"), _TEXT),
+    "setup": _COMMAND,
+    "env": Key((Kind.MAPPING,)),
+    **dict.fromkeys(("image", "docker", *_OF_DOCKER), _ANY),
 }
-HOOKS_KEYS = {"enabled": Key((Kind.TRUTH,)), **dict.fromkeys(HOOKS, Key((Kind.MAPPING, Kind.TEXT, Kind.LIST)))}
+HOOKS_KEYS = {"enabled": Key((Kind.TRUTH,)), **dict.fromkeys(HOOKS, _COMMAND)}
 HOOK_KEYS = {
-    "command": Key((Kind.TEXT, Kind.LIST), spellings=("script",), says="A list of words, or a text for `sh -c`."),
-    "cwd": Key((Kind.TEXT,), says="Where it runs; the folder of the file when not given."),
+    "command": Key((Kind.TEXT, Kind.LIST), spellings=("script",)),
+    **dict.fromkeys(("cwd", "reset"), _TEXT),
     **dict.fromkeys(("timeout_ms", "timeout_seconds"), Key((Kind.NUMBER,))),
-    "reset": Key((Kind.TEXT,), says="Not needed: every trial has a fresh copy."),
 }
-_COMMIT = Key((Kind.TEXT,), spellings=("base_commit", "ref"), says="A commit, tag or branch.")
-_ANCESTOR = Key((Kind.WHOLE,), says="How many first parents before `commit`.")
+CHECKOUT_KEYS = {"commit": Key((Kind.TEXT,), spellings=("base_commit", "ref")), "ancestor": Key((Kind.WHOLE,))}
 REPOSITORY_KEYS = {
-    "path": Key((Kind.TEXT,), says="Where in the workspace."),
-    "repo": Key((Kind.TEXT,), spellings=("url",), needed=True, says="A URL, a path or `owner/name`."),
-    "commit": _COMMIT,
-    "ancestor": _ANCESTOR,
-    "sparse": Key((Kind.LIST,), items=(Kind.TEXT,), says="Only these folders."),
+    "repo": Key((Kind.TEXT,), spellings=("url",), needed=True),
+    "path": _TEXT,
+    "sparse": _TEXTS,
     "checkout": Key((Kind.MAPPING,)),
+    **CHECKOUT_KEYS,
 }
-CHECKOUT_KEYS = {"commit": _COMMIT, "ancestor": _ANCESTOR}
 _SAID_UNDER = ("workspace", "environment")
 _POLICIES = ("experiment", "execution")
 _ISOLATIONS = ("shared", "per_test", "per_case")
