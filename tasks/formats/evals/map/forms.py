@@ -1,8 +1,9 @@
 """What a form of a grader is: its names, its keys and how they become options; and how models are made of options."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -98,16 +99,11 @@ def build(model: type[Model], parts: Mapping[str, Node], node: Node, sources: So
         return None
 
 
-def _telling(errors: Iterable[Any]) -> list[Any]:
+def _telling(errors: Iterable[Any]) -> Iterator[Any]:
     """Of a value with several possible forms, what is wrong with the form that it has."""
-    by_field: dict[Any, list[Any]] = {}
-    for error in errors:
-        by_field.setdefault(error["loc"][:1], []).append(error)
-    told: list[Any] = []
-    for found in by_field.values():
-        exact = [error for error in found if not error["type"].endswith("_type")]
-        told += exact or found[:1]
-    return told
+    for _, of_field in groupby(errors, key=lambda error: error["loc"][:1]):
+        found = list(of_field)
+        yield from [error for error in found if not error["type"].endswith("_type")] or found[:1]
 
 
 def _problem(error: Any, parts: Mapping[str, Node], node: Node) -> Problem:

@@ -1,7 +1,7 @@
 """Lists of graders of eval files, in every spelling of every dialect, and the graders that are made of such lists."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,10 +21,10 @@ from passgate.tasks.formats.evals.map.forms import (
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.map.templates import entries
 from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
-from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, snake_case, take_apart
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, as_items, snake_case, take_apart
 from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
 from passgate.tasks.model.assertions import Rubrics
@@ -42,10 +42,8 @@ BASE_KEYS: Keys = {
 }
 DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
 AGGREGATOR_NAMES = {
-    "code_judge": "code_grader",
-    "script": "code_grader",
-    "llm_judge": "llm_grader",
-    "llm_rubric": "llm_grader",
+    **dict.fromkeys(("code_judge", "script"), "code_grader"),
+    **dict.fromkeys(("llm_judge", "llm_rubric"), "llm_grader"),
 }
 """Other names of kinds of aggregators."""
 AGGREGATOR_KEYS: Keys = {
@@ -106,7 +104,7 @@ def _read_list(node: Node, sources: Sources) -> tuple[Grader, ...]:
             graders.append(_of_texts(texts, inner))
         elif not isinstance(item.value, str):
             graders.append(_read_one(item, inner))
-    return tuple(grader for grader in graders if grader is not None)
+    return present(graders)
 
 
 def _of_texts(texts: Sequence[Node], sources: Sources) -> Grader | None:
@@ -114,14 +112,14 @@ def _of_texts(texts: Sequence[Node], sources: Sources) -> Grader | None:
     if not sources.one_judge:
         return rubric_of(texts, texts[0], sources, weight=len(texts))
     criteria = "\n".join(text.value.strip() for text in texts)
-    return _with_values(texts[0], {}, sources, type="llm_grader", criteria=criteria, weight=len(texts))
+    return _made(texts[0], {}, sources, type="llm_grader", criteria=criteria, weight=len(texts))
 
 
 def _read_one(node: Node, sources: Sources) -> Grader | None:
     if sources.refuses_kind(node, (*MAPPING, *TEXT)):
         return None
     if "include" in node.value:
-        return _with_values(node, {}, sources, type="unavailable", kind="include", options=node.value)
+        return _made(node, {}, sources, type="unavailable", kind="include", options=node.value)
     kind = node.get("type")
     if kind is None:
         sources.refuse(node, "the key 'type' is missing")
@@ -136,10 +134,12 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
     options = {**form.options(parts, sources), **_base(parts, negated, sources)}
     if not parts.sound or len(sources.complaints.problems) > before:
         return None
-    return _made(options, node, sources)
+    return _made(node, options, sources)
 
 
-def _made(options: Options, node: Node, sources: Sources) -> Grader | None:
+def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
+    """The grader of some options and of values that stand under no key of their own."""
+    options |= {name: node.with_value(value) for name, value in values.items()}
     return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
 
 
@@ -172,15 +172,10 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
     if not parts.sound:
         return None
     further = {key: value for key, value in node.value.items() if key not in own}
-    return _with_values(node, base, sources, type="unavailable", kind=written, options=further)
+    return _made(node, base, sources, type="unavailable", kind=written, options=further)
 
 
-def _with_values(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
-    """The grader of some options and of values that stand under no key of their own."""
-    return _made(options | {name: node.with_value(value) for name, value in values.items()}, node, sources)
-
-
-def _base(parts: Parts, negated: bool, sources: Sources) -> dict[str, Node]:
+def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
     """What every grader has, from `required: 0.7` and `not-` too."""
     base = parts.only("weight", "min_score", "negate", "required")
     name = parts.get("name") or parts.get("metric") or parts.get("id")
@@ -201,7 +196,8 @@ def _base(parts: Parts, negated: bool, sources: Sources) -> dict[str, Node]:
 
 def _composite(parts: Parts, sources: Sources) -> Options:
     options = parts.only("threshold")
-    if not options and _is_set(parts.node):
+    type_name = snake_case(str(parts.value("type"))).removeprefix(_NOT)
+    if not options and type_name == "assert_set":  # all its members must pass where it has no threshold
         options["threshold"] = parts.node.with_value(1.0)
     members, aggregator = parts.get("assertions"), parts.get("aggregator")
     graders: tuple[Grader, ...] = ()
@@ -213,11 +209,6 @@ def _composite(parts: Parts, sources: Sources) -> Options:
         if read is not None:
             options["aggregator"] = aggregator.with_value(read)
     return options
-
-
-def _is_set(node: Node) -> bool:
-    """Whether it is an assert-set: all its members must pass where it has no threshold."""
-    return snake_case(str(node.value.get("type"))).removeprefix("not_") == "assert_set"
 
 
 def _aggregator(node: Node, members: tuple[Grader, ...], sources: Sources) -> Aggregator | None:
@@ -243,20 +234,13 @@ def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Source
     if kind == "safety_gate" and not parts.value("required") and not any(map(is_required, members)):
         sources.refuse(parts.node, "this gate guards nothing: name its members under 'required'")
     names = Counter(member.name for member in members if member.name is not None)
-    for name, part in _named(parts):
+    required, weights = as_items(parts.get("required")), parts.get("weights")
+    of_weights = ((name, weights.child(name)) for name in weights.value) if weights is not None else ()
+    for name, part in (*((item.value, item) for item in required), *of_weights):
         if name not in names:
             sources.refuse(part, f"{name!r} is the name of no member{nearest(name, list(names))}")
         elif names[name] > 1:
             sources.refuse(part, f"{name!r} is the name of {names[name]} members")
-
-
-def _named(parts: Parts) -> Iterator[tuple[str, Node]]:
-    """The names of members that the aggregator goes by, each with its place."""
-    required, weights = parts.get("required"), parts.get("weights")
-    if required is not None:
-        yield from ((item.value, item) for item in required.items())
-    if weights is not None:
-        yield from ((name, weights.child(name)) for name in weights.value)
 
 
 def _turns(parts: Parts, sources: Sources) -> Options:
@@ -269,10 +253,10 @@ def _turns(parts: Parts, sources: Sources) -> Options:
 
 def _turn(item: Node, sources: Sources) -> Any:
     """The graders of one turn; a turn of the wrong shape stays as it is, and the model tells it."""
-    listed = item.get("assertions") if isinstance(item.value, dict) else None
     if not isinstance(item.value, dict) or set(item.value) - _TURN_KEYS:
         return item.value
-    graders: tuple[Grader, ...] = () if listed is None else _read_list(listed, sources)
+    listed = item.get("assertions")
+    graders = () if listed is None else _read_list(listed, sources)
     return TurnGraders(assertions=graders, expected_output=item.value.get("expected_output"))
 
 

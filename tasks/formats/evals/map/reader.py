@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
@@ -13,7 +12,7 @@ from passgate.tasks.formats.evals.map.suite_wide import COMPATIBLE, SuiteWide, r
 from passgate.tasks.formats.evals.map.tests import ReadTest, read_test
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import Documents
-from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.node import Complaints
 from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
@@ -100,12 +99,13 @@ class _Tests:
         sources = self._sources(raw.context, own)
         if raw.runtime is not raw.context:
             of_runtime = self._sources(raw.runtime, own)
-            of_runtime.add(self._wide(raw.runtime, NONE, of_runtime).complaints)
-        compat = self.policy.compat or _compat(raw.runtime.root)
+            add_complaints(own, self._wide(raw.runtime, NONE, of_runtime).complaints)
+        says_compatible = raw.runtime.root.value.get("compat") == COMPATIBLE
+        compat = self.policy.compat or (COMPATIBLE if says_compatible else None)
         answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
         if answer is not None:
             self._refuse_repeated_id(answer.task.task_id, raw, own)
-            self._refuse_by_policy(answer.task, raw, own)
+            own.problems += [raw.node.problem(message) for _, message in policy_findings(answer.task, self.policy)]
         return (None if own.problems else answer), own
 
     def _sources(self, context: SuiteContext, complaints: Complaints) -> Sources:
@@ -130,10 +130,3 @@ class _Tests:
         if first is not place:
             message = f"the test {test_id!r} has the id of the one in {first.file}:{first.line}"
             own.problems.append(raw.node.problem(message))
-
-    def _refuse_by_policy(self, task: TaskFile, raw: RawTest, own: Complaints) -> None:
-        own.problems += [raw.node.problem(message) for _, message in policy_findings(task, self.policy)]
-
-
-def _compat(root: Node) -> Any:
-    return COMPATIBLE if root.value.get("compat") == COMPATIBLE else None

@@ -1,9 +1,9 @@
 """How the tests of an eval file are run: time, target, threshold, repeats, wherever a file says so."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.read.node import (
     Complaints,
     Key,
@@ -11,6 +11,7 @@ from passgate.tasks.formats.evals.read.node import (
     Node,
     agreed,
     as_count,
+    as_mapping,
     as_number,
     as_one_of,
     take_apart,
@@ -96,10 +97,9 @@ class Runtime:
 def runtime_of(raw: RawTest) -> Runtime:
     """What has a say: the test's `run`, those of its includes, the rest of the test, then the file that is run."""
     test, root = raw.node, raw.runtime.root
-    levels = [tuple(_mappings(test.get("run"))), *(tuple(_mappings(run)) for run in raw.runs)]
-    levels.append((test, *_mappings(test.get("execution"))))
-    of_file = (block for name in BLOCKS if name in root.value for block in _mappings(root.get(name)))
-    levels.append((*of_file, root))
+    levels = [present([as_mapping(run)]) for run in (test.get("run"), *raw.runs)]
+    levels.append(present((test, as_mapping(test.get("execution")))))
+    levels.append((*present(as_mapping(root.get(name)) for name in BLOCKS), root))
     said = tuple(level for level in levels if level)
     return Runtime(said, frozenset(key for level in said for block in level for key in block.value))
 
@@ -119,11 +119,6 @@ def check_runtime(node: Node, sources: Sources) -> None:
         if name == "execution":
             check_execution(block, sources.complaints)
         sources.cannot_have(block, _NOT_HAD)
-
-
-def _mappings(node: Node | None) -> Iterator[Node]:
-    if node is not None and isinstance(node.value, dict):
-        yield node
 
 
 def max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:

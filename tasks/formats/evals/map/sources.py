@@ -53,10 +53,6 @@ class Sources:
     def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
         self.complaints.warnings.append(node.problem(message, at_key=at_key))
 
-    def add(self, complaints: Complaints) -> None:
-        """Take over what was noted elsewhere."""
-        add_complaints(self.complaints, complaints)
-
     def path(self, node: Node, name: str) -> Path | None:
         """Where a path leads; `None` where it leads nowhere, and then that is a complaint."""
         return find_path(node, name, self.ground, self.complaints)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
@@ -20,7 +19,7 @@ from passgate.tasks.formats.evals.map.runtime import (
     trials_of,
     warn_of_budgets,
 )
-from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.map.suite_wide import SuiteWide, read_own_graders
 from passgate.tasks.formats.evals.map.workspaces import workspace_of
 from passgate.tasks.formats.evals.read.node import Key, Parts, as_mapping, as_text, take_apart
@@ -30,7 +29,7 @@ from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import Budgets, Environment, Scoring, SimulatedUser, Suite, TaskFile, Workspace
+from passgate.tasks.model.task import Budgets, Environment, Scoring, Suite, TaskFile
 
 WideFor = Callable[[Variables], SuiteWide]
 """What the file says of all its tests, with the variables of one."""
@@ -146,7 +145,7 @@ def _id(test: Parts, raw: RawTest) -> str | None:
 def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> _Content:
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
-    sources.add(wide.complaints)
+    add_complaints(sources.complaints, wide.complaints)
     alone = _stands_alone(test)
     conversation = read_conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
@@ -238,29 +237,16 @@ def _run(test: Parts, raw: RawTest, content: _Content, compat: Any, sources: Sou
     """How the test is run and scored."""
     runtime, complaints = runtime_of(raw), sources.complaints
     warn_of_budgets(runtime, sources)
+    environment = Environment(
+        budgets=Budgets(max_seconds=max_seconds_of(runtime, complaints)),
+        workspace=workspace_of(test, raw, sources),
+        user=content.conversation.user,
+    )
+    trials, threshold = trials_of(runtime, complaints), threshold_of(runtime, complaints)
+    given = {} if threshold is None else {"threshold": threshold}
     return {
-        "environment": _environment(
-            max_seconds_of(runtime, complaints), workspace_of(test, raw, sources), content.conversation.user
-        ),
-        "trials": trials_of(runtime, complaints),
-        "scoring": _scoring(threshold_of(runtime, complaints), compat),
+        "environment": environment,
+        "trials": trials,
+        "scoring": Scoring(rule="weighted_average", compat=compat, **given),
         "target": target_of(runtime, sources),
     }
-
-
-def _environment(max_seconds: float | None, workspace: Workspace | None, user: SimulatedUser | None) -> Environment:
-    plain = _limited(max_seconds)
-    if workspace is None and user is None:
-        return plain
-    return plain.model_copy(update={"workspace": workspace, "user": user})
-
-
-@cache
-def _limited(max_seconds: float | None) -> Environment:
-    return Environment(budgets=Budgets(max_seconds=max_seconds))
-
-
-@cache
-def _scoring(threshold: float | None, compat: Any) -> Scoring:
-    said = {} if threshold is None else {"threshold": threshold}
-    return Scoring(rule="weighted_average", compat=compat, **said)

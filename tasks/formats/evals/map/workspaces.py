@@ -53,8 +53,6 @@ REPOSITORY_KEYS = {
     "checkout": Key((Kind.MAPPING,)),
     **CHECKOUT_KEYS,
 }
-_SAID_UNDER = ("workspace", "environment")
-_POLICIES = ("experiment", "execution")
 _ISOLATIONS = ("shared", "per_test", "per_case")
 _MODES = ("pooled", "temp", "static")
 _RESETS = ("none", "fast", "strict")
@@ -75,19 +73,16 @@ def workspace_of(test: Parts, raw: RawTest, sources: Sources) -> Workspace | Non
     return (workspace or Workspace()).model_copy(update={"template": sources.ground.relative(template)})
 
 
-def _said(node: Node, sources: Sources) -> list[Node]:
+def _said(node: Node, sources: Sources) -> tuple[Node, ...]:
     """The mappings of a test or a file, also those that stand in a file of their own."""
-    found = (node.get(key) for key in _SAID_UNDER if key in node.value)
-    return list(present(_mapping(said, sources) for said in present(found)))
+    found = present(node.get(key) for key in ("workspace", "environment"))
+    return present(_mapping(said, sources) for said in found)
 
 
 def _modes(root: Node) -> Iterator[Node]:
     """What the runtime policy of a file says of workspaces."""
-    for name in _POLICIES:
-        policy = root.get(name) if name in root.value else None
-        mode = policy.get("workspace") if policy is not None else None
-        if mode is not None and isinstance(mode.value, dict):
-            yield mode
+    policies = present(root.get(name) for name in ("experiment", "execution"))
+    return (mode for policy in policies if (mode := as_mapping(policy.get("workspace"))) is not None)
 
 
 def _mapping(said: Node, sources: Sources) -> Node | None:
@@ -237,24 +232,19 @@ def _repository(node: Node, sources: Sources) -> Repository | None:
         return None
     checkout = parts.get("checkout")
     pin = parts if checkout is None else take_apart(checkout, CHECKOUT_KEYS, sources.complaints)
-    address = _address(parts.values["repo"], sources)
-    if not pin.sound or address is None or not _stays_inside(parts.get("path"), sources):
+    address, path = _address(parts.values["repo"], sources), as_text(parts.get("path")) or "."
+    if not pin.sound or address is None:
+        return None
+    if path.startswith("/") or ".." in path.split("/"):
+        sources.refuse(parts.values["path"], f"{path!r} is outside the workspace")
         return None
     return Repository(
-        path=as_text(parts.get("path")) or ".",
+        path=path,
         repo=address,
         commit=as_text(pin.get("commit")),
         ancestor=as_count(pin.get("ancestor"), sources.complaints, most=_MOST_ANCESTORS) or 0,
         sparse=as_texts(parts.get("sparse")),
     )
-
-
-def _stays_inside(node: Node | None, sources: Sources) -> bool:
-    path = as_text(node) or "."
-    if node is None or not (path.startswith("/") or ".." in path.split("/")):
-        return True
-    sources.refuse(node, f"{path!r} is outside the workspace")
-    return False
 
 
 def _address(node: Node, sources: Sources) -> str | None:
