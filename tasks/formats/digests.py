@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from passgate.tasks.model.assertions import CodeGrader, LlmGrader
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import EvalTask, Repository, TaskFile, Workspace
+from passgate.tasks.model.task import EvalTask, TaskFile, Workspace
 
 Command = tuple[str, tuple[str, ...]]
 """A folder relative to the suites folder, and the words of what runs there."""
@@ -43,11 +43,12 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
     Of a folder that it works in, or that holds the suites folder, only what Python runs there.
     """
-    for name in _names(command[0], _all_words(command)):
+    for name in _named(command):
         if (root / name).is_file():
             yield name
         elif (root / name).is_dir():
-            if not _is_around(name, os.path.normpath(command[0])):
+            is_one_of_ours = not is_outside(name) and Path(os.path.normpath(command[0])).is_relative_to(name)
+            if not _holds_suites(name) and not is_one_of_ours:
                 yield name
             elif (root / name / _RUN_BY_PYTHON).is_file():
                 yield os.path.normpath(f"{name}/{_RUN_BY_PYTHON}")
@@ -55,13 +56,13 @@ def named_by_command(command: Command, root: Path) -> Iterator[str]:
 
 def named_outside(command: Command) -> Iterator[str]:
     """What a command may name outside of the suites folder, whether or not it is there, relative to that folder."""
-    for name in filter(is_outside, _names(command[0], _all_words(command))):
+    for name in filter(is_outside, _named(command)):
         yield f"{name}/{_RUN_BY_PYTHON}" if _holds_suites(name) else name
 
 
 def run_by_command(command: Command, root: Path) -> Iterator[str]:
     """The files that a command names, but for what it puts somewhere else, relative to the suites folder `root`."""
-    return (name for name in _names(command[0], _run_words(command)) if (root / name).is_file())
+    return (name for name in _named(command, _COPYING) if (root / name).is_file())
 
 
 def run_outside(command: Command, root: Path) -> Iterator[str]:
@@ -69,7 +70,7 @@ def run_outside(command: Command, root: Path) -> Iterator[str]:
 
     Of a folder only what Python runs there: the agent may work on the rest.
     """
-    for name in filter(is_outside, _names(command[0], _run_words(command))):
+    for name in filter(is_outside, _named(command, _COPYING)):
         yield f"{name}/{_RUN_BY_PYTHON}" if (root / name).is_dir() else name
 
 
@@ -83,12 +84,9 @@ def is_outside(name: str) -> bool:
     return Path(os.path.normpath(name)).parts[:1] == (os.pardir,)
 
 
-def _all_words(command: Command) -> Iterator[str]:
-    return (word for part in _parts(command[1]) for word in part)
-
-
-def _run_words(command: Command) -> Iterator[str]:
-    return (word for part in _parts(command[1]) if part[0] not in _COPYING for word in part)
+def _named(command: Command, without: Collection[str] = ()) -> Iterator[str]:
+    """The words that may be paths, also in texts for a shell, but for those of some programs."""
+    return _names(command[0], (word for part in _parts(command[1]) if part[0] not in without for word in part))
 
 
 def _names(folder: str, words: Iterable[str]) -> Iterator[str]:
@@ -121,11 +119,6 @@ def _shell_words(text: str) -> list[str]:
         return list(inner)
     except ValueError:
         return text.split()
-
-
-def _is_around(name: str, folder: str) -> bool:
-    """Whether a folder holds the suites folder, or is one of the suites that a command runs in or below."""
-    return _holds_suites(name) or (not is_outside(name) and Path(folder).is_relative_to(name))
 
 
 def _holds_suites(name: str) -> bool:
@@ -308,15 +301,14 @@ def _moved(workspace: Workspace, copy: Path, original: Path) -> Workspace:
     template = workspace.template
     if template is not None and is_outside(template) and (original / template).is_dir():
         template = _seen_from(copy, original / template)
-    repos = tuple(_moved_repository(repository, copy, original) for repository in workspace.repos)
-    return workspace.model_copy(update={"template": template, "repos": repos})
-
-
-def _moved_repository(repository: Repository, copy: Path, original: Path) -> Repository:
     # A copy holds no repository, wherever in it that lies.
-    if not (original / repository.repo).is_dir():
-        return repository
-    return repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
+    repos = tuple(
+        repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
+        if (original / repository.repo).is_dir()
+        else repository
+        for repository in workspace.repos
+    )
+    return workspace.model_copy(update={"template": template, "repos": repos})
 
 
 def _seen_from(folder: Path, path: Path) -> str:

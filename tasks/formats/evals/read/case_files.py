@@ -4,7 +4,7 @@ import csv
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,11 +99,8 @@ def _is_sidecar(root: Node, lines: Path) -> bool:
     if not has_tests(root.value):
         return True
     named = [root.value[key] for key in TESTS_KEYS if isinstance(root.value.get(key), str)]
-    return any(_leads_to(root.folder, name, lines) for name in named)
-
-
-def _leads_to(folder: Path, name: str, file: Path) -> bool:
-    return os.path.normpath(folder / name.removeprefix(FILE_SCHEME)) == os.path.normpath(file)
+    leads_to = {os.path.normpath(root.folder / name.removeprefix(FILE_SCHEME)) for name in named}
+    return os.path.normpath(lines) in leads_to
 
 
 def read_table(file: Path, documents: Documents) -> Iterator[Node]:
@@ -128,8 +125,11 @@ def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
                 documents.refuse(row.problem("a cell without a column"))
         else:
             _add(test, row.child(column), column.strip(), cell, documents)
-    _name(test["assert"], row.value.get("__metric", "").strip())
-    _surround(test["vars"], row.value)
+    metric, graders, variables = row.value.get("__metric", "").strip(), test["assert"], test["vars"]
+    for number, grader in enumerate(graders if metric else (), start=1):
+        grader["name"] = metric if len(graders) == 1 else f"{metric}-{number}"
+    if "input" in variables:
+        variables["input"] = f"{row.value.get('__prefix', '')}{variables['input']}{row.value.get('__suffix', '')}"
     return {key: value for key, value in test.items() if value not in ({}, [])}
 
 
@@ -143,42 +143,22 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
     elif column == "__description":
         test["description"] = cell
     elif column == "__threshold":
-        test |= _threshold(node, cell, documents)
+        try:
+            test |= {"threshold": float(cell)} if cell.strip() else {}
+        except ValueError:
+            documents.refuse(node.problem(f"{cell[:60]!r} is not a number"))
     elif column.startswith("__metadata:"):
-        test["metadata"] |= _metadata(column.removeprefix("__metadata:"), cell)
+        test["metadata"] |= _metadata(column.removeprefix("__metadata:"), cell) if cell.strip() else {}
     elif not column.startswith("__"):
         test["vars"][column] = cell
     elif column not in {"__metric", "__prefix", "__suffix"}:
         documents.refuse(node.problem(_UNREADABLE))
 
 
-def _name(graders: list[dict[str, Any]], metric: str) -> None:
-    """Call the graders of a row as its `__metric` does: several of them by their numbers too."""
-    for number, grader in enumerate(graders if metric else (), start=1):
-        grader["name"] = metric if len(graders) == 1 else f"{metric}-{number}"
-
-
-def _surround(variables: dict[str, Any], row: Mapping[str, str]) -> None:
-    if "input" in variables:
-        variables["input"] = f"{row.get('__prefix', '')}{variables['input']}{row.get('__suffix', '')}"
-
-
 def _metadata(name: str, cell: str) -> dict[str, Any]:
-    if not cell.strip():
-        return {}
     if name.endswith("[]"):
         return {name.removesuffix("[]"): [item.strip().replace("\\,", ",") for item in re.split(r"(?<!\\),", cell)]}
     return {name: cell}
-
-
-def _threshold(node: Node, cell: str, documents: Documents) -> dict[str, Any]:
-    if not cell.strip():
-        return {}
-    try:
-        return {"threshold": float(cell)}
-    except ValueError:
-        documents.refuse(node.problem(f"{cell[:60]!r} is not a number"))
-    return {}
 
 
 def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
@@ -210,7 +190,9 @@ def _grader(short: re.Match[str]) -> dict[str, Any]:
         grader["value"] = value.strip()
     if limit is not None:
         grader[{"latency": "threshold", "cost": "budget"}.get(kind, "min_score")] = float(limit)
-    return grader | ({"negate": True} if short["negated"] else {})
+    if short["negated"]:
+        grader["negate"] = True
+    return grader
 
 
 @dataclass(frozen=True)

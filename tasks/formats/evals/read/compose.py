@@ -46,8 +46,8 @@ class _Scope:
     documents: Documents
     trail: tuple[Path, ...]
     """The files that are being read, the outermost first."""
-    whole: Callable[[Path, Node, "_Scope", Callable[[], list[RawTest]]], list[RawTest]]
-    """What becomes of an eval file where raw cases are expected, from what names it and from what gives its cases."""
+    cases_only: bool = False
+    """Whether an eval file gives its cases alone where raw cases are expected; it is refused there otherwise."""
 
 
 def raw_tests(
@@ -69,12 +69,12 @@ def raw_tests(
 def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of an eval file with what it says of them."""
     if file.suffix == LINES_SUFFIX:
-        return _lines_suite(file, sidecar_of(file, documents), documents, trail)
+        return _lines_suite(file, documents, trail)
     root = documents.read_root(file)
     if root is None:
         return []
     if isinstance(root.value, list):
-        return _entries(root, _scope(_bare(file, documents), documents, (*trail, file)))
+        return _entries(root, _Scope(_bare(file, documents), documents, (*trail, file)))
     if not isinstance(root.value, dict):
         documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
         return []
@@ -86,10 +86,10 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
 def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of a mapping that has no list of them: it is one, or it stands beside them."""
     if _is_case(root, file):
-        return [_case(root, file, _scope(_bare(file, documents), documents, (*trail, file)))]
+        return [_case(root, file, _Scope(_bare(file, documents), documents, (*trail, file)))]
     lines = lines_beside(file)
     if lines is not None:
-        return _lines_suite(lines, sidecar_of(lines, documents), documents, trail)
+        return _lines_suite(lines, documents, trail)
     documents.refuse(without_tests(root))
     return []
 
@@ -97,7 +97,7 @@ def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Pa
 def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     check_top_level(root, documents.complaints)
     check_root(root, documents.complaints)
-    scope = _scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
+    scope = _Scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
     tests = tests_of(root, documents.complaints)
     gathered = _entries(tests, scope) if tests is not None else []
     if tests is None and root.get("scenarios") is None:
@@ -105,25 +105,21 @@ def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Pa
     return with_templates([*gathered, *scenario_tests(scope.context, documents)], scope.context, documents)
 
 
-def _lines_suite(file: Path, sidecar: Node | None, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
+def _lines_suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of a JSONL file, with what its sidecar says of them."""
-    context = _bare(file, documents)
+    context, sidecar = _bare(file, documents), sidecar_of(file, documents)
     if sidecar is not None:
         check_top_level(sidecar, documents.complaints)
         check_root(sidecar, documents.complaints)
         documents = documents.for_files_of(sidecar)
         context = replace(context, root=sidecar)
-    scope = _scope(context, documents, (*trail, file))
+    scope = _Scope(context, documents, (*trail, file))
     return with_templates(_lines(file, scope), context, documents)
 
 
 def _bare(file: Path, documents: Documents) -> SuiteContext:
     """The context of raw cases that no eval file takes in."""
     return SuiteContext(Node({}, LinePlaces(documents.shown(file)), file.parent), file, documents.ground)
-
-
-def _scope(context: SuiteContext, documents: Documents, trail: tuple[Path, ...]) -> _Scope:
-    return _Scope(context, documents, trail, _refuse_whole)
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
@@ -136,12 +132,9 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
     own: list[RawTest] = []
     for entry in entries:
         found = _entry(entry, scope)
-        (imported if _imports_suite(entry) else own).extend(found)
+        imports_suite = is_include(entry.value) and entry.value.get("type") == "suite"
+        (imported if imports_suite else own).extend(found)
     return [*imported, *own]
-
-
-def _imports_suite(entry: Node) -> bool:
-    return is_include(entry.value) and entry.value.get("type") == "suite"
 
 
 def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
@@ -163,7 +156,7 @@ def _included(include: Include, scope: _Scope) -> list[RawTest]:
         check_parent(scope.context.root, scope.documents)
         tests = [test for file in files for test in _imported(file, include.reference, scope)]
     else:
-        inner = replace(scope, whole=_take_cases)
+        inner = replace(scope, cases_only=True)
         tests = [test for file in files for test in _file_tests(file, include.reference, inner)]
     if include.select is not None and tests:
         tests = selected(tests, include.select, scope.documents)
@@ -220,7 +213,8 @@ def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     if file.suffix == LINES_SUFFIX:
         return _line_tests(file, at, inner)
     if file.suffix == CSV_SUFFIX:
-        return _row_tests(file, inner)
+        rows = [RawTest(row, scope.context, scope.context) for row in read_table(file, scope.documents)]
+        return _some(rows, file, scope.documents)
     if file.suffix in _DOCUMENTS:
         return _document_tests(file, at, inner)
     remedy = "write its tests into a YAML or JSONL file"
@@ -232,23 +226,17 @@ def _line_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     sidecar = sidecar_of(file, scope.documents)
     if sidecar is None or sidecar.places.file == scope.context.root.places.file or not says_something(sidecar):
         return _lines(file, scope)
-    return scope.whole(file, at, scope, lambda: _lines(file, scope))
+    return _lines(file, scope) if scope.cases_only else _refuse_whole(file, at, scope.documents)
 
 
 def _lines(file: Path, scope: _Scope) -> list[RawTest]:
     tests = [test for line in read_lines(file, scope.documents) for test in _entry(line, scope)]
-    _refuse_none(tests, file, scope.documents)
-    return tests
+    return _some(tests, file, scope.documents)
 
 
-def _refuse_none(tests: list[RawTest], file: Path, documents: Documents) -> None:
+def _some(tests: list[RawTest], file: Path, documents: Documents) -> list[RawTest]:
     if not tests:
         documents.refuse(LinePlaces(documents.shown(file)).problem((), "there are no tests in this file"))
-
-
-def _row_tests(file: Path, scope: _Scope) -> list[RawTest]:
-    tests = [RawTest(row, scope.context, scope.context) for row in read_table(file, scope.documents)]
-    _refuse_none(tests, file, scope.documents)
     return tests
 
 
@@ -260,7 +248,7 @@ def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     if isinstance(root.value, list):
         return _entries(root, scope)
     if isinstance(root.value, dict) and has_tests(root.value):
-        return scope.whole(file, at, scope, lambda: _cases_of(root, scope))
+        return _cases_of(root, scope) if scope.cases_only else _refuse_whole(file, at, scope.documents)
     if isinstance(root.value, dict) and _is_case(root, file):
         return [_case(root, file, scope)]
     scope.documents.refuse(at.problem(f"{file.name!r} holds no tests: expected a list of tests"))
@@ -288,12 +276,8 @@ def _cases_of(root: Node, scope: _Scope) -> list[RawTest]:
     return [] if tests is None else _entries(tests, scope)
 
 
-def _take_cases(file: Path, at: Node, scope: _Scope, cases: Callable[[], list[RawTest]]) -> list[RawTest]:
-    return cases()
-
-
-def _refuse_whole(file: Path, at: Node, scope: _Scope, cases: Callable[[], list[RawTest]]) -> list[RawTest]:
+def _refuse_whole(file: Path, at: Node, documents: Documents) -> list[RawTest]:
     """What an eval file says of its tests would be lost, so it must be said that this is meant."""
     remedy = "`{include: ..., type: suite}` takes it in whole, `type: tests` its cases alone"
-    scope.documents.refuse(at.problem(f"{file.name!r} is an eval file of its own: {remedy}"))
+    documents.refuse(at.problem(f"{file.name!r} is an eval file of its own: {remedy}"))
     return []

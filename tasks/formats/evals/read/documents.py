@@ -5,7 +5,7 @@ import glob
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, f
 from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground, find_path, upwards
+from passgate.tasks.formats.schema_check import nearest
 
 PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 """`${{ NAME }}`."""
@@ -52,10 +53,9 @@ def variables_for(folder: Path, repository: Path, process: Mapping[str, str]) ->
 
     Raises `EnvFileError`.
     """
-    folders = [parent for parent in (folder, *folder.parents) if parent.is_relative_to(repository)]
     variables: dict[str, str] = {}
-    for parent in reversed(folders):
-        variables |= read_env_file(parent / ENV_FILE)
+    for parent in reversed((folder, *folder.parents)):
+        variables |= read_env_file(parent / ENV_FILE) if parent.is_relative_to(repository) else {}
     return variables | dict(process)
 
 
@@ -87,7 +87,8 @@ def interpolate(
         if isinstance(inner, str):
             if "{{" not in inner:
                 return inner
-            missing.extend((path, name) for name in _names(inner, placeholder) if name not in variables)
+            names = map(_name, placeholder.finditer(inner))
+            missing.extend((path, name) for name in names if name not in variables)
             return _filled(inner, variables, placeholder)
         if isinstance(inner, dict):
             return {key: filled(item, (*path, key)) for key, item in inner.items()}
@@ -98,28 +99,21 @@ def interpolate(
     return filled(value, ()), tuple(dict.fromkeys(missing))
 
 
-def _names(text: str, placeholder: re.Pattern[str]) -> Iterator[str]:
-    return (_name(match) for match in placeholder.finditer(text))
-
-
 def _name(match: re.Match[str]) -> str:
     return next(group for group in match.groups() if group)
 
 
 def _filled(text: str, variables: Mapping[str, str], placeholder: re.Pattern[str]) -> Any:
     whole = placeholder.fullmatch(text.strip())
-    if whole:
-        return _typed(variables.get(_name(whole), ""))
-    return placeholder.sub(lambda match: variables.get(_name(match), ""), text)
-
-
-def _typed(text: str) -> Any:
-    if text in {"true", "false"}:
-        return text == "true"
-    number = _NUMBER.fullmatch(text)
+    if not whole:
+        return placeholder.sub(lambda match: variables.get(_name(match), ""), text)
+    said = variables.get(_name(whole), "")
+    if said in {"true", "false"}:
+        return said == "true"
+    number = _NUMBER.fullmatch(said)
     if number is None:
-        return text
-    return float(text) if number[2] else int(text)
+        return said
+    return float(said) if number[2] else int(said)
 
 
 @dataclass(frozen=True)
@@ -156,7 +150,8 @@ class Documents:
         """The whole document of a YAML or JSON file; `None` when it cannot be read."""
         key = (file, self.placeholder.pattern, *sorted(self.own.items()))
         if key not in self.known:
-            self.known[key] = self._read(file)
+            content = self._content(file)
+            self.known[key] = self.interpolated(content) if content else None
         return self.known[key]
 
     def read_root(self, file: Path) -> Node | None:
@@ -171,7 +166,10 @@ class Documents:
         """What reads the files that belong to an eval file."""
         if not has_templates(root):
             return self
-        return replace(self, placeholder=WITH_TEMPLATES, own=_own_environment(root), environments={})
+        said = root.get("env")
+        pairs = said.value.items() if said is not None and isinstance(said.value, Mapping) else ()
+        own = {name: value for name, value in pairs if isinstance(value, str)}
+        return replace(self, placeholder=WITH_TEMPLATES, own=own, environments={})
 
     def plain(self) -> "Documents":
         """What reads another eval file."""
@@ -183,11 +181,8 @@ class Documents:
         try:
             return read_source(file, max_bytes).removeprefix("\ufeff")
         except UnreadableFileError as error:
-            self.refuse(
-                Problem(
-                    file=self.shown(file), line=error.place.line, column=error.place.column, path="", message=str(error)
-                )
-            )
+            name, place = self.shown(file), error.place
+            self.refuse(Problem(file=name, line=place.line, column=place.column, path="", message=str(error)))
         return None
 
     def interpolated(self, node: Node) -> Node:
@@ -214,9 +209,12 @@ class Documents:
         """Note that something is wrong with a file."""
         self.complaints.problems.append(problem)
 
-    def _read(self, file: Path) -> Node | None:
-        content = self._content(file)
-        return self.interpolated(content) if content else None
+    def refuse_unknown_keys(self, node: Node, known: Sequence[str]) -> bool:
+        """Note every key of a mapping that is not known. Gives whether there is one."""
+        unknown = [key for key in node.value if key not in known]
+        for key in unknown:
+            self.refuse(node.child(key).problem(f"unknown key{nearest(key, known)}", at_key=True))
+        return bool(unknown)
 
     def _content(self, file: Path) -> Node | None:
         """The document as it is written."""
@@ -224,13 +222,10 @@ class Documents:
         if not file.is_file():
             self.refuse(LinePlaces(self.shown(file)).problem((), "this is no file"))
             return None
-        if file.suffix.lower() == ".json":
-            return self._json(file)
-        document = read_document(file, self.shown(file))
-        self.complaints.problems.extend(document.problems)
-        return None if document.problems else Node(document.data, document, file.parent)
-
-    def _json(self, file: Path) -> Node | None:
+        if file.suffix.lower() != ".json":
+            document = read_document(file, self.shown(file))
+            self.complaints.problems.extend(document.problems)
+            return None if document.problems else Node(document.data, document, file.parent)
         text = self.text(file)
         if text is None:
             return None
@@ -240,12 +235,6 @@ class Documents:
         except JsonError as error:
             self.refuse(places.problem_at(error.offset, str(error)))
         return None
-
-
-def _own_environment(root: Node) -> dict[str, str]:
-    said = root.get("env")
-    pairs = said.value.items() if said is not None and isinstance(said.value, Mapping) else ()
-    return {name: value for name, value in pairs if isinstance(value, str)}
 
 
 def has_templates(root: Node) -> bool:
@@ -262,13 +251,12 @@ def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
     if not name:
         documents.refuse(node.problem("an empty path"))
         return ()
-    if not is_pattern(name) or (node.folder / name).exists():
+    if not _is_pattern(name) or (node.folder / name).exists():
         return _single(node, name, documents)
     return _matching(node, name, documents)
 
 
-def is_pattern(name: str) -> bool:
-    """Whether a text stands for all files that match it."""
+def _is_pattern(name: str) -> bool:
     return not _MAGIC.isdisjoint(name)
 
 
@@ -277,24 +265,25 @@ def _single(node: Node, name: str, documents: Documents) -> tuple[Path, ...]:
     path = find_path(node, name, documents.ground, found)
     documents.complaints.problems.extend(found.problems)
     for problem in found.cannot_run:
-        documents.refuse(node.problem(problem.message + _nearest_file(node.folder, name)))
-    return () if path is None else (Path(path),)
+        documents.refuse(node.problem(problem.message + _nearest_file(node.folder / name)))
+    return () if path is None else (path,)
 
 
-def _nearest_file(folder: Path, name: str) -> str:
-    parent = (folder / name).parent
+def _nearest_file(file: Path) -> str:
     try:
-        neighbours = [entry.name for entry in parent.iterdir()]
+        neighbours = [entry.name for entry in file.parent.iterdir()]
     except (OSError, ValueError):
         return ""
-    close = difflib.get_close_matches(Path(name).name, neighbours, n=1, cutoff=0.75)
+    close = difflib.get_close_matches(file.name, neighbours, n=1, cutoff=0.75)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...]:
     base = documents.ground.repository if pattern.startswith("/") else node.folder
     repository = documents.ground.repository.resolve()
-    documents.ground.looked_at.add(_folder_of(base, pattern.lstrip("/")))
+    # The innermost folder that all files of the pattern lie in.
+    plain = itertools.takewhile(lambda part: not _is_pattern(part), Path(pattern.lstrip("/")).parts[:-1])
+    documents.ground.looked_at.add(Path(os.path.normpath(base.joinpath(*plain))))
     try:
         found = sorted(_files(base, pattern.lstrip("/")))
         outside = any(not path.resolve().is_relative_to(repository) for path in found)
@@ -311,12 +300,6 @@ def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...
         return ()
     documents.ground.looked_at.update(found)
     return tuple(found)
-
-
-def _folder_of(base: Path, pattern: str) -> Path:
-    """The innermost folder that all files of a pattern lie in."""
-    plain = itertools.takewhile(lambda part: not is_pattern(part), Path(pattern).parts[:-1])
-    return Path(os.path.normpath(base.joinpath(*plain)))
 
 
 def _files(base: Path, pattern: str) -> Iterator[Path]:

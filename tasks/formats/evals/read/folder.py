@@ -63,10 +63,6 @@ class _Open:
         """The path of the value that comes next."""
         return (*self.path, self.key if self.is_mapping else None)[:KEYS_KEPT]
 
-    def done(self) -> None:
-        """A key or a value is over."""
-        self.awaits_key = not self.awaits_key
-
 
 def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
@@ -88,14 +84,14 @@ def _scalars(events: Iterator[yaml.Event]) -> Iterator[tuple[KeyPath, str]]:
         elif isinstance(event, yaml.CollectionEndEvent):
             opened.pop()
             if opened:
-                opened[-1].done()
+                opened[-1].awaits_key = not opened[-1].awaits_key
         elif isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) and around is not None:
             text = str(event.value) if isinstance(event, yaml.ScalarEvent) else ""
             if around.is_mapping and around.awaits_key:
                 around.key = text
             else:
                 yield around.inner(), text
-            around.done()
+            around.awaits_key = not around.awaits_key
 
 
 def kind_of(file: Path) -> Kind | None:
@@ -106,8 +102,11 @@ def kind_of(file: Path) -> Kind | None:
     """
     if file.suffix == LINES_SUFFIX:
         return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
-    said = _kind_of_yaml(file) if file.suffix in YAML_SUFFIXES else None
-    return said or ("eval" if _has_eval_name(file) else None)
+    is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
+    if is_yaml and (said := _kind_of_yaml(file)):
+        return said
+    is_data_set = is_yaml and name.startswith("dataset")
+    return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
 
 def is_eval(file: Path) -> bool:
@@ -120,12 +119,6 @@ def has_list_of_tests(file: Path) -> bool:
     """Whether a YAML file is a mapping with tests under any of their names."""
     first_depth, keys = _head(file)
     return first_depth == 1 and any(key in keys for key in TESTS_KEYS)
-
-
-def _has_eval_name(file: Path) -> bool:
-    name = file.name.lower()
-    is_data_set = name.startswith("dataset") and file.suffix in YAML_SUFFIXES
-    return name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set
 
 
 def _kind_of_yaml(file: Path) -> Kind | None:
@@ -235,7 +228,8 @@ def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles
     In a folder with a suite's name every other YAML file is a task. `environment` are the variables of the process.
     """
     absolute = folder.absolute()
-    kinds = {file: kind_of(file) for file in sorted(files_below(absolute)) if _may_be_read(file)}
+    files = (file for file in files_below(absolute) if file.suffix in _SUFFIXES or file.name.endswith(".eval.json"))
+    kinds = {file: kind_of(file) for file in sorted(files)}
     readable = [file for file, kind in kinds.items() if kind in {"eval", "cases"}]
     taken = {file: _taken_by(file, kinds, absolute, environment) for file in readable}
     roots = frozenset(_roots(readable, taken))
@@ -243,11 +237,7 @@ def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
         groups[_group(file, kind, roots, parts)].append(folder / file.relative_to(absolute))
-    return FolderFiles(**{name: tuple(files) for name, files in groups.items()})
-
-
-def _may_be_read(file: Path) -> bool:
-    return file.suffix in _SUFFIXES or file.name.endswith(".eval.json")
+    return FolderFiles(**{name: tuple(found) for name, found in groups.items()})
 
 
 def _group(file: Path, kind: Kind | None, roots: Collection[Path], parts: Collection[Path]) -> str:
@@ -295,16 +285,14 @@ def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, envir
             continue
         for named in files_of(node, documents):
             found |= _without_tests(named, file, kinds)
-            if path in _TEST_PATHS:
-                found |= _with_tests(named)
+            if path in _TEST_PATHS and named.is_dir():
+                found |= {inner / name for inner in named.iterdir() for name in CASE_FILES}
+            elif path in _TEST_PATHS:
+                found.add(named)
     # What a selection leaves of a suite would not be run otherwise.
-    whole = {named for named in found if kinds.get(named) != "eval"} if any(map(_selects, scalars)) else found
-    return whole & {*kinds}
-
-
-def _selects(scalar: tuple[KeyPath, str]) -> bool:
-    path, _ = scalar
-    return len(path) > 2 and path[0] in _LISTS and path[2] == "select"
+    if any(len(path) > 2 and path[0] in _LISTS and path[2] == "select" for path, _ in scalars):
+        found = {named for named in found if kinds.get(named) != "eval"}
+    return found & {*kinds}
 
 
 def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> Node | None:
@@ -314,13 +302,6 @@ def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> No
         return None
     node = documents.interpolated(Node(text, LinePlaces(str(file)), file.parent))
     return node if isinstance(node.value, str) else None
-
-
-def _with_tests(named: Path) -> set[Path]:
-    """The files with tests that a path leads to."""
-    if not named.is_dir():
-        return {named}
-    return {folder / name for folder in named.iterdir() for name in CASE_FILES}
 
 
 def _without_tests(named: Path, file: Path, kinds: Mapping[Path, Kind | None]) -> set[Path]:

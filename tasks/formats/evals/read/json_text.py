@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,10 @@ def parse_json(text: str) -> Any:
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels")
     if "\\u" in text:
-        _refuse_half_characters(value)
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise JsonError("half of a character: a `\\ud...` escape without its other half") from error
     return value
 
 
@@ -92,19 +95,9 @@ def _finite(text: str) -> float:
 def _deeper(value: Any, levels: int) -> bool:
     layer = [value]
     for _ in range(levels + 1):
-        layer = [item for outer in layer for item in _inner(outer)]
+        containers = (outer for outer in layer if isinstance(outer, dict | list))
+        layer = [item for outer in containers for item in (outer.values() if isinstance(outer, dict) else outer)]
     return bool(layer)
-
-
-def _inner(value: Any) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _refuse_half_characters(value: Any) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise JsonError("half of a character: a `\\ud...` escape without its other half") from error
 
 
 def offset_of(text: str, path: DocumentPath, *, at_key: bool = False) -> int:

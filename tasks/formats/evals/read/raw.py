@@ -1,7 +1,7 @@
 """Tests as files give them, put together but not yet read, and the `include` entries that bring them."""
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -75,10 +75,9 @@ def _wanted(select: Node, documents: Documents) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
         return None
-    unknown = [key for key in value if key not in _SELECT_KEYS]
-    for key in unknown:
-        documents.refuse(select.child(key).problem(f"unknown key{nearest(key, _SELECT_KEYS)}", at_key=True))
-    wrong = [key for key in ("test_ids", "tags") if not _are_texts(_listed(value.get(key, [])))]
+    unknown = documents.refuse_unknown_keys(select.with_value(value), _SELECT_KEYS)
+    lists = {key: _listed(value.get(key)) for key in ("test_ids", "tags")}
+    wrong = [key for key, listed in lists.items() if not all(isinstance(item, str) for item in listed)]
     for key in wrong:
         documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
     if not isinstance(value.get("metadata", {}), dict):
@@ -89,27 +88,20 @@ def _wanted(select: Node, documents: Documents) -> dict[str, Any] | None:
 
 def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
     patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
-    name, metadata = id_of(test) or "", _metadata_of(test)
+    name = id_of(test) or ""
+    suite, own = test.context.root.value, test.node.value
+    of_suite, of_test = _mapping(suite.get("metadata")), _mapping(own.get("metadata"))
+    metadata = of_suite | of_test
+    sources = (suite.get("tags"), of_suite.get("tags"), of_test.get("tags"), own.get("tags"))
+    known_tags = [tag for source in sources for tag in _listed(source)]
     return (
         any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-        and (not tags or any(tag in _tags_of(test) for tag in tags))
-        and all(_meets(metadata.get(key), value) for key, value in wanted.get("metadata", {}).items())
+        and (not tags or any(tag in known_tags for tag in tags))
+        and all(
+            any(item in _listed(value) for item in _listed(metadata.get(key)))
+            for key, value in wanted.get("metadata", {}).items()
+        )
     )
-
-
-def _meets(found: Any, value: Any) -> bool:
-    """Whether what a test says is, or holds, one of the wanted values."""
-    return any(item in _listed(value) for item in _listed(found))
-
-
-def _metadata_of(test: RawTest) -> dict[str, Any]:
-    return _mapping(test.context.root.value.get("metadata")) | _mapping(test.node.value.get("metadata"))
-
-
-def _tags_of(test: RawTest) -> list[Any]:
-    root, own = test.context.root.value, test.node.value
-    sources = (root.get("tags"), _mapping(root.get("metadata")).get("tags"), _mapping(own.get("metadata")).get("tags"))
-    return [tag for source in (*sources, own.get("tags")) for tag in _listed(source)]
 
 
 def _mapping(value: Any) -> dict[str, Any]:
@@ -118,10 +110,6 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _are_texts(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
 
 
 @dataclass(frozen=True)
@@ -143,9 +131,7 @@ def is_include(value: object) -> bool:
 def read_include(entry: Node, documents: Documents) -> Include | None:
     """An include, or `None` when it cannot be used."""
     before = len(documents.complaints.problems)
-    for key in entry.value:
-        if key not in _INCLUDE_KEYS:
-            documents.refuse(entry.child(key).problem(f"unknown key{nearest(key, _INCLUDE_KEYS)}", at_key=True))
+    documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
     reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
     if not isinstance(reference.value, str):
         documents.refuse(reference.problem("expected a path or a pattern"))

@@ -1,6 +1,7 @@
 """Eval files whose tests are variables for prompts: defaults, scenarios, and every prompt with every test."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -101,13 +102,13 @@ def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
     if not items:
         documents.refuse(said.problem("expected a list of prompts"))
     found = [prompt for item in items for prompt in _prompts(item, documents)]
-    return [_labelled(prompt, number, found) for number, prompt in enumerate(found, start=1)]
-
-
-def _labelled(prompt: PromptTemplate, number: int, prompts: list[PromptTemplate]) -> PromptTemplate:
-    shared = sum(other.label == prompt.label for other in prompts) > 1
-    label = f"{prompt.label or 'prompt'}-{number}" if shared or not prompt.label else prompt.label
-    return PromptTemplate(prompt.node, label, tuple(dict.fromkeys((*prompt.names, label))))
+    labels = Counter(prompt.label for prompt in found)
+    labelled = []
+    for number, prompt in enumerate(found, start=1):
+        is_shared = labels[prompt.label] > 1 or not prompt.label
+        label = f"{prompt.label or 'prompt'}-{number}" if is_shared else prompt.label
+        labelled.append(PromptTemplate(prompt.node, label, tuple(dict.fromkeys((*prompt.names, label)))))
+    return labelled
 
 
 def _prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
@@ -125,9 +126,7 @@ def _prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
 
 def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
     """A prompt with an id or a label."""
-    for key in item.value:
-        if key not in _KEYS:
-            documents.refuse(item.child(key).problem(f"unknown key{nearest(key, _KEYS)}", at_key=True))
+    documents.refuse_unknown_keys(item, _KEYS)
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _CONTENTS) if part is not None]
     identity = item.get("id")
@@ -186,7 +185,9 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
     finished: list[RawTest] = []
     for number, test in enumerate(tests, start=1):
         if test.context is context:
-            whole = _with_defaults(_named(test, number), defaults)
+            whole = _named(test, number)
+            if defaults is not None:
+                whole = replace(whole, node=merged(defaults, whole.node))
             finished += _prompted(whole, prompts, documents)
         else:
             finished.append(test)
@@ -214,10 +215,6 @@ def _named(test: RawTest, number: int) -> RawTest:
     return replace(test, default_id=slug or f"test-{number}")
 
 
-def _with_defaults(test: RawTest, defaults: Node | None) -> RawTest:
-    return test if defaults is None else replace(test, node=merged(defaults, test.node))
-
-
 def _default_test(root: Node, documents: Documents) -> Node | None:
     said = root.get("default_test")
     if said is not None and isinstance(said.value, str):
@@ -233,9 +230,11 @@ def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Docum
     """The test once for each of the prompts, or for those that its own `prompts` names."""
     if not prompts:
         return [test]
-    chosen = _chosen(test.node, prompts, documents)
     several = len(prompts) > 1
-    return [replace(test, prompt=prompt.node, prompt_label=prompt.label if several else None) for prompt in chosen]
+    return [
+        replace(test, prompt=prompt.node, prompt_label=prompt.label if several else None)
+        for prompt in _chosen(test.node, prompts, documents)
+    ]
 
 
 def _chosen(test: Node, prompts: Sequence[PromptTemplate], documents: Documents) -> Sequence[PromptTemplate]:
@@ -255,25 +254,21 @@ def _chosen(test: Node, prompts: Sequence[PromptTemplate], documents: Documents)
 def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
     """The scenarios of a list, those of the files that it names included."""
     if isinstance(scenarios.value, str):
-        yield from _scenarios_of_files(scenarios, documents)
+        for file in files_of(scenarios, documents):
+            content = documents.read(file)
+            listed = content.get("scenarios") or content if content is not None else None
+            yield from _mappings(listed, "a list of scenarios", documents)
         return
     if not isinstance(scenarios.value, list) or not scenarios.value:
         documents.refuse(scenarios.problem("expected a list of scenarios"))
         return
     for item in scenarios.items():
         if isinstance(item.value, str):
-            yield from _scenarios_of_files(item, documents)
+            yield from _scenarios(item, documents)
         elif isinstance(item.value, dict):
             yield item
         else:
             documents.refuse(item.problem(f"expected a scenario or `{FILE_SCHEME}` with one"))
-
-
-def _scenarios_of_files(reference: Node, documents: Documents) -> Iterator[Node]:
-    for file in files_of(reference, documents):
-        content = documents.read(file)
-        listed = content.get("scenarios") or content if content is not None else None
-        yield from _mappings(listed, "a list of scenarios", documents)
 
 
 def _scenario(scenario: Node, number: int, documents: Documents) -> Iterator[Node]:
@@ -297,7 +292,7 @@ def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:
     if not isinstance(node.value, list) or not node.value:
         documents.refuse(node.problem(f"expected {what}"))
         return []
-    wrong = [item for item in node.items() if not isinstance(item.value, dict)]
-    for item in wrong:
-        documents.refuse(item.problem("expected a mapping"))
+    for item in node.items():
+        if not isinstance(item.value, dict):
+            documents.refuse(item.problem("expected a mapping"))
     return [item for item in node.items() if isinstance(item.value, dict)]

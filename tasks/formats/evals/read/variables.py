@@ -40,7 +40,7 @@ def refuse_unbounded(template: nodes.Template) -> None:
     """Raises `ValueError` for a template that holds more than variables, operators, `if`, plain filters and loops that
     do not stand in one another.
     """
-    for message in _messages(template):
+    if message := next(_messages(template), None):
         raise ValueError(f"not a template that passgate renders: {message}")
 
 
@@ -55,15 +55,10 @@ def _messages(template: nodes.Template) -> Iterator[str]:
     loops = list(template.find_all(nodes.For))
     if len(loops) > MAX_LOOPS:
         yield f"more than {MAX_LOOPS} loops"
-    if any(loop.recursive or next(_inner_loops(loop), None) for loop in loops):
+    inner = (part for loop in loops for part in (*loop.body, *loop.else_))
+    is_nested = any(isinstance(part, nodes.For) or part.find(nodes.For) for part in inner)
+    if is_nested or any(loop.recursive for loop in loops):
         yield "loops must not stand in one another"
-
-
-def _inner_loops(loop: nodes.For) -> Iterator[nodes.For]:
-    for part in (*loop.body, *loop.else_):
-        if isinstance(part, nodes.For):
-            yield part
-        yield from part.find_all(nodes.For)
 
 
 def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -81,16 +76,15 @@ def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
 
 
 def _filled(text: str, variables: Mapping[str, Any]) -> Any:
+    def inserted(match: re.Match[str]) -> str:
+        found = _lookup(variables, match[1])
+        return match[0] if found is MISSING else _as_text(found)
+
     whole = _PLACEHOLDER.fullmatch(text.strip())
-    if whole:
-        found = _lookup(variables, whole[1])
-        return text if found is MISSING else found
-    return _PLACEHOLDER.sub(lambda match: _inserted(match, variables), text)
-
-
-def _inserted(match: re.Match[str], variables: Mapping[str, Any]) -> str:
-    found = _lookup(variables, match[1])
-    return match[0] if found is MISSING else _as_text(found)
+    if not whole:
+        return _PLACEHOLDER.sub(inserted, text)
+    found = _lookup(variables, whole[1])
+    return text if found is MISSING else found
 
 
 def _lookup(variables: Mapping[str, Any], name: str) -> Any:
@@ -147,15 +141,11 @@ class _Sandbox(SandboxedEnvironment):
 
 
 def _environment() -> SandboxedEnvironment:
-    environment = _Sandbox(
-        undefined=ChainableUndefined, keep_trailing_newline=True, finalize=_finalised, autoescape=False
-    )
+    def in_text(value: Any) -> Any:
+        if value is None:
+            return ""
+        return _as_text(value) if isinstance(value, bool | list | dict) else value
+
+    environment = _Sandbox(undefined=ChainableUndefined, keep_trailing_newline=True, finalize=in_text, autoescape=False)
     environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
     return environment
-
-
-def _finalised(value: Any) -> Any:
-    """What stands in the text for a value of a placeholder."""
-    if value is None:
-        return ""
-    return _as_text(value) if isinstance(value, bool | list | dict) else value

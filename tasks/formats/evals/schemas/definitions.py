@@ -1,6 +1,7 @@
 """What the JSON Schemas of eval files are made of: words, messages, and graders from the tables they are read with."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -51,33 +52,16 @@ def headed(name: str, title: str, root: Schema, definitions: dict[str, Schema]) 
 
 
 def described(says: str, **schema: Any) -> Schema:
-    """A value of any type."""
+    """A value of any type, or of the types that the schema says."""
     return {"description": says, **schema}
 
 
-def text(says: str, **schema: Any) -> Schema:
-    return {"description": says, "type": "string", **schema}
-
-
-def number(says: str, **schema: Any) -> Schema:
-    return {"description": says, "type": "number", "minimum": 0, **schema}
-
-
-def whole(says: str, **schema: Any) -> Schema:
-    return {"description": says, "type": "integer", "minimum": 0, **schema}
-
-
-def truth(says: str) -> Schema:
-    return {"description": says, "type": "boolean"}
-
-
-def mapping(says: str, **schema: Any) -> Schema:
-    """A mapping with any keys."""
-    return {"description": says, "type": "object", **schema}
-
-
-def texts(says: str) -> Schema:
-    return {"description": says, "type": "array", "items": {"type": "string"}}
+text = partial(described, type="string")
+number = partial(described, type="number", minimum=0)
+whole = partial(described, type="integer", minimum=0)
+truth = partial(described, type="boolean")
+mapping = partial(described, type="object")
+texts = partial(described, type="array", items={"type": "string"})
 
 
 def listed(says: str, definition: str, **schema: Any) -> Schema:
@@ -267,10 +251,13 @@ def _key_schema(name: str, key: Key, field: Schema) -> Schema:
         return {"description": key.says, **reference("Aggregator")}
     types = [JSON_TYPES[kind] for kind in key.kinds]
     schema: Schema = {"type": types[0] if len(types) == 1 else types} if types else {}
-    says = field.get("description") or key.says
-    if says:
+    if says := field.get("description") or key.says:
         schema["description"] = says
-    schema |= _constraints(field) if len(types) == 1 else {}
+    if len(types) == 1:
+        # What the model says of a value beside its type.
+        options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
+        source = {**field, **options[0]} if len(options) == 1 else field
+        schema |= {key: source[key] for key in _CONSTRAINTS if key in source}
     if Kind.LIST in key.kinds:
         schema |= _items(name, key)
     if name == "score_ranges":
@@ -284,10 +271,3 @@ def _items(name: str, key: Key) -> Schema:
     if name in {"criteria", "value"} and not key.items:
         return {"items": reference("RubricItem")}
     return {"items": {"type": [JSON_TYPES[kind] for kind in key.items]}} if key.items else {}
-
-
-def _constraints(field: Schema) -> Schema:
-    """What the model says of a value beside its type."""
-    options = [option for option in field.get("anyOf", ()) if option.get("type") != "null"]
-    source = {**field, **options[0]} if len(options) == 1 else field
-    return {key: source[key] for key in _CONSTRAINTS if key in source}

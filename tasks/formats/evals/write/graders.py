@@ -47,27 +47,17 @@ def written_command(words: Sequence[str]) -> str | list[str]:
 def _criterion(item: Said, default_id: str) -> Any:
     if item == {"id": default_id, "outcome": item.get("outcome")} and item["outcome"].strip():
         return item["outcome"]
-    ranges = [
-        {"score_range": [span["low"], span["high"]], "outcome": span["outcome"]}
-        for span in item.get("score_ranges", ())
-    ]
-    return {**item, **({"score_ranges": ranges} if ranges else {})}
+    ranges = item.get("score_ranges", ())
+    written = [{"score_range": [each["low"], each["high"]], "outcome": each["outcome"]} for each in ranges]
+    return {**item, **({"score_ranges": written} if written else {})}
 
 
 def _code(own: Said) -> dict[str, Any]:
-    return _renamed({**own, "command": written_command(own["command"])}, {"command": "script"})
-
-
-def _judge(own: Said) -> dict[str, Any]:
-    return _renamed(own, {"prompt_file": "prompt"})
+    return _renamed({**own, "command": written_command(own["command"])}, command="script")
 
 
 def _rubric(own: Said) -> dict[str, Any]:
     return {"type": "rubric", "rubrics": written_criteria(own["criteria"]), **_except(own, "criteria")}
-
-
-def _script(own: Said) -> dict[str, Any]:
-    return _except(own, "cwd")
 
 
 def _composite(own: Said) -> dict[str, Any]:
@@ -85,27 +75,16 @@ def _aggregator(said: Said) -> dict[str, Any]:
     return {"type": _NAMES.get(kind, kind), **_except(said, "type"), **command}
 
 
-def _trajectory(own: Said) -> dict[str, Any]:
-    # Every mode but one needs the key, also where nothing is expected.
-    return {"expected": [], **own} if "mode" in own else dict(own)
-
-
 def _within(name: str, **names: str) -> Callable[[Said], dict[str, Any]]:
     """A grader of the latest AgentV, whose options are its `value`."""
-
-    def write(own: Said) -> dict[str, Any]:
-        return {"type": f"trajectory:{name}", "value": _renamed(own, names)}
-
-    return write
+    return lambda own: {"type": f"trajectory:{name}", "value": _renamed(own, **names)}
 
 
 def _turns(own: Said) -> dict[str, Any]:
-    turns = [{**turn, **_members(turn, "assertions")} for turn in own["turns"]]
-    return {**own, "turns": turns, **_members(own, "conversation")}
+    def written(said: Said, key: str) -> dict[str, Any]:
+        return {**said, key: written_graders(said[key])} if key in said else dict(said)
 
-
-def _members(said: Said, key: str) -> dict[str, Any]:
-    return {key: written_graders(said[key])} if key in said else {}
+    return {**written(own, "conversation"), "turns": [written(turn, "assertions") for turn in own["turns"]]}
 
 
 def _unavailable(own: Said) -> dict[str, Any]:
@@ -114,7 +93,7 @@ def _unavailable(own: Said) -> dict[str, Any]:
     return {"type": None if own["kind"] == "include" else own["kind"], **options}
 
 
-def _renamed(said: Said, names: Mapping[str, str]) -> dict[str, Any]:
+def _renamed(said: Said, **names: str) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in said.items()}
 
 
@@ -124,12 +103,13 @@ def _except(said: Said, *keys: str) -> dict[str, Any]:
 
 _WRITERS: Mapping[str, Callable[[Said], dict[str, Any]]] = {
     "code_grader": _code,
-    "llm_grader": _judge,
+    "llm_grader": lambda own: _renamed(own, prompt_file="prompt"),
     "rubrics": _rubric,
-    "javascript": _script,
-    "python": _script,
+    "javascript": lambda own: _except(own, "cwd"),
+    "python": lambda own: _except(own, "cwd"),
     "composite": _composite,
-    "tool_trajectory": _trajectory,
+    # Every mode but one needs the key, also where nothing is expected.
+    "tool_trajectory": lambda own: {"expected": [], **own} if "mode" in own else dict(own),
     "tool_used": _within("tool-used", tools="name"),
     "tool_sequence": _within("tool-sequence"),
     "tool_arguments": _within("tool-args-match", tool="name"),

@@ -1,7 +1,6 @@
 """A task as a test of an eval file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.evals.map.native import KEY
@@ -11,12 +10,11 @@ from passgate.tasks.formats.evals.write.graders import written_command, written_
 from passgate.tasks.formats.rules import HOOKS
 
 Said = Mapping[str, Any]
-
-_CALL_NAMES = {"arguments": "input", "result": "output"}
-
-_REQUIREMENTS = ("required_commands", "required_python_modules")
 """A task as task files have it, its paths as the eval file writes them."""
 
+_CALL_NAMES = {"arguments": "input", "result": "output"}
+_REQUIREMENTS = ("required_commands", "required_python_modules")
+_TURNS_KEYS = {"type", "turns", "conversation", "aggregation", "on_turn_failure"}
 _STRATEGIES = {
     "pass^k": "pass_all",
     "pass@k": "pass_at_k",
@@ -26,56 +24,33 @@ _STRATEGIES = {
 
 
 def written_messages(messages: Sequence[Said]) -> list[dict[str, Any]]:
-    """Messages with what there is in them."""
-    return [_message(message) for message in messages]
+    """Messages in the words of eval files."""
+    written = []
+    for message in messages:
+        words = {"role": message["role"], "content": message.get("content", ""), **message}
+        if calls := message.get("tool_calls"):
+            words["tool_calls"] = [{_CALL_NAMES.get(key, key): call[key] for key in call} for call in calls]
+            words = {key: value for key, value in words.items() if value or key != "content"}
+        written.append(words)
+    return written
 
 
-def _message(message: Said) -> dict[str, Any]:
-    calls = [
-        {_CALL_NAMES.get(key, key): value for key, value in call.items()} for call in message.get("tool_calls", ())
-    ]
-    words = {"role": message["role"], "content": message.get("content", ""), **message}
-    if calls:
-        words["tool_calls"] = calls
-    if calls and not words["content"]:
-        del words["content"]
-    return words
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A test with turns."""
-
-    keys: dict[str, Any]
-    """What it says of its turns."""
-    graders: list[Any]
-    """What is asked of the whole conversation."""
-
-
-def conversation_of(task: Said) -> Conversation | None:
-    """The turns of a task whose graders are one for each thing that the user says; `None` for any other."""
+def conversation_of(task: Said) -> tuple[dict[str, Any], list[Any]] | None:
+    """What a test says of its turns, and the graders of the whole conversation, of a task whose graders are one for
+    each thing that the user says; `None` for any other.
+    """
     user, graders = task.get("environment", {}).get("user", {}), task["graders"]
     says = user.get("says", [])
     if len(graders) != 1 or set(user) - {"says"} or set(graders[0]) - _TURNS_KEYS or graders[0]["type"] != "turns":
         return None
     turns = graders[0]["turns"]
-    if len(turns) != len(says) + 1 or not _can_open(task["inputs"]):
+    if len(turns) != len(says) + 1 or not (task["inputs"].get("prompt") or task["inputs"].get("messages")):
         return None
-    inputs = [_opening(task["inputs"]), *says]
+    opening = task["inputs"].get("prompt") or written_messages(task["inputs"]["messages"])
+    inputs = [opening, *says]
     listed = [_turn(said, turn) for said, turn in zip(inputs, turns, strict=True)]
     how = {key: graders[0][key] for key in ("aggregation", "on_turn_failure") if key in graders[0]}
-    return Conversation({"mode": "conversation", "turns": listed, **how}, graders[0].get("conversation", []))
-
-
-_TURNS_KEYS = {"type", "turns", "conversation", "aggregation", "on_turn_failure"}
-
-
-def _can_open(inputs: Said) -> bool:
-    return bool(inputs.get("prompt") or inputs.get("messages"))
-
-
-def _opening(inputs: Said) -> Any:
-    return inputs["prompt"] if inputs.get("prompt") else written_messages(inputs["messages"])
+    return {"mode": "conversation", "turns": listed, **how}, graders[0].get("conversation", [])
 
 
 def _turn(said: Any, turn: Said) -> dict[str, Any]:
@@ -87,7 +62,8 @@ def _turn(said: Any, turn: Said) -> dict[str, Any]:
 def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     """The mapping `passgate` of a test; nothing where the test says all without it."""
     parts = {
-        "inputs": {key: value for key, value in task["inputs"].items() if not _is_input(key, value)},
+        # What the test says as its `input` is left out.
+        "inputs": {key: said for key, said in task["inputs"].items() if key not in {"prompt", "messages"} or not said},
         "environment": _environment(task.get("environment", {}), is_conversation=is_conversation),
         "trials": task["trials"] if "trials" in task and "k" not in task["trials"] else {},
         "tracked_metrics": [] if task["tracked_metrics"] == list(TRACKED) else task["tracked_metrics"],
@@ -99,16 +75,11 @@ def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     return {KEY: said} if said else {}
 
 
-def _is_input(key: str, value: Any) -> bool:
-    """Whether the test says it as its `input`."""
-    return key in {"prompt", "messages"} and bool(value)
-
-
 def _environment(environment: Said, *, is_conversation: bool) -> dict[str, Any]:
     budgets = {key: value for key, value in environment.get("budgets", {}).items() if key != "max_seconds"}
     elsewhere = {"workspace", "budgets", *(("user",) if is_conversation else ())}
     rest = {key: value for key, value in environment.items() if key not in elsewhere}
-    return {**rest, **({"budgets": budgets} if budgets else {})}
+    return rest | ({"budgets": budgets} if budgets else {})
 
 
 def written_workspace(workspace: Said | None) -> dict[str, Any]:
@@ -139,16 +110,17 @@ def _hook(hook: Said) -> Any:
 def written_test(task: Said) -> dict[str, Any]:
     """A test with what AgentEvals has words for first, then what AgentV has, then what only passgate has."""
     conversation = conversation_of(task)
-    graders = conversation.graders if conversation is not None else task["graders"]
+    asked, graders = conversation or (_input(task["inputs"]), task["graders"])
+    seconds = task.get("environment", {}).get("budgets", {}).get("max_seconds")
     return {
         "id": task["task_id"],
         "suite": task["suite"],
         **{key: task[key] for key in ("description", "tags", "criteria", "note", "conversation_id") if task.get(key)},
-        **(conversation.keys if conversation is not None else _input(task["inputs"])),
+        **asked,
         **_expected(task),
         **_test_graders(graders, task, is_conversation=conversation is not None),
-        **_execution(task),
-        **_run(task),
+        **_execution(task, seconds),
+        **_run(task.get("trials", {}), seconds),
         **written_workspace(task.get("environment", {}).get("workspace")),
         **{key: task[key] for key in ("metadata",) if key in task},
         **only_passgates(task, is_conversation=conversation is not None),
@@ -179,31 +151,25 @@ def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> d
     return {**rubric, **({"assert": written_graders(graders)} if graders else {})}
 
 
-def _execution(task: Said) -> dict[str, Any]:
+def _execution(task: Said, seconds: Any) -> dict[str, Any]:
     """Under `execution`: target and time of one trial, and the least score that passes."""
-    seconds = _seconds(task)
-    said = {
-        "target": task.get("target"),
-        "timeout_seconds": seconds if is_timeout(seconds) else None,
-        "threshold": task.get("scoring", {}).get("threshold"),
-    }
-    known = {key: value for key, value in said.items() if value is not None}
-    return {"execution": known} if known else {}
+    return _given(
+        "execution",
+        target=task.get("target"),
+        timeout_seconds=seconds if is_timeout(seconds) else None,
+        threshold=task.get("scoring", {}).get("threshold"),
+    )
 
 
-def _seconds(task: Said) -> Any:
-    return task.get("environment", {}).get("budgets", {}).get("max_seconds")
-
-
-def _run(task: Said) -> dict[str, Any]:
+def _run(trials: Said, seconds: Any) -> dict[str, Any]:
     """Under `run`: how often a test is tried, and a time that `execution` cannot say."""
-    trials, seconds = task.get("trials", {}), _seconds(task)
-    said = {
-        "repeat": _repeat(trials) if "k" in trials else None,
-        "timeout_seconds": None if is_timeout(seconds) else seconds,
-    }
-    known = {key: value for key, value in said.items() if value is not None}
-    return {"run": known} if known else {}
+    repeat = _repeat(trials) if "k" in trials else None
+    return _given("run", repeat=repeat, timeout_seconds=None if is_timeout(seconds) else seconds)
+
+
+def _given(key: str, **said: Any) -> dict[str, Any]:
+    known = {name: value for name, value in said.items() if value is not None}
+    return {key: known} if known else {}
 
 
 def _repeat(trials: Said) -> Any:
