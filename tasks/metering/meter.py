@@ -6,10 +6,12 @@ listens on a Unix socket too, for agents whose sandbox has no network.
 
 import asyncio
 import os
+import secrets
 import socket
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvicorn
@@ -21,7 +23,7 @@ from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.ledger import Ledger
 from passgate.tasks.metering.relay import Route, error_response, pass_on, relay
-from passgate.tasks.metering.trial_meter import Addresses, Forbidden, TrialMeter, new_token
+from passgate.tasks.metering.trial_meter import Forbidden, TrialMeter
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import Bridge
@@ -39,34 +41,27 @@ _PLACEHOLDER_KEY = "passgate"
 _APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
 
+@dataclass(slots=True)
 class Meter:
     """The meter of one run."""
 
-    def __init__(
-        self,
-        spec: AgentSpec,
-        upstreams: Mapping[str, Upstream],
-        endpoints: Mapping[str, ResolvedEndpoint],
-        prices: PriceTable,
-        cost_cap: CostCap,
-        needs_price: str | None,
-        bridge: Bridge,
-    ) -> None:
-        self.bridge = bridge
-        self._spec = spec
-        self._upstreams = upstreams
-        self._endpoints = endpoints
-        self._prices = prices
-        self._cost_cap = cost_cap
-        self._needs_price = needs_price
-        self._trials: dict[str, TrialMeter] = {}
+    _spec: AgentSpec
+    _upstreams: Mapping[str, Upstream]
+    _endpoints: Mapping[str, ResolvedEndpoint]
+    _prices: PriceTable
+    _cost_cap: CostCap
+    _needs_price: str | None
+    bridge: Bridge
+    _trials: dict[str, TrialMeter] = field(default_factory=dict)
+    """By their tokens."""
 
     @contextmanager
     def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
         """The meter of one trial. With the trial its addresses are gone."""
-        token = new_token()
+        # Whoever can guess the token of another trial could spend its budget.
+        token = secrets.token_urlsafe(24)
         ledger = Ledger(budgets, self._prices, self._cost_cap, needs_price=self._needs_price)
-        trial = TrialMeter(self._addresses(token), ledger, forbidden)
+        trial = self._trial_at(f"http://127.0.0.1:{self.bridge.port}/{token}", ledger, forbidden)
         self._trials[token] = trial
         try:
             yield trial
@@ -74,8 +69,7 @@ class Meter:
             del self._trials[token]
             trial.close()
 
-    def _addresses(self, token: str) -> Addresses:
-        root = f"http://127.0.0.1:{self.bridge.port}/{token}"
+    def _trial_at(self, root: str, ledger: Ledger, forbidden: Forbidden) -> TrialMeter:
         openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
         variables = {
             "OPENAI_BASE_URL": openai,
@@ -91,11 +85,8 @@ class Meter:
             "api_key": _PLACEHOLDER_KEY,
             "model": self._spec.model or "",
         }
-        for name, value in self._spec.variables.items():
-            variables[name] = _filled(value, known)
-        return Addresses(
-            openai_base_url=openai, anthropic_base_url=anthropic, api_key=_PLACEHOLDER_KEY, variables=variables
-        )
+        variables |= {name: _filled(value, known) for name, value in self._spec.variables.items()}
+        return TrialMeter(openai, anthropic, _PLACEHOLDER_KEY, variables, ledger, forbidden)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The server's application."""

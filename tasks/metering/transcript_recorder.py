@@ -1,11 +1,11 @@
 """The transcript of a trial, written down call by call as the meter sees them."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage, total_usage
-from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelRequest
+from passgate.tasks.providers.exchange import ModelReply, ModelRequest, ToolAnswer
 
 _MEASURED = {"usage", "latency_ms", "time_to_first_token", "model"}
 """What the meter knows of a step better than the agent."""
@@ -13,44 +13,17 @@ _MEASURED = {"usage", "latency_ms", "time_to_first_token", "model"}
 
 @dataclass(slots=True)
 class _RecordedCall:
-    asked: AskedCall
-    refused: bool
+    call: ToolCall
     answered_at: float
     alone: bool
-    result: Any = None
-    is_error: bool | None = None
-    duration_ms: float | None = None
-    known: bool = False
+    has_result: bool = False
 
-    def finished(self) -> ToolCall:
-        return ToolCall(
-            tool=self.asked.tool,
-            arguments=dict(self.asked.arguments),
-            result=self.result,
-            is_error=False if self.refused else self.is_error,
-            duration_ms=self.duration_ms,
-            refused=self.refused,
-        )
-
-
-@dataclass(slots=True)
-class _Step:
-    reply: ModelReply
-    usage: Usage
-    latency_ms: float
-    time_to_first_token: float | None
-    calls: list[_RecordedCall] = field(default_factory=list)
-
-    def finished(self) -> Message:
-        return Message(
-            role="assistant",
-            content=self.reply.text,
-            tool_calls=tuple(call.finished() for call in self.calls),
-            usage=self.usage,
-            latency_ms=self.latency_ms,
-            time_to_first_token=self.time_to_first_token,
-            model=self.reply.model,
-        )
+    def returned(self, answer: ToolAnswer, at: float) -> None:
+        # Of calls that ran side by side only their common end is known.
+        duration = max(0.0, at - self.answered_at) * 1000 if self.alone else None
+        told = {"result": answer.result, "is_error": answer.is_error, "duration_ms": duration}
+        self.call = ToolCall.model_validate({**dict(self.call), **told})
+        self.has_result = True
 
 
 class TranscriptRecorder:
@@ -62,7 +35,7 @@ class TranscriptRecorder:
     """
 
     def __init__(self) -> None:
-        self._entries: list[Message | _Step] = []
+        self._entries: list[tuple[Message, list[_RecordedCall]]] = []
         self._said: Counter[tuple[str, str]] = Counter()
         self._calls: defaultdict[str, list[_RecordedCall]] = defaultdict(list)
         self._beside: list[Usage] = []
@@ -77,19 +50,16 @@ class TranscriptRecorder:
             before[key] += 1
             if before[key] > self._said[key]:
                 self._said[key] += 1
-                self._entries.append(Message(role=said.role, content=said.text))
+                self._entries.append((Message(role=said.role, content=said.text), []))
         heard: Counter[str] = Counter()
         for answer in request.answers:
             calls = self._calls[answer.call_id]
             position = heard[answer.call_id]
             heard[answer.call_id] += 1
             if request.continues:
-                position = next((n for n, call in enumerate(calls) if not call.known), len(calls))
-            if position < len(calls) and not calls[position].known:
-                call = calls[position]
-                call.known, call.result, call.is_error = True, answer.result, answer.is_error
-                # Of calls that ran side by side only their common end is known.
-                call.duration_ms = max(0.0, at - call.answered_at) * 1000 if call.alone else None
+                position = next((n for n, call in enumerate(calls) if not call.has_result), len(calls))
+            if position < len(calls) and not calls[position].has_result:
+                calls[position].returned(answer, at)
 
     def answer(
         self,
@@ -102,18 +72,24 @@ class TranscriptRecorder:
         refused: frozenset[int] = frozenset(),
     ) -> None:
         """Take down a reply; `refused` are the positions of its calls that the agent never saw."""
-        step = _Step(
-            reply,
-            usage,
+        step = Message(
+            role="assistant",
+            content=reply.text,
+            usage=usage,
             latency_ms=(answered_at - asked_at) * 1000,
             time_to_first_token=None if first_token_at is None else first_token_at - asked_at,
+            model=reply.model,
         )
+        calls = []
         for position, asked in enumerate(reply.calls):
-            call = _RecordedCall(asked, position in refused, answered_at, alone=len(reply.calls) == 1)
-            step.calls.append(call)
-            if not call.refused:
-                self._calls[asked.call_id].append(call)
-        self._entries.append(step)
+            # A refused call has no result that could be an error; of others the next request tells.
+            is_refused = position in refused
+            is_error = False if is_refused else None
+            call = ToolCall(tool=asked.tool, arguments=dict(asked.arguments), is_error=is_error, refused=is_refused)
+            calls.append(_RecordedCall(call, answered_at, alone=len(reply.calls) == 1))
+            if not is_refused:
+                self._calls[asked.call_id].append(calls[-1])
+        self._entries.append((step, calls))
 
     def use(self, usage: Usage) -> None:
         """Take down what a call used that is no step, such as one for embeddings."""
@@ -121,15 +97,15 @@ class TranscriptRecorder:
 
     def transcript(self) -> Transcript:
         """Everything so far. Its output is what the model said last."""
-        messages = tuple(entry.finished() if isinstance(entry, _Step) else entry for entry in self._entries)
-        spoken = (message.content for message in reversed(messages) if message.role == "assistant" and message.content)
-        return Transcript(messages=messages, output=next(spoken, ""), usage=self._whole())
-
-    def _whole(self) -> Usage:
-        """What all calls used, where the steps are not all."""
-        if not self._beside:
-            return Usage()
-        return total_usage([*self._beside, *(entry.usage for entry in self._entries if isinstance(entry, _Step))])
+        messages = tuple(
+            message.model_copy(update={"tool_calls": tuple(recorded.call for recorded in calls)})
+            for message, calls in self._entries
+        )
+        steps = [message for message in messages if message.role == "assistant"]
+        output = next((step.content for step in reversed(steps) if step.content), "")
+        # Where the steps are not all that was used, the sum has to be said.
+        whole = total_usage([*self._beside, *(step.usage for step in steps)]) if self._beside else Usage()
+        return Transcript(messages=messages, output=output, usage=whole)
 
 
 def completed(seen: Transcript, reported: Transcript) -> Transcript:

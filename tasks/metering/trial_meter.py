@@ -1,10 +1,9 @@
 """The meter of one trial: what it was asked, what it let pass and what became of it."""
 
 import asyncio
-import secrets
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from passgate.tasks.errors import CostCapError, MeasurementError
@@ -21,37 +20,26 @@ Forbidden = Callable[[ToolCall], bool]
 _PATIENCE_SECONDS = 5.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Addresses:
-    """Where a trial's agent finds its models, and the environment variables that say so."""
+@dataclass(eq=False)
+class TrialMeter:
+    """A trial's way to the models; see `ModelAccess`."""
 
     openai_base_url: str
     anthropic_base_url: str
     api_key: str
     variables: Mapping[str, str]
-
-
-class TrialMeter:
-    """A trial's way to the models; see `ModelAccess`."""
-
-    def __init__(self, addresses: Addresses, ledger: Ledger, forbidden: Forbidden) -> None:
-        self.openai_base_url = addresses.openai_base_url
-        self.anthropic_base_url = addresses.anthropic_base_url
-        self.api_key = addresses.api_key
-        self.variables = addresses.variables
-        self.ledger = ledger
-        self.recorder = TranscriptRecorder()
-        self._forbidden = forbidden
-        self._open: dict[MeteredCall, asyncio.Task[None] | None] = {}
-        self._answering: set[asyncio.Task[Any]] = set()
+    ledger: Ledger
+    forbidden: Forbidden
+    recorder: TranscriptRecorder = field(default_factory=TranscriptRecorder)
+    _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
+    """The calls under way, and the tasks that bring them to their end."""
+    _answering: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def over(self) -> None:
-        """See `ModelAccess.over`."""
         await self.ledger.over()
 
     @property
     def paid(self) -> float:
-        """See `ModelAccess.paid`."""
         return self.ledger.paid
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
@@ -132,7 +120,7 @@ class TrialMeter:
     def withheld(self, call: AskedCall) -> bool:
         """Whether a tool call is taken out of the reply: it is forbidden, or there is no budget for it."""
         asked = ToolCall(tool=call.tool, arguments=dict(call.arguments))
-        if self._forbidden(asked):
+        if self.forbidden(asked):
             self.ledger.finish(EndReason.FORBIDDEN_CALL, f"the model asked for the forbidden tool call {call.tool}")
             return True
         return not self.ledger.take_tool_call()
@@ -219,8 +207,3 @@ def _as_made(reported: Transcript) -> Transcript:
         calls = tuple(call.model_copy(update={"refused": False}) for call in message.tool_calls)
         messages.append(message.model_copy(update={"tool_calls": calls}))
     return reported.model_copy(update={"messages": tuple(messages)})
-
-
-def new_token() -> str:
-    """A name of a trial that nobody can guess."""
-    return secrets.token_urlsafe(24)
