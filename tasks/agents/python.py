@@ -48,13 +48,11 @@ class PythonAgent(Agent):
         return transcript.model_copy(update={"printed": printed}) if printed else transcript
 
     async def end_session(self, session: str) -> None:
-        """End the process of a trial."""
         process = self._processes.pop(session, None)
         if process is not None:
             await process.end()
 
     def close(self) -> None:
-        """End all processes of the agent."""
         self._server.close()
 
     async def _process_of(self, session: str) -> TrialProcess:

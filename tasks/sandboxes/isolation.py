@@ -95,18 +95,8 @@ class Bubblewrap:
             "--new-session",
             *("--cap-drop", "ALL"),  # else root could take all of this back
         ]
-        if network:
-            return [self.executable, *options, "--", *_LIMITED, *command]
-        return [
-            self.executable,
-            *options,
-            "--unshare-net",
-            *_bound(bridge),
-            "--",
-            *_across(bridge),
-            *_LIMITED,
-            *command,
-        ]
+        without_network = ["--unshare-net", *_bound(bridge), "--", *_across(bridge)]
+        return [self.executable, *options, *(["--"] if network else without_network), *_LIMITED, *command]
 
     def showing(self, folders: Sequence[Path]) -> "Bubblewrap":
         resolved = [folder.resolve() for folder in folders]

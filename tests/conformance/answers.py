@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from passgate.tasks.agents.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.commands import transcript_of_agentv
 from passgate.tasks.model.messages import MessageCall
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage

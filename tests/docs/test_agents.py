@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.agents import agent_class, http, http_templates, openai
-from passgate.tasks.agents.agentv_output import transcript_of_agentv
 from passgate.tasks.agents.cli import _ANNOUNCED
-from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS
+from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS, PLACEHOLDERS, transcript_of_agentv
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.replay import _places
 from passgate.tasks.agents.tools import RecordedTools

@@ -7,7 +7,6 @@ REQUESTS and CONTROL are the numbers of inherited sockets. On the first the serv
 message that brings three descriptors (the trial's turns, its control and its output) makes a process.
 """
 
-import array
 import asyncio
 import atexit
 import faulthandler
@@ -125,13 +124,11 @@ def _forked(requests: socket.socket) -> _Connections | None:
 
 
 def _received(requests: socket.socket) -> _Connections | None:
-    size = array.array("i").itemsize
-    message, ancillary, _, _ = requests.recvmsg(1, socket.CMSG_LEN(_DESCRIPTORS * size), socket.MSG_CMSG_CLOEXEC)
+    message, numbers, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
     if not message:
         return None
-    numbers = array.array("i")
-    numbers.frombytes(ancillary[0][2])
-    return _Connections(socket.socket(fileno=numbers[0]), socket.socket(fileno=numbers[1]), numbers[2])
+    turns, control, output = numbers
+    return _Connections(socket.socket(fileno=turns), socket.socket(fileno=control), output)
 
 
 def _fork() -> int:

@@ -1,15 +1,18 @@
 """Why a grader that is made of no others is satisfied by every trial, told from its options."""
 
 import math
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from passgate.tasks.graders.grader_checks.everything import javascript_finds_everything, python_finds_everything
+import regress
+
 from passgate.tasks.graders.static_analysis import PYTHON_TOOLS
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model import graders as native
 from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.javascript_regex import engine_flags
 
 _RATES: Final = ("max_loop_rate", "max_retry_rate", "max_tool_error_rate")
 _LEASTS: Final = ("min_steps", "min_tool_calls")
@@ -19,6 +22,19 @@ _SUCCEED: Final = frozenset({"true", ":", "echo", "printf"})
 _SUCCEED_ON_A_PIPE: Final = _SUCCEED | {"tee", "cat", "head", "tail", "wc", "sort", "uniq", "tr", "cut", "nl"}
 _END_THE_SHELL: Final = frozenset({"exit", "exec", "return", "set", "kill", "trap"})
 _CALLS_A_SHELL: Final = frozenset({"sh", "bash", "dash", "/bin/sh", "/bin/bash"})
+_INLINE_FLAGS: Final = re.compile(r"\(\?([aiLmsux]+)\)")
+_SCOPED: Final = re.compile(r"\(\?([aiLmsux]+):([^()]*)\)")
+_START: Final = re.compile(r"\^|\\A")
+_END: Final = re.compile(r"(?<!\\)(?:\\\\)*(\$|\\[Zz])\Z")
+_TOKEN: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?P=|.", re.DOTALL)
+_LOOKS_BACK: Final = frozenset({"^", "\\A", "\\b", "\\B", "(?<=", "(?<!"})
+_LOOKS_AHEAD: Final = frozenset({"$", "\\Z", "\\z", "(?=", "(?!"})
+_BACK_REFERENCE: Final = re.compile(r"\\[1-9]|\\k|\(\?P=")
+_EVERY_CHARACTER: Final = re.compile(
+    r"(?:\[\\s\\S\]|\[\\S\\s\]|\[\\d\\D\]|\[\\w\\W\]|\[\^\]|\((?:\?:)?\.\|\\n\)|\((?:\?:)?\.\|\\s\))\*\??"
+    r"|\(\?[aimu]*s[aimu]*:\.\*\??\)"
+)
+_EVERY_IF_DOT_DOES: Final = re.compile(r"\.\*\??|\((?:\?:)?\.\*\)")
 
 
 def always_true(options: Grader) -> str | None:
@@ -99,6 +115,121 @@ def _is_unlimited(options: Any) -> bool:
     return all(math.isinf(value) for _, value in _given(options))
 
 
+def always_succeeds(command: str) -> bool:
+    """Whether a shell ends with 0 after this command for certain: `true`, `pytest || true`, `pytest | tee log`.
+
+    Whatever is more than a list of plain commands is taken to be able to fail.
+    """
+    words = _words(command)
+    if not words or any(word in {"{", "}"} or word.startswith(("<<", "#")) for word in words):
+        return False
+    last = max((place for place, word in enumerate(words) if word in _OPERATORS), default=-1)
+    before, operator, final = words[: max(last, 0)], words[last] if last >= 0 else "", words[last + 1 :]
+    if _END_THE_SHELL.intersection(before):
+        return False
+    if operator == "&" and not final:
+        return True
+    if operator == "&&" or any(set(word) <= set("()<>") for word in final):
+        return False
+    return _succeeds(final, on_a_pipe=operator == "|")
+
+
+def same_for_all(command: Sequence[str]) -> bool:
+    """Whether a program, given with its arguments, says and does the same whatever it is given."""
+    if len(command) == 3 and command[0] in _CALLS_A_SHELL and command[1] == "-c":
+        words = _words(command[2])
+        return bool(words) and words[0] in _SUCCEED and not _OPERATORS.intersection(words) and "$" not in command[2]
+    return bool(command) and command[0] in _SUCCEED
+
+
+def _succeeds(words: Sequence[str], *, on_a_pipe: bool) -> bool:
+    if not words:
+        return False
+    if words[0] == "exit":
+        return list(words[1:]) == ["0"]
+    return words[0] in (_SUCCEED_ON_A_PIPE if on_a_pipe else _SUCCEED)
+
+
+def _words(command: str) -> list[str]:
+    """The words and operators of a command; none when it cannot be read."""
+    lines = command.strip().replace("\\\n", " ").replace("\n", " ; ")
+    lexer = shlex.shlex(lines, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    return words[:-1] if words and words[-1] == ";" else words
+
+
+# A search that looks neither back nor at where it stands sees, at the end of any text, what it sees in an empty one. So
+# an expression without `^`, `\A`, `\b`, `\B` and look-behind that is found in the empty text is found in every text:
+# `.*`, `x?$`, and also `(?!.*password)`, which forbids nothing. One that begins with `^` and looks at nothing else is
+# found at the start of every text when it is found in the empty one: `^(?:yes)?`. Between `^` and `$` only what takes
+# every character is: `^[\s\S]*$`; where these are of a line, every character of one is enough: `(?m)^.*$`. Expressions
+# that are none of these are taken to be able to fail.
+
+
+def python_finds_everything(pattern: str, *, ignore_case: bool = False) -> bool:
+    """Whether an expression of Python's `re` is found in every text. False for one that is none, or that is too large
+    for such a look.
+    """
+    inline = _INLINE_FLAGS.match(pattern)
+    flags = inline[1] if inline else ""
+    body = pattern[inline.end() :] if inline else pattern
+
+    def in_nothing() -> bool:
+        try:
+            return re.search(pattern, "", re.IGNORECASE if ignore_case else 0) is not None
+        except (re.error, OverflowError, RecursionError):
+            return False
+
+    scoped = _SCOPED.fullmatch(body)
+    if scoped is not None:
+        flags, body = flags + scoped[1], scoped[2]
+    return "x" not in flags and _finds_everything(body, in_nothing, flags)
+
+
+def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
+    """The same of an expression as JavaScript knows them."""
+
+    def in_nothing() -> bool:
+        try:
+            return regress.Regex(pattern, engine_flags(flags)).find("") is not None
+        except (regress.RegressError, UnicodeEncodeError):
+            return False
+
+    if "y" in flags:  # it is looked for at the start alone
+        tokens = _tokens(pattern)
+        return not tokens & (_LOOKS_AHEAD | _LOOKS_BACK) and not _BACK_REFERENCE.search(pattern) and in_nothing()
+    return _finds_everything(pattern, in_nothing, flags)
+
+
+def _finds_everything(body: str, in_nothing: Callable[[], bool], flags: str) -> bool:
+    if not in_nothing():
+        return False
+    tokens = _tokens(body)
+    if not tokens & _LOOKS_BACK:
+        return True
+    start = _START.match(body)
+    if start is None:
+        return False
+    rest = body[start.end() :]
+    if not _tokens(rest) & (_LOOKS_BACK | _LOOKS_AHEAD):
+        return _BACK_REFERENCE.search(rest) is None
+    end = _END.search(rest)
+    core = rest[: end.start(1)] if end else rest
+    of_lines = "m" in flags and (start[0] == "^" or (end is not None and end[1] == "$"))
+    dot_is_enough = "s" in flags or of_lines
+    return bool(_EVERY_CHARACTER.fullmatch(core) or (dot_is_enough and _EVERY_IF_DOT_DOES.fullmatch(core)))
+
+
+def _tokens(pattern: str) -> frozenset[str]:
+    """The parts of an expression that say where something stands, beside others; classes and escapes are one each."""
+    return frozenset(_TOKEN.findall(pattern))
+
+
 _RULES: Final[dict[type, tuple[Callable[[Any], bool], Callable[[Any], str]]]] = {
     native.DeterministicTests: (
         lambda tests: tests.command is not None and always_succeeds(tests.command),
@@ -152,51 +283,3 @@ _RULES: Final[dict[type, tuple[Callable[[Any], bool], Callable[[Any], str]]]] = 
     evals.TokenUsage: (_is_unlimited, lambda _: "no trial exceeds its limits"),
 }
 """Of each type of grader when every trial satisfies it, and why."""
-
-
-def always_succeeds(command: str) -> bool:
-    """Whether a shell ends with 0 after this command for certain: `true`, `pytest || true`, `pytest | tee log`.
-
-    Whatever is more than a list of plain commands is taken to be able to fail.
-    """
-    words = _words(command)
-    if not words or any(word in {"{", "}"} or word.startswith(("<<", "#")) for word in words):
-        return False
-    last = max((place for place, word in enumerate(words) if word in _OPERATORS), default=-1)
-    before, operator, final = words[: max(last, 0)], words[last] if last >= 0 else "", words[last + 1 :]
-    if _END_THE_SHELL.intersection(before):
-        return False
-    if operator == "&" and not final:
-        return True
-    if operator == "&&" or any(set(word) <= set("()<>") for word in final):
-        return False
-    return _succeeds(final, on_a_pipe=operator == "|")
-
-
-def same_for_all(command: Sequence[str]) -> bool:
-    """Whether a program, given with its arguments, says and does the same whatever it is given."""
-    if len(command) == 3 and command[0] in _CALLS_A_SHELL and command[1] == "-c":
-        words = _words(command[2])
-        return bool(words) and words[0] in _SUCCEED and not _OPERATORS.intersection(words) and "$" not in command[2]
-    return bool(command) and command[0] in _SUCCEED
-
-
-def _succeeds(words: Sequence[str], *, on_a_pipe: bool) -> bool:
-    if not words:
-        return False
-    if words[0] == "exit":
-        return list(words[1:]) == ["0"]
-    return words[0] in (_SUCCEED_ON_A_PIPE if on_a_pipe else _SUCCEED)
-
-
-def _words(command: str) -> list[str]:
-    """The words and operators of a command; none when it cannot be read."""
-    lines = command.strip().replace("\\\n", " ").replace("\n", " ; ")
-    lexer = shlex.shlex(lines, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        words = list(lexer)
-    except ValueError:
-        return []
-    return words[:-1] if words and words[-1] == ";" else words

@@ -18,8 +18,8 @@ they pass may be meant. Nothing of the state is changed, so graders that see onl
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 from passgate.tasks.graders.grader_checks.demands import (
     counts_of,
@@ -56,8 +56,7 @@ _JUDGES: Final = (LlmRubric, LlmGrader, Rubrics)
 _PROGRAMS: Final = (CodeGrader, ScriptAssertion, Unavailable)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A transcript made bad in one way."""
 
     kind: str
@@ -80,26 +79,21 @@ def mutants_of(task: EvalTask, good: Transcript) -> Iterator[Mutant]:
 def _of_the_answer(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
     if not good.output.strip():
         return
-    speechless = not good.tool_calls
-    yield Mutant(
-        kind="empty answer",
-        what="the answer is empty",
-        transcript=silent(good),
+
+    def wants_words(part: Grader) -> bool:
         # Judges are not asked about an agent that neither says nor does anything: they must all say no.
-        hits=lambda part: wants_an_answer(part) or (speechless and is_judged(part)),
-        looks=lambda part: not sees_only_the_state(part),
-    )
-    half = len(good.output) // 2
+        return wants_an_answer(part) or (not good.tool_calls and is_judged(part))
+
+    def lacks_something(part: Grader) -> bool:
+        return lacking(part, good.output) is not None
+
+    empty = silent(good)
+    yield Mutant("empty answer", "the answer is empty", empty, wants_words, lambda part: not sees_only_the_state(part))
     cuts = [cut for part in parts if (cut := lacking(part, good.output)) is not None]
-    kept = min([half, *cuts])
+    kept = min([len(good.output) // 2, *cuts])
     if cuts and kept > 0:
-        yield Mutant(
-            kind="truncated output",
-            what=f"the answer ends after {kept} of {len(good.output)} characters",
-            transcript=with_answer(good, good.output[:kept]),
-            hits=lambda part: lacking(part, good.output) is not None,
-            looks=_looks_at_words,
-        )
+        what = f"the answer ends after {kept} of {len(good.output)} characters"
+        yield Mutant("truncated output", what, with_answer(good, good.output[:kept]), lacks_something, _looks_at_words)
 
 
 def _of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
@@ -108,20 +102,10 @@ def _of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]
         return
     stranger = stranger_to(parts)
     everywhere = range(len(calls))
-    yield Mutant(
-        kind="dropped step",
-        what="no tool is called",
-        transcript=without_calls(good, everywhere),
-        hits=wants_calls,
-        looks=_looks_at_words,
-    )
-    yield Mutant(
-        kind="swapped tool",
-        what=f"every call is one of {stranger}",
-        transcript=renamed(good, everywhere, stranger),
-        hits=lambda part: names_tools(part, stranger),
-        looks=_looks_at_words,
-    )
+    silenced, swapped = without_calls(good, everywhere), renamed(good, everywhere, stranger)
+    yield Mutant("dropped step", "no tool is called", silenced, wants_calls, _looks_at_words)
+    named = partial(names_tools, stranger=stranger)
+    yield Mutant("swapped tool", f"every call is one of {stranger}", swapped, named, _looks_at_words)
     for place in everywhere[:MOST_SINGLE_CALLS] if len(calls) > 1 else ():
         yield from _of_one_call(good, place, stranger)
 
@@ -132,12 +116,9 @@ def _of_one_call(good: Transcript, place: int, stranger: str) -> Iterator[Mutant
     def hits(part: Grader) -> bool:
         return needs_call(part, good.tool_calls, place, stranger)
 
-    changed = {
-        "dropped step": (f"the call {place + 1}, of {tool}, is gone", without_calls(good, [place])),
-        "swapped tool": (f"the call {place + 1} is one of {stranger}, not {tool}", renamed(good, [place], stranger)),
-    }
-    for kind, (what, transcript) in changed.items():
-        yield Mutant(kind=kind, what=what, transcript=transcript, hits=hits, looks=is_cheap)
+    gone, swapped = without_calls(good, [place]), renamed(good, [place], stranger)
+    yield Mutant("dropped step", f"the call {place + 1}, of {tool}, is gone", gone, hits, is_cheap)
+    yield Mutant("swapped tool", f"the call {place + 1} is one of {stranger}, not {tool}", swapped, hits, is_cheap)
 
 
 def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
@@ -145,13 +126,8 @@ def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
     if not limits:
         return
     number = 10 + 2 * max((count for part in limits for count in counts_of(part)), default=0)
-    yield Mutant(
-        kind="endless trial",
-        what=f"the same failing call {number} times, at immense cost",
-        transcript=endless(good, stranger_to(parts), number),
-        hits=is_limit,
-        looks=is_cheap,
-    )
+    what = f"the same failing call {number} times, at immense cost"
+    yield Mutant("endless trial", what, endless(good, stranger_to(parts), number), is_limit, is_cheap)
 
 
 def _looks_at_words(part: Grader) -> bool:

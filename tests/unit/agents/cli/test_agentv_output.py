@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.agents.agentv_output import transcript_of_agentv
+from passgate.tasks.agents.commands import transcript_of_agentv
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Usage
 

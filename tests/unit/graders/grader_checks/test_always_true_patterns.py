@@ -5,7 +5,7 @@ import re
 import pytest
 import regress
 
-from passgate.tasks.graders.grader_checks.everything import (
+from passgate.tasks.graders.grader_checks.always_true import (
     javascript_finds_everything,
     python_finds_everything,
 )
