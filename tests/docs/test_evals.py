@@ -5,8 +5,8 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from passgate.tasks.formats.evals.map.reader import _NOT_HAD
 from passgate.tasks.formats.evals.map.runtime import BLOCKS, STRATEGIES
-from passgate.tasks.formats.evals.map.suite_wide import _NOT_HAD
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
 from tests.conftest import REPOSITORY

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passgate.tasks.formats.evals.map.graders import read_list
 from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.messages import read_expected, read_messages
 from passgate.tasks.formats.evals.map.sources import Sources
-from passgate.tasks.formats.evals.map.suite_wide import read_list
 from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_items, as_one_of, take_apart
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.graders import Grader, TurnGraders, Turns
@@ -59,12 +59,11 @@ def read_conversation(test: Parts, variables: Variables, sources: Sources) -> Re
 
 def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[tuple[TaskMessage, ...], TurnGraders]:
     turn = take_apart(node, TURN_KEYS, sources.complaints)
-    said = turn.get("input")
-    messages = read_messages(variables.filled(said, sources), sources) if said else ()
+    said = variables.filled_at(turn, "input", sources)
+    messages = read_messages(said, sources) if said else ()
     if said is not None and not messages:
         sources.refuse(said, "must not be empty")
-    expected = turn.get("expected_output")
-    value, as_messages = read_expected(variables.filled(expected, sources) if expected else None, None, sources)
+    value, as_messages = read_expected(variables.filled_at(turn, "expected_output", sources), None, sources)
     listed = turn.get("assert")
     graders = read_list(listed, variables, sources) if listed else ()
     return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
@@ -18,13 +18,14 @@ from passgate.tasks.formats.evals.map.forms import (
     build,
     read_items,
 )
+from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.map.templates import entries
 from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
-from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, as_items, snake_case, take_apart
+from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, agreed, as_items, snake_case, take_apart
 from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
 from passgate.tasks.model.assertions import Rubrics
@@ -75,8 +76,42 @@ _FOREIGN = frozenset(
 )
 """Types of assertions that other tools know and passgate does not have."""
 _FAMILIES = ("similar:", "promptfoo:")
+GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
 _TURN_KEYS = {"assertions", "expected_output"}
+
+
+@dataclass(frozen=True)
+class Graders:
+    """The graders that a test or a file says."""
+
+    rubric: tuple[Grader, ...] = ()
+    listed: tuple[Grader, ...] = ()
+    said: bool = False
+    """Whether it says any, be they right or wrong."""
+
+    @property
+    def all(self) -> tuple[Grader, ...]:
+        return (*self.rubric, *self.listed)
+
+
+def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
+    """The graders of a test or a file. Under several names and in several places they have to be the same."""
+    rubrics = node.get("rubrics")
+    rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
+    listed = agreed(_lists(node), sources.complaints)
+    graders = () if listed is None else read_list(listed, variables, sources)
+    return Graders((rubric,) if rubric else (), graders, said=rubrics is not None or bool(listed and listed.value))
+
+
+def _lists(node: Node) -> tuple[Node, ...]:
+    places = (place for place in present((node, node.get("execution"))) if isinstance(place.value, dict))
+    return present(place.get(name) for place in places for name in GRADER_LISTS)
+
+
+def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
+    """A list of graders with the variables of a test in it."""
+    return read_graders(variables.filled_in_graders(listed), sources, one_judge=variables.is_template)
 
 
 def read_graders(node: Node, sources: Sources, *, one_judge: bool = False) -> tuple[Grader, ...]:

@@ -44,6 +44,11 @@ class Variables:
             return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
         return node.with_value(fill_variables(node.value, self.values)) if self.values else node
 
+    def filled_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
+        """The same at a key; `None` where there is none."""
+        node = said.get(key)
+        return None if node is None else self.filled(node, sources)
+
     def filled_in_graders(self, node: Node) -> Node:
         """Graders with the variables in them, where the texts of the test are templates; what a judge is told stays."""
         if not self.is_template:
@@ -77,9 +82,9 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     files = _files(test, raw, variables, alone, sources)
     if raw.prompt is not None:
         return _of_prompt(raw.prompt, test, variables, sources)
-    said = test.get("input")
+    said = variables.filled_at(test, "input", sources)
     if said is not None:
-        return _of_input(variables.filled(said, sources), files, test, sources)
+        return _of_input(said, files, test, sources)
     if variables.is_template and test.get("vars") is not None:
         value = _chat(variables.values.get("input"))
         return read_messages(test.values["vars"].child("input").with_value(value), sources)

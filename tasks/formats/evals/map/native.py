@@ -87,7 +87,9 @@ def _placed(name: str, part: Node, sources: Sources) -> Node:
 
     def place(path: Any) -> Any:
         is_path = isinstance(path, str) and (name != "rubric" or path.endswith(_TEXT_FILES))
-        return sources.ground.relative(part.folder / path) + _slash(path) if is_path else path
+        # The digests of graders hold the slash at the end of a path too.
+        slash = "/" if is_path and path.endswith("/") else ""
+        return sources.ground.relative(part.folder / path) + slash if is_path else path
 
     if name not in _PATHS:
         return part
@@ -96,11 +98,6 @@ def _placed(name: str, part: Node, sources: Sources) -> Node:
     if isinstance(part.value, dict):
         return part.with_value({key: place(item) for key, item in part.value.items()})
     return part.with_value(place(part.value))
-
-
-def _slash(path: str) -> str:
-    """The slash at the end of a path, which the digests of graders hold too."""
-    return "/" if path.endswith("/") else ""
 
 
 def _check(model: type[GraderOptions], options: Options, parts: Parts, sources: Sources) -> None:
@@ -144,14 +141,9 @@ def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:
         "tracked_metrics": native.tracked_metrics,
         "gates": native.gates,
         "reference": native.reference,
-        "scoring": task.scoring.model_copy(update=native.scoring.model_dump(include={*_said(parts, "scoring")})),
+        "scoring": task.scoring.model_copy(update=native.scoring.model_dump(include={*parts.value("scoring", {})})),
     }
     return {name: value for name, value in over.items() if name in parts.values}
-
-
-def _said(parts: Parts, name: str) -> Mapping[str, Any]:
-    value = parts.value(name, {})
-    return value if isinstance(value, dict) else {}
 
 
 def _environment(known: Environment, native: Environment) -> Environment:

@@ -1,27 +1,47 @@
 """Eval files of every dialect: from a file to its tasks."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
+from passgate.tasks.formats.evals.map.graders import GRADER_LISTS, read_own_graders
 from passgate.tasks.formats.evals.map.inputs import NONE, Variables
+from passgate.tasks.formats.evals.map.messages import read_messages
+from passgate.tasks.formats.evals.map.runtime import check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.map.suite_wide import COMPATIBLE, SuiteWide, read_suite_wide
-from passgate.tasks.formats.evals.map.tests import ReadTest, read_test
+from passgate.tasks.formats.evals.map.tests import ReadTest, SuiteWide, read_test
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import Documents
-from passgate.tasks.formats.evals.read.node import Complaints
+from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
+from passgate.tasks.formats.schema_check import Kind, shown
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
 
 Shown = Callable[[Path], str]
 """A file's name as users know it."""
+_NOT_HAD = {
+    "preprocessors": "passgate runs no preprocessors of files",
+    "extensions": "passgate runs no extensions of other tools",
+}
+_KINDS: dict[str, tuple[Kind, ...]] = {
+    "suite": (Kind.TEXT,),
+    "description": (Kind.TEXT,),
+    "metadata": (Kind.MAPPING,),
+    "governance": (Kind.MAPPING,),
+    "tags": (Kind.LIST, Kind.MAPPING, Kind.TEXT),
+    "input_files": (Kind.LIST, Kind.TEXT),
+    "threshold": (Kind.NUMBER,),
+    "timeout_seconds": (Kind.NUMBER,),
+    "budget_usd": (Kind.NUMBER,),
+}
+_COMPATIBLE = "agentv"
 
 
 class EvalReader:
@@ -100,8 +120,8 @@ class _Tests:
         if raw.runtime is not raw.context:
             of_runtime = self._sources(raw.runtime, own)
             add_complaints(own, self._wide(raw.runtime, NONE, of_runtime).complaints)
-        says_compatible = raw.runtime.root.value.get("compat") == COMPATIBLE
-        compat = self.policy.compat or (COMPATIBLE if says_compatible else None)
+        says_compatible = raw.runtime.root.value.get("compat") == _COMPATIBLE
+        compat = self.policy.compat or (_COMPATIBLE if says_compatible else None)
         answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
         if answer is not None:
             self._refuse_repeated_id(answer.task.task_id, raw, own)
@@ -121,8 +141,8 @@ class _Tests:
         known = self.wide.get(key)
         if known is None:
             without = Variables({}, is_template=variables.is_template)
-            known = self.wide[key] = read_suite_wide(context.root, without, sources)
-        return read_suite_wide(context.root, variables, sources) if variables.values and known.has_places else known
+            known = self.wide[key] = _suite_wide(context.root, without, sources)
+        return _suite_wide(context.root, variables, sources) if variables.values and known.has_places else known
 
     def _refuse_repeated_id(self, test_id: str, raw: RawTest, own: Complaints) -> None:
         place = raw.node.problem(f"the id {test_id!r} stands here a second time")
@@ -130,3 +150,29 @@ class _Tests:
         if first is not place:
             message = f"the test {test_id!r} has the id of the one in {first.file}:{first.line}"
             own.problems.append(raw.node.problem(message))
+
+
+def _suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide:
+    """The suite-wide parts of an eval file, with the variables of a test where there are any."""
+    own = replace(sources, complaints=Complaints())
+    _check_root(root, own)
+    said = variables.filled_at(root, "input", own)
+    messages = () if said is None else read_messages(said, own)
+    variable = {key: root.value.get(key) for key in ("input", "rubrics", "execution", *GRADER_LISTS)}
+    has_places = "{{" in json.dumps(variable, default=str)
+    return SuiteWide(messages, read_own_graders(root, variables, own), has_places, own.complaints)
+
+
+def _check_root(root: Node, sources: Sources) -> None:
+    for key, kinds in _KINDS.items():
+        said = root.get(key)
+        if said is not None:
+            sources.refuses_kind(said, kinds)
+    for key, message in _NOT_HAD.items():
+        said = root.get(key)
+        if said is not None and said.value:
+            sources.cannot_run(said, message, at_key=True)
+    compat = root.get("compat")
+    if compat is not None and compat.value != _COMPATIBLE:
+        sources.refuse(compat, f"the only value is {_COMPATIBLE}, not {shown(compat.value)}")
+    check_runtime(root, sources)

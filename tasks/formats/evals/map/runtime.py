@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from passgate.tasks.formats.evals.map.sources import Sources, present
+from passgate.tasks.formats.evals.map.workspaces import workspace_of
 from passgate.tasks.formats.evals.read.node import (
     Complaints,
     Key,
     Keys,
     Node,
+    Parts,
     agreed,
     as_count,
     as_mapping,
@@ -19,7 +22,7 @@ from passgate.tasks.formats.evals.read.node import (
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.evals.read.top_level import check_execution, is_timeout
 from passgate.tasks.formats.schema_check import Kind, shown, wrong_kind
-from passgate.tasks.model.task import Metric, Trials
+from passgate.tasks.model.task import Budgets, Environment, Metric, Scoring, SimulatedUser, Trials
 
 _ANY, _NUMBER, _TRUTH, _COUNT = Key(), Key((Kind.NUMBER,)), Key((Kind.TRUTH,)), Key((Kind.WHOLE, Kind.MAPPING))
 
@@ -94,7 +97,26 @@ class Runtime:
         return None
 
 
-def runtime_of(raw: RawTest) -> Runtime:
+def run_of(test: Parts, raw: RawTest, user: SimulatedUser | None, compat: Any, sources: Sources) -> dict[str, Any]:
+    """How a test is run and scored, by the fields of tasks."""
+    runtime, complaints = _runtime_of(raw), sources.complaints
+    _warn_of_budgets(runtime, sources)
+    environment = Environment(
+        budgets=Budgets(max_seconds=_max_seconds_of(runtime, complaints)),
+        workspace=workspace_of(test, raw, sources),
+        user=user,
+    )
+    trials, threshold = _trials_of(runtime, complaints), _threshold_of(runtime, complaints)
+    given = {} if threshold is None else {"threshold": threshold}
+    return {
+        "environment": environment,
+        "trials": trials,
+        "scoring": Scoring(rule="weighted_average", compat=compat, **given),
+        "target": _target_of(runtime, sources),
+    }
+
+
+def _runtime_of(raw: RawTest) -> Runtime:
     """What has a say: the test's `run`, those of its includes, the rest of the test, then the file that is run."""
     test, root = raw.node, raw.runtime.root
     levels = [present([as_mapping(run)]) for run in (test.get("run"), *raw.runs)]
@@ -121,7 +143,7 @@ def check_runtime(node: Node, sources: Sources) -> None:
         sources.cannot_have(block, _NOT_HAD)
 
 
-def max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
+def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     """How long a trial may take."""
     said = runtime.said(("timeout_seconds", "timeout_ms"), complaints)
     if said is not None and said.path[-2:] == ("execution", "timeout_seconds"):
@@ -135,7 +157,7 @@ def max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     return number / 1000 if said.path[-1] == "timeout_ms" else number
 
 
-def threshold_of(runtime: Runtime, complaints: Complaints) -> float | None:
+def _threshold_of(runtime: Runtime, complaints: Complaints) -> float | None:
     """The least score that passes a test; one of 0 is a problem."""
     said = runtime.said(("threshold",), complaints)
     threshold = as_number(said, complaints, most=1)
@@ -145,7 +167,7 @@ def threshold_of(runtime: Runtime, complaints: Complaints) -> float | None:
     return threshold
 
 
-def target_of(runtime: Runtime, sources: Sources) -> str | None:
+def _target_of(runtime: Runtime, sources: Sources) -> str | None:
     """The first target of a test. passgate runs one agent, the one of `--agent`: of others there is a warning."""
     one = runtime.said(("target", "provider", "model", "agent"), sources.complaints)
     several = runtime.said(("targets", "providers"), sources.complaints)
@@ -175,14 +197,14 @@ def _target_name(node: Node, sources: Sources) -> str | None:
     return str(named.value) if named else None
 
 
-def warn_of_budgets(runtime: Runtime, sources: Sources) -> None:
+def _warn_of_budgets(runtime: Runtime, sources: Sources) -> None:
     """What a whole run may cost is none of a trial's budgets."""
     said = runtime.said(("budget_usd",), sources.complaints)
     if said is not None and as_number(said, sources.complaints) is not None:
         sources.warn(said, "what a run may cost is said on the command line, with --max-cost", at_key=True)
 
 
-def trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
+def _trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
     """The trials of a test; what it does not say is what its suite says."""
     said = runtime.said(("repeat", "trials", "runs"), complaints)
     if said is None:

@@ -5,34 +5,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
+from passgate.tasks.formats.evals.map.graders import Graders, read_own_graders
 from passgate.tasks.formats.evals.map.inputs import Variables, read_input, variables_of
 from passgate.tasks.formats.evals.map.labels import belongs_to, metadata_of, other_suite, tags_of
 from passgate.tasks.formats.evals.map.messages import Expected, read_expected
 from passgate.tasks.formats.evals.map.native import with_native
-from passgate.tasks.formats.evals.map.runtime import (
-    RUN_KEYS,
-    check_runtime,
-    max_seconds_of,
-    runtime_of,
-    target_of,
-    threshold_of,
-    trials_of,
-    warn_of_budgets,
-)
+from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.map.suite_wide import SuiteWide, read_own_graders
-from passgate.tasks.formats.evals.map.workspaces import workspace_of
-from passgate.tasks.formats.evals.read.node import Key, Parts, as_mapping, as_text, take_apart
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Parts, as_mapping, as_text, take_apart
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import Budgets, Environment, Scoring, Suite, TaskFile
-
-WideFor = Callable[[Variables], SuiteWide]
-"""What the file says of all its tests, with the variables of one."""
+from passgate.tasks.model.task import Suite, TaskFile
 
 _DEFAULT = LlmGrader(type="llm_grader")
 """Grades a test that has criteria or an expected answer and no grader."""
@@ -74,6 +61,21 @@ TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
 @dataclass(frozen=True)
+class SuiteWide:
+    """The parts of a file that every test of it has, with what there is to complain of them."""
+
+    messages: Messages
+    graders: Graders
+    has_places: bool
+    """Whether a test's variables change it."""
+    complaints: Complaints
+
+
+WideFor = Callable[[Variables], SuiteWide]
+"""What the file says of all its tests, with the variables of one."""
+
+
+@dataclass(frozen=True)
 class ReadTest:
     """A test that has been read."""
 
@@ -107,7 +109,7 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     test = take_apart(raw.node, TEST_KEYS, sources.complaints)
     _check(test, raw, sources)
     content = _content(test, raw, wide_for, sources)
-    fields = {**_told(test, raw, content), **_run(test, raw, content, compat, sources)}
+    fields = {**_told(test, raw, content), **run_of(test, raw, content.conversation.user, compat, sources)}
     metadata = metadata_of(test, raw.context.root)
     tags = tags_of(test, raw.context.root, metadata)
     suite = belongs_to(test, raw, metadata, tags, sources)
@@ -146,7 +148,8 @@ def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> 
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
-    alone = _stands_alone(test)
+    execution, criteria = as_mapping(test.get("execution")), variables.filled_at(test, "criteria", sources)
+    alone = execution is not None and execution.value.get("skip_defaults") is True
     conversation = read_conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
     graders = read_own_graders(test.node, variables, sources)
@@ -155,7 +158,7 @@ def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> 
     content = _Content(
         messages=(*(() if alone else wide.messages), *own, *conversation.opening),
         conversation=conversation,
-        criteria=_criteria(test, variables, sources),
+        criteria="" if criteria is None else str(criteria.value),
         expected=_expected(test, variables, sources),
         graders=with_turns(conversation, listed if said else (_DEFAULT,)),
     )
@@ -163,29 +166,14 @@ def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> 
     return content
 
 
-def _stands_alone(test: Parts) -> bool:
-    execution = as_mapping(test.get("execution"))
-    return execution is not None and execution.value.get("skip_defaults") is True
-
-
-def _criteria(test: Parts, variables: Variables, sources: Sources) -> str:
-    said = test.get("criteria")
-    value = "" if said is None else variables.filled(said, sources).value
-    return value if isinstance(value, str) else str(value)
-
-
 def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
-    short, long = test.get("expected_output"), test.get("expected_messages")
     given = as_mapping(test.get("vars"))
-    if short is None and variables.is_template and given is not None and "expected_output" in given.value:
-        return read_expected(
-            given.child("expected_output").with_value(variables.values["expected_output"]), long, sources
-        )
-    return read_expected(
-        None if short is None else variables.filled(short, sources),
-        None if long is None else variables.filled(long, sources),
-        sources,
-    )
+    of_vars = variables.is_template and given is not None and "expected_output" in given.value
+    if given is not None and of_vars and test.get("expected_output") is None:
+        of_given = given.child("expected_output").with_value(variables.values["expected_output"])
+        return read_expected(of_given, test.get("expected_messages"), sources)
+    short, long = (variables.filled_at(test, key, sources) for key in ("expected_output", "expected_messages"))
+    return read_expected(short, long, sources)
 
 
 def _refuse_incomplete(test: Parts, content: _Content, *, asks: bool, is_graded: bool, sources: Sources) -> None:
@@ -231,22 +219,3 @@ def _as_written(message: TaskMessage) -> dict[str, Any]:
     for block in written["content"] if isinstance(written.get("content"), list) else ():
         block.pop("text", None)
     return dict(written)
-
-
-def _run(test: Parts, raw: RawTest, content: _Content, compat: Any, sources: Sources) -> dict[str, Any]:
-    """How the test is run and scored."""
-    runtime, complaints = runtime_of(raw), sources.complaints
-    warn_of_budgets(runtime, sources)
-    environment = Environment(
-        budgets=Budgets(max_seconds=max_seconds_of(runtime, complaints)),
-        workspace=workspace_of(test, raw, sources),
-        user=content.conversation.user,
-    )
-    trials, threshold = trials_of(runtime, complaints), threshold_of(runtime, complaints)
-    given = {} if threshold is None else {"threshold": threshold}
-    return {
-        "environment": environment,
-        "trials": trials,
-        "scoring": Scoring(rule="weighted_average", compat=compat, **given),
-        "target": target_of(runtime, sources),
-    }
