@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from passgate.tasks.attestations.reading import UnreadableError
 
+# cryptography takes a tenth of a second to import, and most gates sign nothing: so it is imported where a key is used.
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 

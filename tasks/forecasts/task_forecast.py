@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
-from passgate.tasks.gates.evidence import alpha_of_one, is_weighed
+from passgate.tasks.gates.evidence import alpha_of_one, is_weighed, least_red_failures
 from passgate.tasks.gates.exemptions import not_admitted, quarantined
 from passgate.tasks.gates.failures import failed_tasks
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule
-from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
 
@@ -221,9 +221,8 @@ class ChancesOfTasks:
         return [entry for entry, _ in self._baselines(task) if entry.state is BaselineState.GREEN]
 
     def _against(self, task: TaskAssumptions, entry: BaselineTask) -> Against:
-        k, metric = task.failed.k, task.failed.metric
-        red_from = 1 if metric is Metric.PASS_HAT_K else k
-        return Against(entry.passed, entry.n, k, red_from, self._gate.regression.max_trials, self._alpha)
+        failed, most = task.failed, self._gate.regression.max_trials
+        return Against(entry.passed, entry.n, failed.k, least_red_failures(failed), most, self._alpha)
 
     def _mixed(self, task: TaskAssumptions, fallen_to: float | None) -> ChancesByAdmission:
         trial = task.trials(self._gate, fallen_to)

@@ -8,7 +8,7 @@ from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.failures import counted, failed_tasks, gap, in_trials, of_task
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
-from passgate.tasks.model.agent import judging_agent
+from passgate.tasks.model.agent import AgentChange, judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.grade import ViolationRule
@@ -52,10 +52,12 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.tasks)}) for reason in found]
     decision = _decision(reasons)
-    awaiting = decision is Decision.PASS and (policy.sign_off or _is_another_agent(plan))
+    # The change makes the agent one that its trials, those of the merge base's, say nothing of.
+    other_agent = plan.base.agent if plan.base.agent is not None and plan.base.agent.by_base else None
+    awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
         decision = Decision.INCONCLUSIVE
-        reasons.append(_awaiting_sign_off(plan))
+        reasons.append(_awaiting_sign_off(plan.run_id, other_agent))
     return Ruling(
         decision=decision,
         reasons=tuple(sorted(reasons, key=lambda reason: not reason.blocking)),
@@ -83,14 +85,9 @@ def _decision(reasons: list[Reason]) -> Decision:
     return Decision.INCONCLUSIVE if blocking else Decision.PASS
 
 
-def _is_another_agent(plan: RunContext) -> bool:
-    """Whether the change makes the agent one that its trials, those of the merge base's, say nothing of."""
-    return plan.base.agent is not None and plan.base.agent.by_base
-
-
-def _awaiting_sign_off(plan: RunContext) -> Reason:
-    command = f"passgate sign-off {plan.run_id} --by NAME --decision approve|reject --reason TEXT"
-    why = f"{judging_agent(plan.base.agent)}; " if plan.base.agent is not None and plan.base.agent.by_base else ""
+def _awaiting_sign_off(run_id: str, other_agent: AgentChange | None) -> Reason:
+    command = f"passgate sign-off {run_id} --by NAME --decision approve|reject --reason TEXT"
+    why = f"{judging_agent(other_agent)}; " if other_agent is not None else ""
     return Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}")
 
 

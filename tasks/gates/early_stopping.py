@@ -79,21 +79,15 @@ def _stays(plan: RunContext, task: EvalTask) -> bool:
     compared = policy.limits != Limits() and not plan.agent.is_reference
     if task.metric is not Metric.PASS_AT_K or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
         return False
-    return not (_has_threshold(policy, task) and _goes_by_scores(plan, task.suite))
+    has_threshold = Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
+    by_scores = any(other.suite is task.suite and other.metric not in BY_TRIALS for other in plan.tasks)
+    return not (has_threshold and by_scores)
 
 
 def _asks_the_baseline(policy: GatePolicy, task: EvalTask) -> bool:
     """Whether the baseline says if a failure of the task blocks, or has the task's part in what it says of others."""
     weighed = policy.regression.mode == "evidence" and task.suite in policy.regression.suites
     return policy.admission is not False or (weighed and task.sequential is None)
-
-
-def _has_threshold(policy: GatePolicy, task: EvalTask) -> bool:
-    return Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds
-
-
-def _goes_by_scores(plan: RunContext, suite: Suite) -> bool:
-    return any(task.suite is suite and task.metric not in BY_TRIALS for task in plan.tasks)
 
 
 def _may_veto(policy: GatePolicy, task: EvalTask) -> bool:

@@ -5,20 +5,18 @@ What must hold over the whole gate is shared out: with m tasks that could get co
 Holm's later steps would only name more tasks of a gate that is FAIL already.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Regression, Rule
-from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
 MOST_ERRORS = 5
 """So many confirming trials of one task may end in an error; then it is not tried on."""
-
-_RED_FROM_FIRST = {Metric.PASS_HAT_K: True, Metric.PASS_AT_K: False}
 
 
 class Wanted(NamedTuple):
@@ -34,7 +32,7 @@ def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
     return (
         policy.regression.mode == "evidence"
         and task.suite in policy.regression.suites
-        and task.metric in _RED_FROM_FIRST
+        and task.metric in BY_TRIALS
         and task.sequential is None
     )
 
@@ -45,13 +43,8 @@ def confirmations(
     """What the trials of every failed task have shown that was green at the baseline and is weighed. None of tasks
     whose failure does not block or is settled otherwise: `settled` names those that are exempt.
     """
-    tests = _tests(policy, measurement, baseline)
-    alpha = alpha_of_one(policy.regression, len(tests))
-    return tuple(
-        _confirmation(task, baseline.of(task.name), tests[task.name], alpha)
-        for task in measurement.tasks
-        if task.name in tests and task.name not in settled and _is_open(policy, task)
-    )
+    tested = _tested(policy, measurement, baseline, settled)
+    return tuple(_confirmation(task, test) for task, test in tested)
 
 
 def wanted_trials(
@@ -61,36 +54,40 @@ def wanted_trials(
 
     Of the same tasks as `confirmations`.
     """
-    tests = _tests(policy, measurement, baseline)
-    return tuple(
-        wanted
-        for task in measurement.tasks
-        if task.name in tests and task.name not in settled and _is_open(policy, task)
-        if (wanted := _wanted(task, tests[task.name])) is not None
-    )
+    tested = _tested(policy, measurement, baseline, settled)
+    return tuple(wanted for task, test in tested if (wanted := _wanted(task, test)) is not None)
 
 
 class _Test(NamedTuple):
-    passed: int
-    n: int
+    before: BaselineTask
     alpha: float
     most: int
 
     def of(self, task: TaskMeasurement) -> RegressionTest:
-        red_from = 1 if _RED_FROM_FIRST[task.metric] else task.k
-        return regression_test(self.passed, self.n, k=task.k, red_from=red_from, most=self.most, alpha=self.alpha)
+        passed, n = self.before.passed, self.before.n
+        return regression_test(passed, n, k=task.k, red_from=least_red_failures(task), most=self.most, alpha=self.alpha)
 
 
-def _tests(policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Mapping[str, _Test]:
-    """The test of every task that could get confirming trials, whether or not it has failed."""
+def _tested(
+    policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
+) -> Iterator[tuple[TaskMeasurement, _Test]]:
+    """The tasks whose failure would block, each with its test. Alpha is shared out among all tasks that could get
+    confirming trials, whether or not they have failed.
+    """
     weighed = {
         task.name: before
         for task in measurement.tasks
         if is_weighed(policy, task) and (before := baseline.of(task.name)).state is BaselineState.GREEN
     }
     alpha = alpha_of_one(policy.regression, len(weighed))
-    most = policy.regression.max_trials
-    return {name: _Test(before.passed, before.n, alpha, most) for name, before in weighed.items()}
+    for task in measurement.tasks:
+        if task.name in weighed and task.name not in settled and _is_open(policy, task):
+            yield task, _Test(weighed[task.name], alpha, policy.regression.max_trials)
+
+
+def least_red_failures(task: TaskMeasurement) -> int:
+    """The number of failures among its first k trials from which a task is red."""
+    return 1 if task.metric is Metric.PASS_HAT_K else task.k
 
 
 def alpha_of_one(regression: Regression, tasks: int) -> float:
@@ -122,7 +119,7 @@ def _outcomes(task: TaskMeasurement) -> list[bool]:
     return [False] * task.failed + [True] * task.passed + list(task.confirming)
 
 
-def _confirmation(task: TaskMeasurement, before: BaselineTask, test: _Test, alpha: float) -> Confirmation:
+def _confirmation(task: TaskMeasurement, test: _Test) -> Confirmation:
     outcomes = _outcomes(task)
     course = test.of(task).follow(outcomes) if len(outcomes) >= task.k else None
     n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
@@ -132,7 +129,7 @@ def _confirmation(task: TaskMeasurement, before: BaselineTask, test: _Test, alph
         passed=n - failed,
         n=n,
         confirming=len(task.confirming),
-        baseline_passed=before.passed,
-        baseline_n=before.n,
-        alpha=alpha,
+        baseline_passed=test.before.passed,
+        baseline_n=test.before.n,
+        alpha=test.alpha,
     )

@@ -94,7 +94,8 @@ def find_base(
     target = next(filter(None, (environment.get(variable, "") for variable in _TARGET_VARIABLES)), "")
     if target and _tip(folder, target):
         return _base_with(folder, target)
-    default = next((name for name in (_remote_default(folder), DEFAULT_BRANCH) if _tip(folder, name)), "")
+    of_remote = git_text(folder, "symbolic-ref", "--quiet", f"{_REMOTE}/HEAD").removeprefix(f"{_REMOTE}/")
+    default = next((name for name in (of_remote, DEFAULT_BRANCH) if _tip(folder, name)), "")
     if target:
         missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
         return _base_with(folder, default, missing) if default else Base(note=_why_no_merge_base(folder, target))
@@ -160,11 +161,6 @@ def _tip(folder: Path, branch: str) -> str:
         return ""
     refs = (f"{place}/{branch}" for place in (_REMOTE, "refs/heads"))
     return next(filter(None, (git_text(folder, "show-ref", "--verify", "--hash", ref) for ref in refs)), "")
-
-
-def _remote_default(folder: Path) -> str:
-    """The branch that the remote has for its own; empty where that is not known here."""
-    return git_text(folder, "symbolic-ref", "--quiet", f"{_REMOTE}/HEAD").removeprefix(f"{_REMOTE}/")
 
 
 def _why_no_head(folder: Path) -> str:

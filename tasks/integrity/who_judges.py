@@ -145,7 +145,8 @@ def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tup
     policy, _ = policy_of_run(files.gates, Path(own.request.gates))
     gate = policy.gates.get(own.gate)
     if gate is not None and gate.integrity == "off":
-        edits = f"this change edits what it is judged by ({_count(base)}) and judges itself"
+        count = f"{len(base.edits)} file{'s' if len(base.edits) != 1 else ''}"
+        edits = f"this change edits what it is judged by ({count}) and judges itself"
         return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
@@ -251,7 +252,3 @@ def _joined(notes: Iterable[str]) -> str:
 
 def _at(base: Base) -> str:
     return f"the merge base {base.commit[:12]}"
-
-
-def _count(base: Base) -> str:
-    return f"{len(base.edits)} file{'s' if len(base.edits) != 1 else ''}"

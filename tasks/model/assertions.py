@@ -321,3 +321,21 @@ class Unavailable(AssertionOptions):
     kind: Text
     """Its type in that tool."""
     options: dict[str, Any] = {}
+
+
+AnswerAssertion = TextAssertion | Equals | Regex | IsJson | CodeGrader | ScriptAssertion | LlmGrader | Rubrics
+"""Of the answer, and of whatever a program or a model looks at."""
+TrajectoryAssertion = (
+    ToolTrajectory
+    | ToolUsed
+    | ToolSequence
+    | ToolArguments
+    | StepCount
+    | FieldAccuracy
+    | ExecutionMetrics
+    | Latency
+    | Cost
+    | TokenUsage
+    | SkillTrigger
+)
+"""Of how the agent went about it."""

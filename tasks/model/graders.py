@@ -9,27 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from passgate.tasks.model.assertions import (
+    AnswerAssertion,
     AssertionOptions,
-    CodeGrader,
-    Cost,
-    Equals,
-    ExecutionMetrics,
-    FieldAccuracy,
     GraderOptions,
-    IsJson,
-    Latency,
-    LlmGrader,
-    Regex,
-    Rubrics,
-    ScriptAssertion,
-    SkillTrigger,
-    StepCount,
-    TextAssertion,
-    TokenUsage,
-    ToolArguments,
-    ToolSequence,
-    ToolTrajectory,
-    ToolUsed,
+    TrajectoryAssertion,
     Unavailable,
 )
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
@@ -278,26 +261,9 @@ Grader = Annotated[
     | PolicyCheck
     | OutputCheck
     | LlmRubric
-    | TextAssertion
-    | Equals
-    | Regex
-    | IsJson
-    | CodeGrader
-    | ScriptAssertion
-    | LlmGrader
-    | Rubrics
+    | AnswerAssertion
     | Composite
-    | ToolTrajectory
-    | ToolUsed
-    | ToolSequence
-    | ToolArguments
-    | StepCount
-    | FieldAccuracy
-    | ExecutionMetrics
-    | Latency
-    | Cost
-    | TokenUsage
-    | SkillTrigger
+    | TrajectoryAssertion
     | Turns
     | Unavailable,
     Field(discriminator="type"),

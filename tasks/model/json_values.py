@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 MISSING: Final = object()
@@ -57,12 +57,8 @@ def strictly_equal(left: Any, right: Any) -> bool:
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return left.keys() == right.keys() and all(strictly_equal(left[key], right[key]) for key in left)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return _same_items(left, right)
+        return len(left) == len(right) and all(map(strictly_equal, left, right))
     return type(left) is type(right) and bool(left == right)
-
-
-def _same_items(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    return len(left) == len(right) and all(map(strictly_equal, left, right))
 
 
 def digest_of(value: Any) -> str:
