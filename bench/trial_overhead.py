@@ -15,17 +15,19 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
-from passgate.tasks.execution.batch import run_batch
+from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.batch import batches_of
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler
+from passgate.tasks.execution.worker import Worker
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.grade import grade
+from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.run import Batch
-from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.stats.measurement import measurement_of
 
 AT_ONCE = 32
@@ -76,10 +78,17 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
     """Run the trials as a gate does, without Prefect."""
     suites = Path("suites")
     spec, policy = parse_agent("python:bench_agent:agent"), load_policy(Path("gates.yaml"))
-    with Journal(Path("journal.jsonl"), Masker([])) as journal:
-        async with open_resources(spec, suites, policy, prices=PriceTable(), cost_cap=CostCap()) as bench:
-            batch = Batch(name="bench", suite="golden", tasks=tasks)
-            await run_batch(batch, bench, journal, Scheduler(AT_ONCE), RunState())
+    with FileJournal(Path("journal.jsonl"), Masker([])) as journal:
+        async with open_resources(spec, suites, policy, grade=grade, prices=PriceTable(), cost_cap=CostCap()) as bench:
+            worker = Worker(
+                tasks={task.task_id: task for task in tasks},
+                resources=dict.fromkeys(Suite, bench),
+                journal=journal,
+                scheduler=Scheduler(AT_ONCE),
+                run_state=RunState(),
+                starts=Starts(),
+            )
+            await asyncio.gather(*(worker.run(batch) for batch in batches_of(tasks)))
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:

@@ -9,9 +9,10 @@ from passgate.flows.integrity import with_change
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.engine import Engine, work_of
-from passgate.tasks.execution.rounds import take_over
+from passgate.tasks.execution.in_process import in_process
+from passgate.tasks.grade import grade
 from passgate.tasks.history.of_run import masker_of
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
 from passgate.tasks.measure import measure
@@ -29,10 +30,10 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
     """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there."""
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(load, gate, request))
-        folder, run = RunFolder(plan.run_id), partial(run_trials, engine)
+        store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
         earlier = await engine.step("baseline", work_of(read_rows, plan))
         if plan.gate_policy.reuse is not None:
-            await take_over(folder, plan, await engine.step("reuse", work_of(reusable, plan)))
+            await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
         pool = pool_of(plan, earlier)
         finished = await run(plan, pool)
         trials = [one.trial for one in finished]
@@ -41,7 +42,7 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
         measurement = await engine.step("measure", work_of(measure, plan, trials))
         judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
         verdict = await with_change(plan, finished, await engine.step("judge", judging), run)
-        view = view_of(verdict, trials, folder, baseline.tasks)
-        await engine.step("report", work_of(report, view, folder, masker_of(plan)))
+        view = view_of(verdict, trials, store, baseline.tasks)
+        await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

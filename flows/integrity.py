@@ -5,8 +5,8 @@ from pathlib import PurePosixPath
 
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
-from passgate.tasks.execution.rounds import take_over
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan
@@ -44,10 +44,10 @@ async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Ve
 
 
 async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials) -> OtherVerdict:
-    folder = RunFolder(plan.run_id).change
-    change = folder.read_plan()
+    store = RunStore.of(plan.run_id).change
+    change = store.read_plan()
     shared = shared_trials(plan, change, finished)
-    await take_over(folder, change, shared)
+    await store.take_over(shared, masker_of(change))
     more = sum(task.k for task in change.tasks) - sum(one.trial.trial < one.trial.k for one in shared)
     if more:
         warn(f"what this change's own files say of it takes up to {more} more trials")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.errors import PassgateError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Verdict, verdict_digest
 from passgate.tasks.reports.escape import markdown
 
@@ -35,22 +35,22 @@ async def wait_for_sign_off(verdict: Verdict, seconds: float) -> Verdict:
     Whoever resumes it is asked for a `SignOffInput`. A sign-off that is refused pauses the run again and says why; one
     by the command `passgate sign-off` ends the pause too.
     """
-    folder, why = RunFolder(verdict.run_id), ""
+    store, why = RunStore.of(verdict.run_id), ""
     deadline = time.monotonic() + seconds
     while verdict.awaiting_sign_off and (left := deadline - time.monotonic()) > 0:
-        said = await _said(folder, _described(verdict, why), left)
+        said = await _said(store, _described(verdict, why), left)
         if said is not None:
             try:
                 sign_off(verdict.run_id, by=said.by, decision=said.decision, reason=said.reason)
             except PassgateError as error:
                 why = str(error)
-        verdict = folder.read_verdict() or verdict
+        verdict = store.read_verdict() or verdict
     return verdict
 
 
-async def _said(folder: RunFolder, description: str, seconds: float) -> SignOffInput | None:
+async def _said(store: RunStore, description: str, seconds: float) -> SignOffInput | None:
     """What somebody says who resumes the run within so many seconds; nothing when it is signed off meanwhile."""
-    ways = (asyncio.create_task(_resumed(description, seconds)), asyncio.create_task(_signed_elsewhere(folder)))
+    ways = (asyncio.create_task(_resumed(description, seconds)), asyncio.create_task(_signed_elsewhere(store)))
     try:
         await asyncio.wait(ways, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return ways[0].result() if ways[0].done() else None
@@ -67,10 +67,10 @@ async def _resumed(description: str, seconds: float) -> SignOffInput | None:
     return await apause_flow_run(wanted, timeout=math.ceil(seconds) + _GRACE_SECONDS, poll_interval=poll)
 
 
-async def _signed_elsewhere(folder: RunFolder) -> None:
+async def _signed_elsewhere(store: RunStore) -> None:
     """Wait until the verdict awaits no sign-off any more."""
     while True:
-        verdict = folder.read_verdict()
+        verdict = store.read_verdict()
         if verdict is not None and not verdict.awaiting_sign_off:
             return
         await asyncio.sleep(_POLL_SECONDS)

@@ -2,7 +2,7 @@
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.of_run import masker_of, refuse_unwritable
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
@@ -32,7 +32,7 @@ def load(gate: GateName, request: RunRequest) -> Plan:
             _write(chosen.change)
         _write(chosen.plan)
     except BaseException:
-        RunFolder(own.run_id).remove()
+        RunStore.of(own.run_id).remove()
         raise
     return chosen.plan
 
@@ -52,19 +52,19 @@ def _refuse_unrunnable(chosen: JudgingPlans) -> None:
 
 
 def _begun(run: str, gate: GateName, request: RunRequest) -> Plan:
-    plan = RunFolder(run).read_plan()
+    plan = RunStore.of(run).read_plan()
     if plan.gate is not gate:
         raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
-    _refuse_signed_off(RunFolder(run))
+    _refuse_signed_off(RunStore.of(run))
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
 
 
-def _refuse_signed_off(folder: RunFolder) -> None:
+def _refuse_signed_off(store: RunStore) -> None:
     """What a person has decided is not undone by judging the run again."""
     try:
-        verdict = folder.read_verdict()
+        verdict = store.read_verdict()
     except StorageError:  # one that a killed run has left
         return
     if verdict is not None and verdict.sign_off is not None:
@@ -73,6 +73,6 @@ def _refuse_signed_off(folder: RunFolder) -> None:
 
 def _write(plan: Plan) -> None:
     try:
-        RunFolder(plan.run_id).write_plan(plan, masker_of(plan))
+        RunStore.of(plan.run_id).write_plan(plan, masker_of(plan))
     except StorageError as error:
         raise UsageError(f"{error}: nothing was run; start passgate in a folder that you can write to") from error

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.transcripts import JournalTranscripts
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.run_view import RunView
@@ -18,19 +18,19 @@ _SUMMARY = "summary.md"
 
 
 def view_of(
-    verdict: Verdict, trials: Iterable[Trial], folder: RunFolder, history: Mapping[str, BaselineTask] | None = None
+    verdict: Verdict, trials: Iterable[Trial], store: RunStore, history: Mapping[str, BaselineTask] | None = None
 ) -> RunView:
-    """What reports get of a run whose trials are in its folder. `history` is what the baseline says of each task."""
-    return RunView(verdict, tuple(trials), JournalTranscripts(folder.journal), history or {})
+    """What reports get of a run whose trials are in its store. `history` is what the baseline says of each task."""
+    return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {})
 
 
-def report(view: RunView, folder: RunFolder, masker: Masker) -> None:
+def report(view: RunView, store: RunStore, masker: Masker) -> None:
     """Write the verdict and every report into the run's folder, and the summary where CI shows it.
 
     Raises `StorageError`.
     """
     texts = {name: masker.text(make(view)) for name, make in REPORTS.items()}
-    folder.write_reports(view.verdict, texts)
+    store.write_reports(view.verdict, texts)
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         try:

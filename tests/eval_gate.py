@@ -9,6 +9,7 @@ from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.decide import Ruling, rule_on
+from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
@@ -60,6 +61,7 @@ async def trials_of_files(
             suites_folder=suites,
             masker=Masker(()),
             error_retries=0,
+            grade=grade,
         )
         return tasks, [await run_trial(task, trial, bench) for task in tasks for trial in range(task.k)]
 

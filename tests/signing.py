@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from passgate.tasks.history.of_run import masker_of
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import digest_of
@@ -86,10 +86,10 @@ def write_gate(folder: Path) -> None:
     write_task(folder / "suites/golden/say-yes.yaml")
 
 
-def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunFolder:
+def a_run_that_awaits(agent: str = "cli:sh agent.sh") -> RunStore:
     """A run of the working folder, which `write_gate` has filled, ended with a verdict that awaits a sign-off."""
     plan = load(GateName.RELEASE_CANDIDATE, RunRequest(agent=agent))
-    run = RunFolder(plan.run_id)
+    run = RunStore.of(plan.run_id)
     finished = [_finished(plan.tasks[0], trial) for trial in range(3)]
     run.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
     trials = [one.trial for one in finished]

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
-from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from passgate.flows.cli.engine_name import EngineName
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.messages import warn
@@ -49,36 +48,36 @@ _SETTINGS = {
 }
 
 
-async def run_gate(folder: RunFolder, gate: GateName, request: RunRequest, engine: EngineName) -> None:
+async def run_gate(store: RunStore, gate: GateName, request: RunRequest, engine: EngineName) -> None:
     """Run a planned gate until its verdict is in the run's folder, in a flow run of Prefect or without Prefect.
 
     Raise every error that prevents a verdict. Print a warning if Prefect fails, and continue.
     """
     if engine is EngineName.PREFECT:
         try:
-            await _run_in_flow(gate, request, folder)
+            await _run_in_flow(gate, request, store)
         except EngineError as error:
-            warn(f"{error}; {'the verdict stands' if folder.verdict.exists() else 'the run continues without Prefect'}")
+            warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
         else:
             return
-    if not folder.verdict.exists():
+    if not store.has_verdict():
         await evaluate(gate, request, NoEngine())
 
 
-async def _run_in_flow(gate: GateName, request: RunRequest, folder: RunFolder) -> None:
+async def _run_in_flow(gate: GateName, request: RunRequest, store: RunStore) -> None:
     """Run the flow of a gate. Raise the errors of the gate, and `EngineError` if Prefect fails."""
     async with _prefect():
         from passgate.flows.prefect_engine import WITHOUT_VERDICT
 
-        state = await _ended(gate, request, folder)
-    if folder.verdict.exists():
+        state = await _ended(gate, request, store)
+    if store.has_verdict():
         return
     if state.name not in WITHOUT_VERDICT:
         raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
     raise await state.aresult(raise_on_failure=False)
 
 
-async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
+async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     """Return the final state of a gate's flow. Limit the time to begin, and the time to end after the verdict."""
     begun = asyncio.Event()
 
@@ -91,7 +90,7 @@ async def _ended(gate: GateName, request: RunRequest, folder: RunFolder) -> Any:
         await _first_of(running, begun.wait(), _seconds_to_start())
         if not running.done() and not begun.is_set():
             raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
-        await _first_of(running, _until_there(folder.verdict), None)
+        await _first_of(running, _until_there(store), None)
         await asyncio.wait([running], timeout=SECONDS_TO_END)
         if not running.done():
             raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {SECONDS_TO_END:g} s")
@@ -115,8 +114,8 @@ async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, obj
         waiting.cancel()
 
 
-async def _until_there(file: Path) -> None:
-    while not file.exists():  # noqa: ASYNC110, ASYNC240 - a local file has no event to wait for
+async def _until_there(store: RunStore) -> None:
+    while not store.has_verdict():  # noqa: ASYNC110 - a file has no event to wait for
         await asyncio.sleep(_POLL_SECONDS)
 
 

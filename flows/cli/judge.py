@@ -17,22 +17,21 @@ def judge(
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_policy
-    from passgate.tasks.history.journal import read_journal
-    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.judge import judge as judge_trials
     from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.terminal import terminal
 
-    folder = RunFolder(find_run(run))
-    plan, policy = folder.read_plan(), load_policy(Path(gates))
+    store = RunStore.of(find_run(run))
+    plan, policy = store.read_plan(), load_policy(Path(gates))
     if plan.gate not in policy.gates:
         raise UsageError(f"{gates} has no gate {plan.gate!s}, which the run is of")
     request = plan.request.model_copy(update={"history": history or plan.request.history})
     plan = plan.model_copy(update={"policy": policy, "request": request})
-    finished, _ = read_journal(folder.journal)
-    earlier = folder.read_verdict()
+    finished = store.read_journal()
+    earlier = store.read_verdict()
     trials = [one.trial for one in finished]
     baseline = pooled_baseline(plan, read_rows(plan), trials)
     verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import TrialStatus
 
@@ -44,9 +44,9 @@ class Counts:
 class JournalFollower:
     """Counts the trials in a growing journal by suite."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._offset = 0
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._seen: dict[str, int] = {}
         self._planned: dict[tuple[str, str, int], str] = {}
         self._confirming: set[tuple[str, str, int]] = set()
 
@@ -60,13 +60,7 @@ class JournalFollower:
         return {suite: Counts(statuses, confirming[suite]) for suite, statuses in planned.items()}
 
     def _read(self) -> None:
-        if not self._file.exists():
-            return
-        with self._file.open("rb") as file:
-            file.seek(self._offset)
-            whole, newline, _ = file.read().rpartition(b"\n")
-        self._offset += len(whole) + len(newline)
-        for line in whole.splitlines():
+        for line in self._store.new_lines(self._seen):
             trial = json.loads(line)["trial"]
             key = trial["suite"], trial["task_id"], trial["trial"]
             if trial["trial"] < trial["k"]:
@@ -78,11 +72,11 @@ class JournalFollower:
 class Progress:
     """Shows the progress of a run while the `with` block runs."""
 
-    def __init__(self, plan: Plan, journal: Path) -> None:
+    def __init__(self, plan: Plan, store: RunStore) -> None:
         self._totals = Counter[str]()
         for task in plan.tasks:
             self._totals[str(task.suite)] += task.k
-        self._follower = JournalFollower(journal)
+        self._follower = JournalFollower(store)
         self._stopped = threading.Event()
         self._show = self._bars if sys.stderr.isatty() else self._lines
         self._thread = threading.Thread(target=self._show, daemon=True)

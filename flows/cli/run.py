@@ -19,7 +19,7 @@ from passgate.flows.process.worker_report import BegunRun, WorkerReport
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
-    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.model.verdict import Verdict
 
@@ -88,11 +88,11 @@ def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: W
     """Run a gate, print its verdict and return the verdict's exit code. Tell the supervisor when the run begins."""
     from passgate.flows.process.interrupts import InterruptionError, ignore_interrupts, until_ended
 
-    begun: list[RunFolder] = []
+    begun: list[RunStore] = []
 
-    def begin(folder: "RunFolder") -> None:
-        begun.append(folder)
-        report.run_begun(BegunRun(run_id=folder.path.name, gate=str(gate), verdict_file=str(folder.verdict)))
+    def begin(store: "RunStore") -> None:
+        begun.append(store)
+        report.run_begun(BegunRun(run_id=store.name, gate=str(gate), verdict_file=str(store.verdict)))
 
     try:
         verdict = until_ended(_run(gate, request, engine, begin))
@@ -116,29 +116,29 @@ def _given(context: typer.Context) -> set[str]:
 
 
 async def _run(
-    gate: GateName, request: "RunRequest", engine: EngineName, begin: "Callable[[RunFolder], None]"
+    gate: GateName, request: "RunRequest", engine: EngineName, begin: "Callable[[RunStore], None]"
 ) -> "Verdict":
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.tasks.errors import EngineError, first_known
-    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.load import load
     from passgate.tasks.reports.messages import warn
 
     plan = load(gate, request)
     if plan.base.prefect_edits:  # on import, Prefect loads the modules that they name
         engine = EngineName.NONE
-    folder = RunFolder(plan.run_id)
-    folder.begin()
-    begin(folder)
+    store = RunStore.of(plan.run_id)
+    store.begin()
+    begin(store)
     failure: Exception | None = None
-    with Progress(plan, folder.journal):
+    with Progress(plan, store):
         try:
-            await run_gate(folder, plan.gate, request.model_copy(update={"run": plan.run_id}), engine)
+            await run_gate(store, plan.gate, request.model_copy(update={"run": plan.run_id}), engine)
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
-    verdict = folder.read_verdict()
+    verdict = store.read_verdict()
     if verdict is None:
         raise failure or EngineError("the run has ended without a verdict")
     if failure is not None:
@@ -146,12 +146,12 @@ async def _run(
     return verdict
 
 
-def _print(verdict: "Verdict", folder: "RunFolder") -> None:
+def _print(verdict: "Verdict", store: "RunStore") -> None:
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.reports.annotations import github_annotations
     from passgate.tasks.reports.terminal import terminal
 
     say(terminal(verdict, width=width(), color=color()))
-    say(f"artifacts  {folder.shown}")
+    say(f"artifacts  {store.shown}")
     if os.environ.get("GITHUB_ACTIONS") == "true":
         say(github_annotations(verdict))

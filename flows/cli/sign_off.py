@@ -32,7 +32,7 @@ def sign_off(
     """Approve or reject a run that waits for a sign-off. Refuse if anything has changed since the run."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.sign_off import sign_off as decide
-    from passgate.tasks.history.run_folder import RunFolder
+    from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.reports.escape import printable
     from passgate.tasks.reports.messages import LONGEST_MESSAGE
@@ -40,8 +40,8 @@ def sign_off(
     run_id = find_run(run)
     verdict = decide(run_id, by=by, decision=decision, reason=reason, key_file=key)
     say(printable(verdict.headline, LONGEST_MESSAGE))
-    folder = RunFolder(run_id)
-    say(f"artifacts  {folder.shown}")
+    store = RunStore.of(run_id)
+    say(f"artifacts  {store.shown}")
     if key is not None:
-        say(f"signed     {folder.shown}/{folder.attestation.name}")
+        say(f"signed     {store.shown}/{store.attestation.name}")
     return verdict.exit_code

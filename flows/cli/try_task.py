@@ -52,12 +52,15 @@ async def _try(task: "EvalTask", suites: Path, agent_text: str, gates: Path, pol
     from passgate.tasks.execution.resources import open_resources
     from passgate.tasks.execution.trial import run_trial
     from passgate.tasks.formats.loading import load_prices
+    from passgate.tasks.grade import grade
     from passgate.tasks.metering.cost_cap import CostCap
     from passgate.tasks.planning.named_agents import find_agent
 
     prices = load_prices(gates)
     agent = find_agent(agent_text, gates, suites)
-    async with open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0) as bench:
+    async with open_resources(
+        agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0
+    ) as bench:
         return await run_trial(task, 0, bench)
 
 

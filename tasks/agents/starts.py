@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.model.run import BatchOutcome
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
 
 ENOUGH: Final = 3
@@ -30,12 +31,19 @@ class Starts:
 
     def add(self, finished: FinishedTrial) -> None:
         """A trial has finished. Raises `UsageError` when enough of them show that the command cannot be started."""
-        if finished.has_not_started:
-            self._failures.append(finished.transcript.detail)
-        elif finished.trial.status in MEASURED:
-            self._started = True
+        failures = (finished.transcript.detail,) if finished.has_not_started else ()
+        self._add(failures, started=finished.trial.status in MEASURED and not failures)
         if len(self._failures) >= ENOUGH:
             self.refuse_wrong_command()
+
+    def add_outcome(self, outcome: BatchOutcome) -> None:
+        """A batch has ended, maybe in another process."""
+        measured = sum(trial.status in MEASURED for trial in outcome.trials)
+        self._add(outcome.not_started, started=measured > len(outcome.not_started))
+
+    def _add(self, failures: Iterable[str], *, started: bool) -> None:
+        self._failures.extend(failures)
+        self._started = self._started or started
 
     def refuse_wrong_command(self) -> None:
         """Raise `UsageError` when no trial could be started; nothing where there was none."""

@@ -1,11 +1,13 @@
 """Files from outside: read up to a bound, and so that no two readers can take them for different things."""
 
 import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Never
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.trial import MEASURED
 
 
 class UnreadableError(Exception):
@@ -56,15 +58,29 @@ def _refuse_constant(name: str) -> Never:
     raise UnreadableError(f"is no JSON: {name} is no number")
 
 
-def recorded_trials(journal: bytes) -> list[dict[str, Any]]:
-    """The trials of a journal as it has them, whichever version of passgate has written it. Of a trial that stands
-    twice the later line counts.
+def recorded_trials(parts: Iterable[bytes]) -> list[dict[str, Any]]:
+    """The trials of a journal's parts as they have them, whichever version of passgate has written it. Of a trial that
+    stands twice in a part the later line counts; of one that stands in several that counts which was measured, and
+    among these the later one.
 
     Raises `StorageError` for a line that is none of a journal's, and for a transcript that is not the one its trial
     names.
     """
+    merged: dict[tuple[str, int], dict[str, Any]] = {}
+    for part in parts:
+        for key, trial in _trials_of(part).items():
+            if key not in merged or _weight(trial) >= _weight(merged[key]):
+                merged[key] = trial
+    return list(merged.values())
+
+
+def _weight(trial: Mapping[str, Any]) -> tuple[bool, str]:
+    return trial.get("status") in MEASURED, str(trial.get("started_at", ""))
+
+
+def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
     trials: dict[tuple[str, int], dict[str, Any]] = {}
-    for number, line in enumerate(journal.split(b"\n")[:-1], start=1):
+    for number, line in enumerate(part.split(b"\n")[:-1], start=1):
         try:
             finished = json.loads(line)
             trial, transcript = finished["trial"], finished["transcript"]
@@ -78,4 +94,4 @@ def recorded_trials(journal: bytes) -> list[dict[str, Any]]:
                 f"line {number}: the transcript of {task}, trial {which}, is not the one that was judged"
             )
         trials[task, which] = trial
-    return list(trials.values())
+    return trials

@@ -4,35 +4,38 @@ import asyncio
 import os
 import stat
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
 
+from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError
-from passgate.tasks.execution.batch import run_numbered
+from passgate.tasks.execution.batch import confirming_batches
 from passgate.tasks.execution.confirming import confirming_trials
-from passgate.tasks.execution.resources import TrialResources, hidden_from_agents, open_resources
+from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
+from passgate.tasks.execution.worker import Worker, resources_of, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
 from passgate.tasks.forecasts.assumptions import Basis, measured_rates, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.grade import grade
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import error_rates_of
-from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.of_run import masker_of
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.forecast import BurnIn, Cause
 from passgate.tasks.model.measurement import Interval
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
@@ -92,18 +95,9 @@ async def burn_in(
     called after each run. Raises `UsageError` and `StorageError`.
     """
     _make(folder_of(plan))
-    scheduler = Scheduler(plan.request.jobs or plan.policy.concurrency.trials)
-    async with open_resources(
-        plan.agent,
-        Path(plan.suites_folder),
-        plan.policy,
-        prices=plan.prices,
-        cost_cap=CostCap(plan.request.max_cost),
-        needs_price=plan.needs_price,
-        hidden=hidden_from_agents(plan),
-        label=plan.run_id,
-    ) as resources:
-        series = _Series(plan, resources, scheduler, finished, tell)
+    cost_cap = CostCap(plan.request.max_cost)
+    async with resources_of(plan, cost_cap, grade) as resources:
+        series = _Series(plan, resources, cost_cap, finished, tell)
         first = 0 if pool is not None else first_runs(plan, runs)
         await series.run(range(first), None)
         finished.pool = pool or pool_of_runs(plan, finished.first)
@@ -124,11 +118,18 @@ class _Series:
     """Runs of one gate, of which so many go on at once as trials may."""
 
     def __init__(
-        self, plan: Plan, resources: TrialResources, scheduler: Scheduler, finished: Finished, tell: Callable[[], None]
+        self,
+        plan: Plan,
+        resources: Mapping[Suite, TrialResources],
+        cost_cap: CostCap,
+        finished: Finished,
+        tell: Callable[[], None],
     ) -> None:
-        self._plan, self._resources, self._scheduler, self._finished = plan, resources, scheduler, finished
+        self._plan, self._resources, self._cost_cap, self._finished = plan, resources, cost_cap, finished
         self._tell = tell
-        self._begun = asyncio.Semaphore(plan.request.jobs or plan.policy.concurrency.trials)
+        self._scheduler = Scheduler(trials_at_once(plan))
+        self._starts = Starts()
+        self._begun = asyncio.Semaphore(trials_at_once(plan))
 
     async def run(self, numbers: range, pool: Pool | None) -> None:
         """Run these; judge them where there is something to compare them with."""
@@ -138,7 +139,7 @@ class _Series:
 
     async def _one(self, number: int, pool: Pool | None) -> None:
         async with self._begun:
-            if self._resources.cost_cap.exhausted:
+            if self._cost_cap.exhausted:
                 return
             self._finished.begun += 1
             trials = await self._trials(number, pool)
@@ -156,20 +157,22 @@ class _Series:
     async def _trials(self, number: int, pool: Pool | None) -> tuple[Trial, ...]:
         file = folder_of(self._plan) / f"{number:04}.jsonl"
         run_state = RunState((), partial(needless, self._plan))
-        with Journal(file, masker_of(self._plan)) as journal:
-            scheduler = _SchedulerOfRun(self._scheduler, number)
-            run = partial(
-                run_numbered, bench=self._resources, journal=journal, scheduler=scheduler, run_state=run_state
+        with FileJournal(file, masker_of(self._plan)) as journal:
+            worker = Worker(
+                tasks={task.task_id: task for task in self._plan.tasks},
+                resources=self._resources,
+                journal=journal,
+                scheduler=_SchedulerOfRun(self._scheduler, number),
+                run_state=run_state,
+                starts=self._starts,
             )
             baseline = Baseline(branch="") if pool is None else pool(())
-            tasks = {task.task_id: task for task in self._plan.tasks}
-            async with asyncio.TaskGroup() as group:
-                for task_id, trial in run_order(self._plan.tasks, baseline):
-                    group.create_task(run(tasks[task_id], [trial]))
+            order = tuple(run_order(self._plan.tasks, baseline))
+            await worker.run(Batch(name="planned", trials=(), order=order))
             while pool and (wanted := confirming_trials(self._plan, run_state.finished, pool(run_state.finished))):
                 async with asyncio.TaskGroup() as group:
-                    for task, numbers in wanted:
-                        group.create_task(run(task, numbers))
+                    for batch in confirming_batches(wanted):
+                        group.create_task(worker.run(batch))
         return tuple(one.trial for one in read_journal(file)[0])
 
 

@@ -19,6 +19,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.execution.resources import TrialResources, open_resources
 from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
+from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.grader_checks.derived import derived_transcript
 from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
@@ -61,7 +62,9 @@ async def check_graders(
     slots = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
-        async with open_resources(_ORACLE, folder, policy, prices=prices, cost_cap=CostCap()) as bench:
+        async with open_resources(
+            _ORACLE, folder, policy, grade=grade_evidence, prices=prices, cost_cap=CostCap()
+        ) as bench:
             checks += await _together(_check_task(task, bench, slots) for task in of_folder)
     return checks
 

@@ -20,6 +20,7 @@ from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
 from passgate.tasks.formats.targets_file import TARGETS_FILE
+from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec
@@ -229,7 +230,8 @@ async def _one_trial(name: str, gates: Path, suites: Path) -> FinishedTrial:
     policy, _ = policy_of_run(gates)
     task = _first_to_run(load_folder(suites, policy).tasks)
     prices = load_prices(gates)
-    async with open_resources(agent, suites, policy, prices=prices, cost_cap=CostCap(), error_retries=0) as resources:
+    opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
+    async with opened as resources:
         return await run_trial(task, 0, resources)
 
 

@@ -11,10 +11,9 @@ from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_
 from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.of_run import masker_of
-from passgate.tasks.history.run_folder import RunFolder, verdict_text
+from passgate.tasks.history.run_store import RunStore, verdict_text
 from passgate.tasks.integrity.git import current_revision
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
@@ -39,10 +38,10 @@ def sign_off(
     be used; then nothing has been written.
     """
     key = None if key_file is None else _key(key_file)
-    folder = RunFolder(run_id)
-    with folder.held():
-        verdict, plan = _awaiting(folder), folder.read_plan()
-        _refuse_changed_inputs(plan, verdict, folder)
+    store = RunStore.of(run_id)
+    with store.held():
+        verdict, plan = _awaiting(store), store.read_plan()
+        _refuse_changed_inputs(plan, verdict, store)
         masker = masker_of(plan)
         said = SignOff(
             by=masker.text(_text("--by", by, _LONGEST_NAME)),
@@ -52,19 +51,19 @@ def sign_off(
             verdict_digest=verdict_digest(verdict),
         )
         signed = signed_off(verdict, said)
-        _write(signed, key, folder, masker)
+        _write(signed, key, store, masker)
     return signed
 
 
-def _write(signed: Verdict, key: SigningKey | None, folder: RunFolder, masker: Masker) -> None:
+def _write(signed: Verdict, key: SigningKey | None, store: RunStore, masker: Masker) -> None:
     """The verdict comes after its signature: until it is there nothing has been decided, and nothing stays signed."""
-    trials = [one.trial for one in read_journal(folder.journal)[0]]
-    folder.write_attestation(None if key is None else _attested(signed, key))
+    trials = [one.trial for one in store.read_journal()]
+    store.write_attestation(None if key is None else _attested(signed, key))
     try:
-        report(view_of(signed, trials, folder), folder, masker)
+        report(view_of(signed, trials, store), store, masker)
     except StorageError:
-        if folder.read_verdict() != signed:
-            folder.write_attestation(None)
+        if store.read_verdict() != signed:
+            store.write_attestation(None)
         raise
 
 
@@ -95,9 +94,9 @@ def _attested(verdict: Verdict, key: SigningKey) -> str:
     return envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
 
 
-def _awaiting(folder: RunFolder) -> Verdict:
+def _awaiting(store: RunStore) -> Verdict:
     """The verdict of a run that is to be signed off."""
-    verdict, run_id = folder.read_verdict(), folder.path.name
+    verdict, run_id = store.read_verdict(), store.name
     if verdict is None:
         raise UsageError(f"the run {run_id} has no verdict: carry it on with `passgate run GATE --resume {run_id}`")
     if verdict.sign_off is not None:
@@ -110,10 +109,10 @@ def _awaiting(folder: RunFolder) -> Verdict:
     return verdict
 
 
-def _refuse_changed_inputs(plan: Plan, verdict: Verdict, folder: RunFolder) -> None:
+def _refuse_changed_inputs(plan: Plan, verdict: Verdict, store: RunStore) -> None:
     changed = [
-        *_changed_files(plan, verdict.inputs, folder),
-        *_changed_trials(verdict, folder),
+        *_changed_files(plan, verdict.inputs, store),
+        *_changed_trials(verdict, store),
         *_changed_revision(verdict.revision),
     ]
     if changed:
@@ -123,12 +122,12 @@ def _refuse_changed_inputs(plan: Plan, verdict: Verdict, folder: RunFolder) -> N
         )
 
 
-def _changed_files(plan: Plan, inputs: Inputs, folder: RunFolder) -> Iterator[str]:
+def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]:
     """What of the files, and of passgate, is not as it was."""
     if plan.base.judged_by == "base":
         # Those of the merge base have judged, and are in the plan; those that lie here are in that of the change.
         yield from _differences(inputs, plan, plan)
-        plan = folder.change.read_plan()
+        plan = store.change.read_plan()
         inputs = _inputs(plan)
     try:
         now = plan_of(plan.gate, plan.request)
@@ -175,9 +174,9 @@ def _changed(name: str, plan: Plan, present: Plan) -> str:
             return f"the {name}"
 
 
-def _changed_trials(verdict: Verdict, folder: RunFolder) -> Iterator[str]:
+def _changed_trials(verdict: Verdict, store: RunStore) -> Iterator[str]:
     try:
-        trials = recorded_trials(folder.journal.read_bytes())
+        trials = recorded_trials(content for _, content in store.journal_parts())
     except StorageError as error:
         yield f"the journal ({error})"
         return

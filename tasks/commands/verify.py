@@ -20,6 +20,7 @@ _MAX_ENVELOPE_BYTES = 16 * 1024**2
 _MAX_VERDICT_BYTES = 256 * 1024**2
 _MAX_JOURNAL_BYTES = 2 * 1024**3
 _JOURNAL = "journal.jsonl"
+_PARTS = "journal*.jsonl"
 
 
 def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
@@ -42,7 +43,7 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
     checks = (
         signature,
         *_verdict(file.parent / VERDICT_FILE, statement),
-        _trials(file.parent / _JOURNAL, statement.claim),
+        _trials(file.parent, statement.claim),
         _commit(repository, statement.claim),
     )
     return Verification(checks=checks, statement=statement)
@@ -119,14 +120,15 @@ def _content(content: bytes, claim: Claim) -> VerificationCheck:
     )
 
 
-def _trials(file: Path, claim: Claim) -> VerificationCheck:
+def _trials(folder: Path, claim: Claim) -> VerificationCheck:
     """Every transcript by the digest that its trial names, and the trials by the digest of what was judged."""
-    if not file.exists():
+    parts = sorted(folder.glob(_PARTS))
+    if not parts:
         return VerificationCheck(
             finding=CheckResult.NOT_HERE, subject=_JOURNAL, detail="no such file beside the envelope"
         )
     try:
-        trials = recorded_trials(read_bounded(file, _MAX_JOURNAL_BYTES))
+        trials = recorded_trials(read_bounded(part, _MAX_JOURNAL_BYTES) for part in parts)
     except (UnreadableError, StorageError) as error:
         return VerificationCheck(finding=CheckResult.DIFFERS, subject=_JOURNAL, detail=str(error))
     digest = trials_digest(trials)

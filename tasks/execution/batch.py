@@ -1,85 +1,86 @@
-"""Batches of trials: eval tasks in, finished trials in the journal out."""
+"""The one seam where trials run: a run store and a batch in, the outcome of the batch out."""
 
 import asyncio
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack
 
-from passgate.tasks.execution.resources import TrialResources
-from passgate.tasks.execution.run_state import RunState
-from passgate.tasks.execution.scheduler import Scheduler
-from passgate.tasks.execution.trial import left_out, run_trial
-from passgate.tasks.history.journal import Journal
-from passgate.tasks.model.run import Batch
+from passgate.tasks.agents.starts import that_count
+from passgate.tasks.execution.resources import GradeTrial
+from passgate.tasks.execution.worker import open_worker
+from passgate.tasks.history.journal import Journal, JournalBusyError
+from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.run import Batch, BatchOutcome, TaskTrials
 from passgate.tasks.model.task import EvalTask
 
 MOST_BATCHES = 32
 """Prefect task runs cost time on its server, so tasks share them once there are many."""
+_BUSY_SECONDS = 0.2
 
 
-def batches(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
-    """Tasks in batches of one suite each, at most about thirty of them; the order stays as far as it can."""
+def run_batch(store: str, batch: Batch, grade: GradeTrial) -> BatchOutcome:
+    """Run what is missing of a batch of the run that is kept at a location; in any process, on plain values.
+
+    It opens what its trials need, and writes each to a part of the journal that is the batch's own. Before that it
+    reads which trials the journal holds, so that a batch that is handed out again repeats none that has finished;
+    while another process runs the same batch on this machine, it waits for its end. `grade` is a function of a module.
+
+    Raises `UsageError`, `StorageError`, and `MeasurementError` where the trials cannot begin.
+    """
+    return asyncio.run(_run_batch(RunStore(store), batch, grade))
+
+
+async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial) -> BatchOutcome:
+    plan = store.read_plan()
+    part = hashlib.sha256(f"{batch.step} {batch.name}".encode()).hexdigest()[:16]
+    with ExitStack() as stack:
+        journal = await _entered(store.open_journal(masker_of(plan), part), stack)
+        journal.drop_torn_line()
+        finished = that_count(store.read_journal())
+        cost_cap = CostCap(batch.max_cost)
+        opened = open_worker(plan, journal, finished, cost_cap, grade, at_once=batch.trials_at_once, order=batch.order)
+        async with opened as worker:
+            return await worker.run(batch)
+
+
+async def _entered(opened: AbstractContextManager[Journal], stack: ExitStack) -> Journal:
+    """Enter a part of the journal, once whoever has it has ended: an engine may hand out a batch that still runs."""
+    while True:
+        try:
+            return stack.enter_context(opened)
+        except JournalBusyError:
+            await asyncio.sleep(_BUSY_SECONDS)
+
+
+def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
+    """The planned trials of tasks in batches of one suite each, about thirty of them at most; the order stays as far as
+    it can.
+    """
     size = max(1, -(-len(tasks) // MOST_BATCHES))
     by_suite: dict[str, list[EvalTask]] = {}
     for task in tasks:
         by_suite.setdefault(task.suite, []).append(task)
     return tuple(
-        Batch(
-            name=_batch_name(suite, tasks[start : start + size]), suite=suite, tasks=tuple(tasks[start : start + size])
-        )
-        for suite, tasks in by_suite.items()
-        for start in range(0, len(tasks), size)
+        Batch(name=_name_of(some), trials=_trials((task, range(task.k)) for task in some))
+        for of_suite in by_suite.values()
+        for some in (of_suite[start : start + size] for start in range(0, len(of_suite), size))
     )
 
 
-def _batch_name(suite: str, tasks: Sequence[EvalTask]) -> str:
+def confirming_batches(wanted: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[Batch, ...]:
+    """Confirming trials, by their numbers, in a batch for each task."""
+    return tuple(
+        Batch(name=f"confirm {task.name}", step="confirm", trials=_trials([(task, numbers)]))
+        for task, numbers in wanted
+    )
+
+
+def _trials(numbers: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[TaskTrials, ...]:
+    return tuple(TaskTrials(task_id=task.task_id, numbers=tuple(some)) for task, some in numbers)
+
+
+def _name_of(tasks: Sequence[EvalTask]) -> str:
     others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"{suite}/{tasks[0].task_id}{others}"
-
-
-async def run_batch(
-    batch: Batch, bench: TrialResources, journal: Journal, scheduler: Scheduler, run_state: RunState
-) -> int:
-    """Run every trial of a batch that was not measured yet, each when a slot is free for it; how many were run.
-
-    Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as `not_run`.
-    Raises `UsageError` once the trials show that the agent's command cannot be started.
-    """
-    wanted = [(task, trial) for task in batch.tasks for trial in range(task.k)]
-    return await _run_wanted(wanted, bench, journal, scheduler, run_state)
-
-
-async def run_numbered(
-    task: EvalTask,
-    trials: Sequence[int],
-    bench: TrialResources,
-    journal: Journal,
-    scheduler: Scheduler,
-    run_state: RunState,
-) -> int:
-    """Run some trials of one task, by their numbers, as `run_batch` does; how many were run."""
-    return await _run_wanted([(task, trial) for trial in trials], bench, journal, scheduler, run_state)
-
-
-async def _run_wanted(
-    wanted: Sequence[tuple[EvalTask, int]],
-    bench: TrialResources,
-    journal: Journal,
-    scheduler: Scheduler,
-    run_state: RunState,
-) -> int:
-    async def run_one(task: EvalTask, trial: int) -> bool:
-        paid_before = run_state.paid_for((task.task_id, trial))
-        async with scheduler.slot((task.task_id, trial)):
-            needless = run_state.needless(task)
-            if needless is None:
-                finished = await run_trial(task, trial, bench, paid_before=paid_before)
-                await journal.append(finished)
-                bench.starts.add(finished)
-                run_state.add(finished.trial)
-                return True
-        await journal.append(left_out(task, trial, needless, bench, paid_before=paid_before))
-        return False
-
-    missing = [(task, trial) for task, trial in wanted if not run_state.has((task.task_id, trial))]
-    async with asyncio.TaskGroup() as group:
-        running = [group.create_task(run_one(task, trial)) for task, trial in missing]
-    return sum(one.result() for one in running)
+    return f"{tasks[0].name}{others}"

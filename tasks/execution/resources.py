@@ -1,17 +1,18 @@
 """What trials are run with: the agent, the meter, the workbench, the judge."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
-from passgate.tasks.agents.starts import Starts
+from passgate.tasks.graders.grading import GradedTrial
+from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.charged_judge import ChargedLlmJudge
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import Meter, open_meter
@@ -21,6 +22,9 @@ from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan
 from passgate.tasks.sandboxes.workbench import Workbench
+
+GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]
+"""The verb that grades."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +40,8 @@ class TrialResources:
     suites_folder: Path
     masker: Masker
     error_retries: int
+    grade: GradeTrial
     agent_kind: AgentKind | None = None
-    starts: Starts = field(default_factory=Starts)
 
 
 @asynccontextmanager
@@ -46,6 +50,7 @@ async def open_resources(
     suites_folder: Path,
     policy: Policy,
     *,
+    grade: GradeTrial,
     prices: PriceTable,
     cost_cap: CostCap,
     needs_price: str | None = None,
@@ -82,6 +87,7 @@ async def open_resources(
         yield TrialResources(
             agent=agent,
             agent_kind=spec.kind,
+            grade=grade,
             workbench=await stack.enter_async_context(workbench),
             meter=meter,
             cost_cap=cost_cap,

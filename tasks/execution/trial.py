@@ -9,7 +9,7 @@ from passgate.tasks.agents.conversation import converse
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.graders import forbidden_by
-from passgate.tasks.graders.grading import grade_trial, trial_result, with_grades
+from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.access import ModelAccess, Unmetered
@@ -115,8 +115,8 @@ async def _measured(task: EvalTask, known: TrialRecord, bench: TrialResources) -
             judge=known.judge,
             agent_kind=bench.agent_kind,
         )
-        grades = await grade_trial(evidence)
-        known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades(metrics, task, grades)})
+        grades, with_grades = await bench.grade(evidence)
+        known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades})
     return {**trial_result(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
 
 

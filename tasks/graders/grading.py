@@ -76,6 +76,14 @@ async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:
     return tuple([await grade(options, evidence) for options in evidence.task.graders])
 
 
+class GradedTrial(NamedTuple):
+    """What the graders of a trial have found."""
+
+    grades: tuple[Grade, ...]
+    metrics: TrialMetrics
+    """The trial's own, with those of its grades."""
+
+
 class TrialResult(NamedTuple):
     """What a trial comes to."""
 

@@ -21,7 +21,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
 from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 
 _log = logging.getLogger(__name__)
 

@@ -3,29 +3,56 @@
 import asyncio
 import fcntl
 import os
+import secrets
+import time
+from collections.abc import Iterable
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.history.storage import Storage
+from passgate.tasks.model.trial import MEASURED, FinishedTrial
+
+
+class JournalBusyError(StorageError):
+    """Another process is writing this part of a journal."""
+
+
+class Journal(Protocol):
+    """What finished trials are appended to."""
+
+    def drop_torn_line(self) -> bool:
+        """Cut off what a killed run has left of its last line; whether there was any."""
+
+    async def append(self, finished: FinishedTrial) -> None:
+        """Write one trial; when this returns it is kept. Raises `StorageError`, on a full disk for one."""
 
 
 def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
-    """The finished trials of a journal and the length in bytes of what of it is whole.
+    """The finished trials of one part of a journal and the length in bytes of what of it is whole.
 
-    A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
-    counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
+    Raises `StorageError`, see `parse_part`.
     """
     try:
         content = file.read_bytes() if file.exists() else b""
     except OSError as error:
         raise StorageError(f"cannot read the journal {file}: {error}") from error
+    return parse_part(content, str(file))
+
+
+def parse_part(content: bytes, name: str) -> tuple[list[FinishedTrial], int]:
+    """The finished trials of one part of a journal and the length in bytes of what of it is whole.
+
+    A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
+    counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
+    """
     lines = content.split(b"\n")
     whole, torn = lines[:-1], lines[-1]
     trials: dict[tuple[str, int], FinishedTrial] = {}
@@ -33,10 +60,26 @@ def read_journal(file: Path) -> tuple[list[FinishedTrial], int]:
         finished = _parsed(line)
         if finished is None:
             if number < len(whole):
-                raise StorageError(f"{file}:{number}: the journal is damaged in this line; start a new run")
+                raise StorageError(f"{name}:{number}: the journal is damaged in this line; start a new run")
             return list(trials.values()), len(content) - len(torn) - len(line) - 1
         trials[finished.trial.task_id, finished.trial.trial] = finished
     return list(trials.values()), len(content) - len(torn)
+
+
+def merged(parts: Iterable[Iterable[FinishedTrial]]) -> list[FinishedTrial]:
+    """The trials of all parts of a journal. Of one that stands in several parts that counts which was measured, and
+    among these the later one: a trial that ended in an error is run again, maybe by another process.
+    """
+    trials: dict[tuple[str, int], FinishedTrial] = {}
+    for finished in (one for part in parts for one in part):
+        key = finished.trial.task_id, finished.trial.trial
+        if key not in trials or _weight(finished) >= _weight(trials[key]):
+            trials[key] = finished
+    return list(trials.values())
+
+
+def _weight(finished: FinishedTrial) -> tuple[bool, datetime]:
+    return finished.trial.status in MEASURED, finished.trial.started_at
 
 
 def _parsed(line: bytes) -> FinishedTrial | None:
@@ -46,8 +89,8 @@ def _parsed(line: bytes) -> FinishedTrial | None:
         return None
 
 
-class Journal:
-    """Appends finished trials. Use it as a context manager; one process at a time may hold a journal."""
+class FileJournal:
+    """Appends finished trials to a file. Use it as a context manager; one process at a time may hold a journal."""
 
     def __init__(self, file: Path, masker: Masker) -> None:
         self._file = file
@@ -66,7 +109,7 @@ class Journal:
             self._whole = os.fstat(self._descriptor).st_size
         except BlockingIOError as error:
             os.close(self._descriptor)
-            raise StorageError(f"{self._file} is being written by another process: the run is going on") from error
+            raise JournalBusyError(f"{self._file} is being written by another process: the run is going on") from error
         except OSError as error:
             raise StorageError(f"cannot open the journal {self._file}: {error}") from error
         return self
@@ -77,7 +120,7 @@ class Journal:
         os.close(self._descriptor)
 
     def drop_torn_line(self) -> bool:
-        """Cut off what a killed run has left of its last line; whether there was any."""
+        """As of `Journal`."""
         _, whole = read_journal(self._file)
         torn = self._file.stat().st_size > whole
         if torn:
@@ -86,10 +129,9 @@ class Journal:
         return torn
 
     async def append(self, finished: FinishedTrial) -> None:
-        """Write one trial; when this returns it is on disk. Raises `StorageError`, on a full disk for one."""
-        line = self._masker.json(finished.model_dump_json()).encode("utf-8", "surrogatepass") + b"\n"
+        """As of `Journal`; what it keeps is on disk."""
         try:
-            self._write(line)
+            self._write(_line(finished, self._masker).encode("utf-8", "surrogatepass"))
             await self._synced()
         except OSError as error:
             raise StorageError(f"cannot write the journal {self._file}: {error}") from error
@@ -131,3 +173,32 @@ class Journal:
             for done in group:
                 if not done.cancelled():
                     done.set_exception(outcome) if outcome else done.set_result(None)
+
+
+class ObjectJournal:
+    """Writes each finished trial as an object of its own: what lies in an object store cannot be appended to."""
+
+    def __init__(self, storage: Storage, name: str, masker: Masker) -> None:
+        self._storage = storage
+        self._stem = name.removesuffix(".jsonl")
+        self._masker = masker
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def drop_torn_line(self) -> bool:
+        """As of `Journal`: an object is there whole or not at all."""
+        return False
+
+    async def append(self, finished: FinishedTrial) -> None:
+        """As of `Journal`."""
+        # A name of its own also where a trial is run again by another process.
+        name = f"{self._stem}.{time.time_ns()}-{secrets.token_hex(4)}.jsonl"
+        await asyncio.to_thread(self._storage.write, name, _line(finished, self._masker))
+
+
+def _line(finished: FinishedTrial, masker: Masker) -> str:
+    return masker.json(finished.model_dump_json()) + "\n"

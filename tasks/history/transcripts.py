@@ -1,18 +1,18 @@
 """The transcripts of a run by their digests, read from its journal when they are asked for."""
 
 from functools import cached_property
-from pathlib import Path
 
 from passgate.tasks.errors import StorageError
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial
 
 
 class JournalTranscripts:
-    """Call it with the digest of a transcript. In memory it holds where each line of the journal begins, no line."""
+    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, no line."""
 
-    def __init__(self, journal: Path) -> None:
-        self._journal = journal
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
 
     def __call__(self, digest: str) -> Transcript | None:
         """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
@@ -23,21 +23,24 @@ class JournalTranscripts:
             place = self._places.get(digest)
             if place is None:
                 return None
-            with self._journal.open("rb") as journal:
-                journal.seek(place)
-                return FinishedTrial.model_validate_json(journal.readline()).transcript
-        except (OSError, ValueError) as error:
-            raise StorageError(f"cannot read the transcripts of {self._journal}: {error}") from error
+            return FinishedTrial.model_validate_json(self._store.read_line(*place)).transcript
+        except ValueError as error:
+            raise StorageError(f"cannot read the transcripts of {self._store.location}: {error}") from error
 
     @cached_property
-    def _places(self) -> dict[str, int]:
-        """Where the line of each transcript begins. A torn last line, as a killed run leaves it, has none."""
-        places, place = {}, 0
-        with self._journal.open("rb") as journal:
-            for line in journal:
+    def _places(self) -> dict[str, tuple[str, int, int]]:
+        """The part of each transcript's line, where it begins and where it ends. A torn last line has none."""
+        places: dict[str, tuple[str, int, int]] = {}
+        parts = list(self._store.journal_parts())
+        if not parts:
+            raise ValueError("there is no journal")
+        for name, content in parts:
+            start = 0
+            for line in content.splitlines(keepends=True):
+                end = start + len(line)
                 if line.endswith(b"\n"):
                     trial = FinishedTrial.model_validate_json(line).trial
                     if not trial.reused_from:
-                        places[trial.transcript_digest] = place
-                place += len(line)
+                        places[trial.transcript_digest] = name, start, end
+                start = end
         return places

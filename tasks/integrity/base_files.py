@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, names_of
 
 MOST_FILES = 100_000

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.git import GitError, git_bytes, names_of, printable_name
 from passgate.tasks.model.run import Edit

@@ -15,7 +15,7 @@ from passgate.tasks.formats.evals.read.documents import ENV_FILE
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE
 from passgate.tasks.formats.targets_file import TARGETS_FILE
-from passgate.tasks.history.run_folder import CHANGE, RunFolder
+from passgate.tasks.history.run_store import CHANGE, RunStore
 from passgate.tasks.integrity.base_checkout import (
     check_out,
     check_out_more,
@@ -105,7 +105,7 @@ def who_judges(own: Plan) -> JudgingPlans:
 
 
 def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
-    run_folder = RunFolder(compared.own.run_id)
+    run_folder = RunStore.of(compared.own.run_id)
     folder = run_folder.make(_RESTORED)
     try:
         restored = _restored(compared, folder)

@@ -12,6 +12,7 @@ from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
+from passgate.tasks.model.trial import Trial
 
 
 class RunRequest(Frozen):
@@ -159,9 +160,43 @@ class Plan(RunContext):
         return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
 
 
+class TaskTrials(Frozen):
+    """Trials of one eval task."""
+
+    task_id: str
+    numbers: tuple[int, ...]
+
+
 class Batch(Frozen):
-    """Tasks of one suite that one Prefect task run takes on."""
+    """Trials that one process runs, in plain values. All that is wanted of an eval task is in one batch."""
 
     name: str
-    suite: str
-    tasks: tuple[EvalTask, ...]
+    step: Literal["run", "confirm"] = "run"
+    trials: tuple[TaskTrials, ...]
+    order: tuple[tuple[str, int], ...] = ()
+    """Task ids and trial numbers, in the order in which the trials begin; that of `trials` when not given."""
+    trials_at_once: Annotated[int, Field(ge=1)] | None = None
+    """The request's or the policy's when not given."""
+    max_cost: float | None = None
+    """US dollars that the batch may spend; no limit when not given."""
+
+    @property
+    def keys(self) -> tuple[tuple[str, int], ...]:
+        """The task id and the number of each trial."""
+        return self.order or tuple((one.task_id, number) for one in self.trials for number in one.numbers)
+
+
+class BatchOutcome(Frozen):
+    """What a batch has come to. The journal of the run holds its trials, with their transcripts."""
+
+    name: str
+    trials: tuple[Trial, ...] = ()
+    """Those that were run now, in the order of their ends."""
+    spent: float = 0.0
+    """US dollars, of calls of trials that were not measured too."""
+    fault: str = ""
+    """Which of its tasks have not passed by their trials so far, each with its first failure or error."""
+    not_started: tuple[str, ...] = ()
+    """What the agent's command could not be started for, of each trial in which it could not."""
+    warnings: tuple[str, ...] = ()
+    """What went wrong that no trial depends on."""

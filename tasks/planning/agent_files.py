@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.json_values import digest_of
 

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import LAST, STATE_FOLDER
+from passgate.tasks.history.run_store import LAST
+from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.earlier_runs import refuse_tracked
 
 

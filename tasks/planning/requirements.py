@@ -9,7 +9,7 @@ from passgate.tasks.agents import check_agent
 from passgate.tasks.agents.llm_judge import judge_model, make_llm_judge
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.of_run import masker_of
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.run import Plan
@@ -20,7 +20,7 @@ def refuse_other_options(run: str, given: Mapping[str, Any]) -> None:
     """Raise `UsageError` with every option beside `--resume` that is not the run's own. `given` has those of the
     command line, by their fields of a request.
     """
-    begun_with = RunFolder(run).read_plan().request
+    begun_with = RunStore.of(run).read_plan().request
     others = [
         f"--{name} {value}: the run has {_option(name, getattr(begun_with, name))}"
         for name, value in given.items()

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -63,7 +64,8 @@ def test_programs_get_every_number(gate: Project) -> None:
     found = json.loads(result.stdout)
     assert (found["asked"], found["first"], found["judged"], found["why_ended"]) == (10, 5, 5, "")
     assert found["forecast"]["rates"] == "burn-in"
-    assert 0.8 < found["forecast"]["tasks"][0]["pass_rate"] < 0.9
+    # Which task has the failures depends on the order of the processes; how many there are does not.
+    assert 0.8 < fmean(task["pass_rate"] for task in found["forecast"]["tasks"]) < 0.9
     assert len(list((gate.path / found["folder"]).glob("*.jsonl"))) == 10
 
 

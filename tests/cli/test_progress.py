@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from passgate.flows.cli.progress import Progress
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.trial import Trial
 from tests.builders import a_finished, a_plan, a_task, trials_of
 
@@ -30,7 +31,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str], *groups: str) -> s
     journal = tmp_path / "journal.jsonl"
     for task, statuses in zip(TASKS, groups, strict=True):
         write(journal, trials_of(task, statuses))
-    with Progress(a_plan(*TASKS), journal):
+    with Progress(a_plan(*TASKS), RunStore(str(journal.parent))):
         pass
     return last_line(capsys)
 
@@ -55,7 +56,7 @@ def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
 ) -> None:
     journal = tmp_path / "journal.jsonl"
     trials = trials_of(TASKS[0], "ppf" + "p" * 6)
-    with Progress(a_plan(TASKS[0]), journal):
+    with Progress(a_plan(TASKS[0]), RunStore(str(tmp_path))):
         write(journal, trials[:3])
         time.sleep(LOOKS_AGAIN)
         for trial in trials[3:]:

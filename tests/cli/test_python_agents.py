@@ -88,14 +88,14 @@ def test_whatever_ends_an_agents_process_the_verdict_is_fail(gate: Project) -> N
 PATCHES = """
 import builtins, os, sys
 import passgate.tasks.gates.decide, passgate.tasks.graders.grading, passgate.tasks.graders
-import passgate.tasks.execution.trial
+import passgate.tasks.grade
 from passgate.tasks.model.grade import Grade
 
 async def nothing_wrong(evidence):
     return (Grade(name="g", type="output_check", passed=True, score=1.0),)
 
 def patch():
-    passgate.tasks.execution.trial.grade_trial = passgate.tasks.graders.grading.grade_trial = nothing_wrong
+    passgate.tasks.grade.grade_trial = passgate.tasks.graders.grading.grade_trial = nothing_wrong
     builtins.all = lambda values: True
     sys.exit = lambda code=0: os._exit(0)
 """

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec, Endpoint, HttpOptions, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
@@ -64,7 +65,8 @@ def answer(attempt):
 
 
 async def trial_of(spec: AgentSpec, task: EvalTask, suites: Path) -> FinishedTrial:
-    async with open_resources(spec, suites, SHIPPED, prices=PRICES, cost_cap=CostCap(), error_retries=0) as bench:
+    opened = open_resources(spec, suites, SHIPPED, grade=grade, prices=PRICES, cost_cap=CostCap(), error_retries=0)
+    async with opened as bench:
         return await run_trial(task, 0, bench)
 
 

@@ -16,6 +16,7 @@ import pytest
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy
+from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
@@ -113,7 +114,8 @@ async def trial_of(client: CodingAgent, task: EvalTask, upstream: ScriptedUpstre
     agent = AgentSpec(kind=AgentKind.CLI, target=command_of(client, commands, folder), upstreams=upstreams)
     suites = folder / "suites"
     suites.mkdir()
-    async with open_resources(agent, suites, POLICY, prices=PRICES, cost_cap=CostCap(None), error_retries=0) as bench:
+    opened = open_resources(agent, suites, POLICY, grade=grade, prices=PRICES, cost_cap=CostCap(None), error_retries=0)
+    async with opened as bench:
         return await run_trial(task, 0, bench)
 
 

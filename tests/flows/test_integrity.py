@@ -11,7 +11,7 @@ from passgate.flows.integrity import shared_trials, with_change
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import JudgePolicy
@@ -303,7 +303,7 @@ def judged(plan: Plan, trials: list[FinishedTrial]) -> Verdict:
 def planned(*tasks: Any, **request: Any) -> Plan:
     """The plan of a run that the merge base judges; the change has only the task `a`."""
     plan = a_plan(*tasks, base=BASE, request=RunRequest(**request))
-    RunFolder(plan.run_id).change.write_plan(a_plan(A, run_id=f"{plan.run_id}/change"), Masker([]))
+    RunStore.of(plan.run_id).change.write_plan(a_plan(A, run_id=f"{plan.run_id}/change"), Masker([]))
     return plan
 
 
@@ -362,11 +362,11 @@ async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | No
 
     async def runs(change: Plan, pool: Pool) -> list[FinishedTrial]:
         asked.append(change)
-        return read_journal(RunFolder(change.run_id).journal)[0]
+        return read_journal(RunStore.of(change.run_id).journal)[0]
 
     verdict = await with_change(plan, trials, judged(plan, trials), runs)
     assert (asked[0].request.max_cost, asked[0].request.jobs) == (left, 2)
-    taken = read_journal(RunFolder(plan.run_id).change.journal)[0]
+    taken = read_journal(RunStore.of(plan.run_id).change.journal)[0]
     assert [(one.trial.task_id, one.trial.metrics) for one in taken] == [("a", TrialMetrics(cost=1.0))]
     assert verdict.integrity is not None
     assert verdict.integrity.change is not None

@@ -4,6 +4,7 @@ from passgate.tasks.agents import parse_agent
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_tasks
+from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import Endpoint, Upstreams
 from passgate.tasks.model.grade import ViolationRule
@@ -26,7 +27,8 @@ async def trial(upstream: ScriptedUpstream, *replies: Says) -> FinishedTrial:
     upstream.says(*replies)
     endpoints = Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))
     spec = parse_agent("openai:m").model_copy(update={"upstreams": endpoints})
-    async with open_resources(spec, SUITES, POLICY, prices=PriceTable(), cost_cap=CostCap(), error_retries=0) as bench:
+    opened = open_resources(spec, SUITES, POLICY, grade=grade, prices=PriceTable(), cost_cap=CostCap(), error_retries=0)
+    async with opened as bench:
         return await run_trial(TASK, 0, bench)
 
 

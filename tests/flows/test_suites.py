@@ -10,6 +10,7 @@ from passgate.tasks.agents import parse_agent
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_tasks
+from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.price import PriceTable
@@ -36,7 +37,8 @@ def no_judge_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def one_trial(task: EvalTask, agent: str, policy: Policy) -> FinishedTrial:
     spec, cost_cap = parse_agent(agent), CostCap()
-    async with open_resources(spec, SUITES, policy, prices=PriceTable(), cost_cap=cost_cap, error_retries=0) as bench:
+    opened = open_resources(spec, SUITES, policy, grade=grade, prices=PriceTable(), cost_cap=cost_cap, error_retries=0)
+    async with opened as bench:
         return await run_trial(task, 0, bench)
 
 

@@ -15,7 +15,7 @@ from passgate.tasks.attestations.reading import UnreadableError
 from passgate.tasks.attestations.statement import read_statement, statement_of
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import verdict_text
+from passgate.tasks.history.run_store import verdict_text
 from passgate.tasks.model.verdict import signed_off
 
 OF_A_FOLDER = settings(deadline=None)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import a_finished, a_task
 
-from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -31,7 +31,7 @@ def latest(trials: list[FinishedTrial]) -> dict[tuple[str, int], FinishedTrial]:
 
 def append(file: Path, trials: list[FinishedTrial]) -> None:
     async def run() -> None:
-        with Journal(file, NO_SECRETS) as journal:
+        with FileJournal(file, NO_SECRETS) as journal:
             journal.drop_torn_line()
             for finished in trials:
                 await journal.append(finished)

@@ -7,6 +7,7 @@ from typing import Any
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.execution.resources import TrialResources
+from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.sandboxes.workbench import Workbench
@@ -34,6 +35,7 @@ def benches(suites: Path) -> Iterator[MakeBench]:
                 suites_folder=suites,
                 masker=Masker(secrets),
                 error_retries=retries,
+                grade=grade,
             )
 
         yield bench

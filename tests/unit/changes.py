@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -63,10 +63,10 @@ def planned(**request: Any) -> Plan:
 
 
 def of_change(plan: Plan) -> Plan:
-    return RunFolder(plan.run_id).change.read_plan()
+    return RunStore.of(plan.run_id).change.read_plan()
 
 
 def is_judged_by_itself(plan: Plan) -> bool:
     """And nothing of the merge base has been left behind."""
-    names = {entry.name for entry in RunFolder(plan.run_id).path.iterdir()}
+    names = {entry.name for entry in RunStore.of(plan.run_id).path.iterdir()}
     return plan.base.judged_by == "change" and names == {"plan.json"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from passgate.tasks.commands.sign_off import sign_off
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Verdict
 from tests.repositories import GitRepository
 from tests.signing import a_run_that_awaits, write_gate
@@ -23,22 +23,22 @@ def release_repository(folder: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepo
     return repository
 
 
-def committed_run(repository: GitRepository) -> RunFolder:
+def committed_run(repository: GitRepository) -> RunStore:
     """A run of all that lies there, which is committed, ended with a verdict that awaits a sign-off."""
     repository.commit()
     return a_run_that_awaits()
 
 
-def decide(run: RunFolder, decision: Any = "approve", **changes: Any) -> Verdict:
+def decide(run: RunStore, decision: Any = "approve", **changes: Any) -> Verdict:
     """What Ada decides on a run."""
     return sign_off(run.path.name, **({"by": "Ada", "decision": decision, "reason": "read every transcript"} | changes))
 
 
-def verdict_of(run: RunFolder) -> Verdict:
+def verdict_of(run: RunStore) -> Verdict:
     verdict = run.read_verdict()
     assert verdict is not None
     return verdict
 
 
-def files_of(run: RunFolder) -> dict[str, bytes]:
+def files_of(run: RunStore) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in run.path.iterdir()}

@@ -7,7 +7,7 @@ import pytest
 
 from passgate import __version__
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
@@ -36,7 +36,7 @@ def test_a_plan_is_made_and_written() -> None:
     plan = prepared(agent="nop", k=2)
     assert plan.passgate_version == __version__
     assert [task.k for task in plan.tasks] == [2]
-    assert RunFolder(plan.run_id).read_plan() == plan
+    assert RunStore.of(plan.run_id).read_plan() == plan
 
 
 def test_an_address_of_models_that_is_none_is_found_before_anything_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,4 +136,4 @@ def test_a_secret_in_a_task_is_not_written(project: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("OPENAI_API_KEY", "sk-123456")
     write_task(project / "suites/golden/a.yaml", inputs={"prompt": "use sk-123456"})
     plan = prepared()
-    assert "sk-123456" not in RunFolder(plan.run_id).plan.read_text()
+    assert "sk-123456" not in RunStore.of(plan.run_id).plan.read_text()

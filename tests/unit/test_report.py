@@ -6,7 +6,7 @@ import pytest
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Verdict
@@ -24,13 +24,13 @@ def a_verdict(reason: str = "it failed") -> Verdict:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    return RunFolder("run-1")
+    return RunStore.of("run-1")
 
 
-def test_the_verdict_and_every_report_are_written(folder: RunFolder) -> None:
+def test_the_verdict_and_every_report_are_written(folder: RunStore) -> None:
     verdict = a_verdict()
     report(RunView(verdict), folder, NO_SECRETS)
     assert folder.read_verdict() == verdict
@@ -39,7 +39,7 @@ def test_the_verdict_and_every_report_are_written(folder: RunFolder) -> None:
         assert (folder.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
 
 
-def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their_tasks(folder: RunFolder) -> None:
+def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their_tasks(folder: RunStore) -> None:
     finished = a_finished(TASK, transcript_digest="d1")
     folder.path.mkdir(parents=True)
     folder.journal.write_text(finished.model_dump_json() + "\n", encoding="utf-8")
@@ -49,7 +49,7 @@ def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their
     assert view.history[TASK.name] is green
 
 
-def test_no_report_holds_a_secret(folder: RunFolder) -> None:
+def test_no_report_holds_a_secret(folder: RunStore) -> None:
     report(RunView(a_verdict("it said hunter22")), folder, Masker(["hunter22"]))
     for name in REPORTS:
         text = (folder.path / name).read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_no_report_holds_a_secret(folder: RunFolder) -> None:
 
 
 def test_the_summary_is_shown_where_ci_shows_it(
-    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "step-summary.md"
     summary.write_text("before\n")
@@ -69,7 +69,7 @@ def test_the_summary_is_shown_where_ci_shows_it(
 
 
 def test_a_summary_that_cannot_be_written_is_a_storage_error(
-    folder: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "gone" / "summary.md"))
     with pytest.raises(StorageError, match="cannot write the step summary"):

@@ -25,18 +25,18 @@ def keys(trials: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def test_every_trial_has_the_digest_of_its_transcript() -> None:
-    recorded = recorded_trials(a_line(0) + a_line(1, "Zoë \u2028\x00"))
+    recorded = recorded_trials([a_line(0) + a_line(1, "Zoë \u2028\x00")])
     assert keys(recorded) == [("say-yes", 0), ("say-yes", 1)]
     assert len({trial["transcript_digest"] for trial in recorded}) == 2
 
 
 def test_of_a_trial_that_stands_twice_the_later_line_counts() -> None:
-    assert recorded_trials(a_line(0, "no") + a_line(0)) == recorded_trials(a_line(0))
+    assert recorded_trials([a_line(0, "no") + a_line(0)]) == recorded_trials([a_line(0)])
 
 
 def test_a_torn_last_line_is_left_out() -> None:
-    assert recorded_trials(a_line(0) + a_line(1)[:-5]) == recorded_trials(a_line(0))
-    assert recorded_trials(b"") == []
+    assert recorded_trials([a_line(0) + a_line(1)[:-5]]) == recorded_trials([a_line(0)])
+    assert recorded_trials([b""]) == []
 
 
 def test_fields_of_a_later_version_do_no_harm() -> None:
@@ -44,17 +44,17 @@ def test_fields_of_a_later_version_do_no_harm() -> None:
     finished["trial"]["mood"] = "good"
     finished["transcript"]["mood"] = "good"
     finished["trial"]["transcript_digest"] = digest_of(finished["transcript"])
-    assert keys(recorded_trials(json.dumps(finished).encode() + b"\n")) == [("say-yes", 0)]
+    assert keys(recorded_trials([json.dumps(finished).encode() + b"\n"])) == [("say-yes", 0)]
 
 
 def test_another_transcript_is_noticed() -> None:
     with pytest.raises(StorageError, match="line 2: the transcript of say-yes, trial 1, is not the one"):
-        recorded_trials(a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"'))
+        recorded_trials([a_line(0) + a_line(1).replace(b'"output":"yes"', b'"output":"yea"')])
 
 
 def test_the_transcript_of_an_earlier_run_is_kept_with_that_run() -> None:
     line = a_line(reused_from="run-1").replace(b'"output":"yes"', b'"output":""')
-    assert keys(recorded_trials(line)) == [("say-yes", 0)]
+    assert keys(recorded_trials([line])) == [("say-yes", 0)]
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,18 @@ def test_the_transcript_of_an_earlier_run_is_kept_with_that_run() -> None:
 )
 def test_a_line_of_something_else_is_noticed(line: bytes) -> None:
     with pytest.raises(StorageError, match="line 1 is none of a journal's"):
-        recorded_trials(line + b"\n")
+        recorded_trials([line + b"\n"])
 
 
 def test_the_digest_of_trials_does_not_depend_on_their_order() -> None:
-    trials = recorded_trials(a_line(0) + a_line(1) + a_line(2, "no"))
+    trials = recorded_trials([a_line(0) + a_line(1) + a_line(2, "no")])
     assert trials_digest(trials) == trials_digest(trials[::-1])
     assert trials_digest(trials) != trials_digest(trials[:2])
 
 
 def test_the_digest_of_trials_is_of_all_that_was_judged_in_them() -> None:
     finished = a_finished(TASK, 0, "yes")
-    (trial,) = recorded_trials(a_line(0))
+    (trial,) = recorded_trials([a_line(0)])
     for name, value in (("status", "failed"), ("score", 0.25), ("model", "another")):
         assert name in finished.trial.model_dump()
         assert trials_digest([trial | {name: value}]) != trials_digest([trial])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.load import load
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.run_view import RunView
@@ -18,11 +18,11 @@ from tests.unit.releases import committed_run, decide, files_of, release_reposit
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     return committed_run(release_repository(tmp_path / "project", monkeypatch))
 
 
-def test_the_verdict_awaits_a_sign_off_first(run: RunFolder) -> None:
+def test_the_verdict_awaits_a_sign_off_first(run: RunStore) -> None:
     verdict = verdict_of(run)
     assert (verdict.decision, verdict.exit_code, verdict.awaiting_sign_off) == (Decision.INCONCLUSIVE, 3, True)
 
@@ -30,7 +30,7 @@ def test_the_verdict_awaits_a_sign_off_first(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("decision", "expected", "code"), [("approve", Decision.PASS, 0), ("reject", Decision.FAIL, 1)]
 )
-def test_what_is_decided_is_the_verdict(run: RunFolder, decision: str, expected: Decision, code: int) -> None:
+def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: Decision, code: int) -> None:
     before, began = verdict_of(run), datetime.now(UTC)
     verdict = decide(run, decision)
     assert verdict_of(run) == verdict
@@ -42,7 +42,7 @@ def test_what_is_decided_is_the_verdict(run: RunFolder, decision: str, expected:
     assert said.verdict_digest == verdict_digest(before)
 
 
-def test_every_report_is_written_again(run: RunFolder) -> None:
+def test_every_report_is_written_again(run: RunStore) -> None:
     before = files_of(run)
     verdict = decide(run, "reject", reason="the tone")
     for name, make in REPORTS.items():
@@ -50,12 +50,12 @@ def test_every_report_is_written_again(run: RunFolder) -> None:
     assert (run.path / "summary.md").read_bytes() != before["summary.md"]
 
 
-def test_the_history_is_left_alone(run: RunFolder) -> None:
+def test_the_history_is_left_alone(run: RunStore) -> None:
     decide(run)
     assert not list(Path(".passgate/history").rglob("*.parquet"))
 
 
-def test_nobody_signs_off_twice(run: RunFolder) -> None:
+def test_nobody_signs_off_twice(run: RunStore) -> None:
     verdict = decide(run)
     assert verdict.sign_off is not None
     at = f"{verdict.sign_off.at:%Y-%m-%d %H:%M}"
@@ -64,7 +64,7 @@ def test_nobody_signs_off_twice(run: RunFolder) -> None:
     assert verdict_of(run) == verdict
 
 
-def test_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunFolder) -> None:
+def test_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunStore) -> None:
     request = RunRequest(run=run.path.name)
     assert load(GateName.RELEASE_CANDIDATE, request).run_id == run.path.name
     decide(run, "reject")
@@ -72,7 +72,7 @@ def test_a_sign_off_is_not_undone_by_carrying_the_run_on(run: RunFolder) -> None
         load(GateName.RELEASE_CANDIDATE, request)
 
 
-def test_only_one_of_two_at_the_same_time_wins(run: RunFolder) -> None:
+def test_only_one_of_two_at_the_same_time_wins(run: RunStore) -> None:
     with run.held(), pytest.raises(UsageError, match="going on, or somebody else is signing it off"):
         decide(run)
     assert verdict_of(run).sign_off is None
@@ -83,7 +83,7 @@ def test_only_one_of_two_at_the_same_time_wins(run: RunFolder) -> None:
     ("decision", "words"), [(Decision.FAIL, "FAIL"), (Decision.INCONCLUSIVE, "INCONCLUSIVE"), (Decision.PASS, "PASS")]
 )
 @pytest.mark.parametrize("said", ["approve", "reject"])
-def test_a_verdict_that_stands_awaits_nothing(run: RunFolder, decision: Decision, words: str, said: str) -> None:
+def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision, words: str, said: str) -> None:
     stands = verdict_of(run).model_copy(update={"decision": decision, "awaiting_sign_off": False, "reasons": ()})
     run.write_reports(stands, {})
     with pytest.raises(UsageError, match=f"awaits no sign-off, its verdict stands: release_candidate {words}"):
@@ -91,20 +91,20 @@ def test_a_verdict_that_stands_awaits_nothing(run: RunFolder, decision: Decision
     assert verdict_of(run) == stands
 
 
-def test_a_run_without_a_verdict_cannot_be_signed_off(run: RunFolder) -> None:
+def test_a_run_without_a_verdict_cannot_be_signed_off(run: RunStore) -> None:
     run.verdict.unlink()
     with pytest.raises(UsageError, match="has no verdict: carry it on with"):
         decide(run)
 
 
 @pytest.mark.parametrize("changes", [{"by": " "}, {"by": ""}, {"reason": "\n\t"}, {"reason": ""}])
-def test_who_and_why_have_to_be_said(run: RunFolder, changes: dict[str, str]) -> None:
+def test_who_and_why_have_to_be_said(run: RunStore, changes: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=f"--{next(iter(changes))} is empty"):
         decide(run, **changes)
     assert verdict_of(run).awaiting_sign_off
 
 
-def test_names_and_reasons_have_bounds(run: RunFolder) -> None:
+def test_names_and_reasons_have_bounds(run: RunStore) -> None:
     with pytest.raises(UsageError, match="--by is longer than 200"):
         decide(run, by="a" * 201)
     with pytest.raises(UsageError, match="--reason is longer than 10000"):
@@ -114,7 +114,7 @@ def test_names_and_reasons_have_bounds(run: RunFolder) -> None:
     assert decide(run, by="a" * 200, reason="a" * 10_000).decision is Decision.PASS
 
 
-def test_a_secret_is_masked_in_what_is_said(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_masked_in_what_is_said(run: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_WORD", "hunter22")
     decide(run, "reject", by="hunter22", reason="it knows hunter22")
     for name, content in files_of(run).items():

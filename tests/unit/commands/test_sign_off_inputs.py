@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Decision
 from tests.builders import write_task
 from tests.repositories import GitRepository
@@ -22,69 +22,69 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepository:
 
 
 @pytest.fixture
-def run(project: GitRepository) -> RunFolder:
+def run(project: GitRepository) -> RunStore:
     return committed_run(project)
 
 
-def policy(run: RunFolder) -> None:
+def policy(run: RunStore) -> None:
     gates = Path("gates.yaml")
     gates.write_text(gates.read_text().replace("k: 3", "k: 2"))
 
 
-def tasks(run: RunFolder) -> None:
+def tasks(run: RunStore) -> None:
     write_task(Path("suites/golden/say-yes.yaml"), inputs={"prompt": "Say no."})
 
 
-def more_tasks(run: RunFolder) -> None:
+def more_tasks(run: RunStore) -> None:
     write_task(Path("suites/golden/another.yaml"), task_id="another")
 
 
-def graders(run: RunFolder) -> None:
+def graders(run: RunStore) -> None:
     write_task(Path("suites/golden/say-yes.yaml"), graders=[{"type": "output_check", "contains": ["y"]}])
 
 
-def prices(run: RunFolder) -> None:
+def prices(run: RunStore) -> None:
     Path("prices.yaml").write_text("version: 1\nmodels:\n  my-model: {input: 1.0, output: 2.0}\n")
 
 
-def unreadable_files(run: RunFolder) -> None:
+def unreadable_files(run: RunStore) -> None:
     Path("gates.yaml").write_text("gates: [")
 
 
-def quarantine(run: RunFolder) -> None:
+def quarantine(run: RunStore) -> None:
     expires = datetime.now(UTC).date() + timedelta(days=20)
     entry = f"{{task: golden/say-yes, owner: A, reason: flaky, issue: 'https://example.com/1', expires: {expires}}}"
     Path("quarantine.yaml").write_text(f"version: 1\ntasks: [{entry}]\n")
 
 
-def pins(run: RunFolder) -> None:
+def pins(run: RunStore) -> None:
     Path("baseline.yaml").write_text("version: 1\nruns: [run-1]\nreason: why not\n")
 
 
-def trials(run: RunFolder) -> None:
+def trials(run: RunStore) -> None:
     run.journal.write_bytes(b"".join(run.journal.read_bytes().splitlines(keepends=True)[:-1]))
 
 
-def a_transcript(run: RunFolder) -> None:
+def a_transcript(run: RunStore) -> None:
     lines = run.journal.read_text().splitlines(keepends=True)
     finished = json.loads(lines[1])
     finished["transcript"]["output"] = "no"
     run.journal.write_text("".join([lines[0], json.dumps(finished) + "\n", lines[2]]))
 
 
-def a_status(run: RunFolder) -> None:
+def a_status(run: RunStore) -> None:
     run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
 
 
-def a_torn_journal(run: RunFolder) -> None:
+def a_torn_journal(run: RunStore) -> None:
     run.journal.write_bytes(b"{}\n" + run.journal.read_bytes())
 
 
-def commit(run: RunFolder) -> None:
+def commit(run: RunStore) -> None:
     GitRepository(Path.cwd()).commit("Go on")
 
 
-def tracked_files(run: RunFolder) -> None:
+def tracked_files(run: RunStore) -> None:
     Path(".gitignore").write_text(".passgate/\nmore/\n")
 
 
@@ -107,7 +107,7 @@ def tracked_files(run: RunFolder) -> None:
         (tracked_files, r"the tracked files \(some have changes now\)"),
     ],
 )
-def test_inputs_that_have_changed_are_named(run: RunFolder, change: Callable[[RunFolder], None], named: str) -> None:
+def test_inputs_that_have_changed_are_named(run: RunStore, change: Callable[[RunStore], None], named: str) -> None:
     change(run)
     before = files_of(run)
     with pytest.raises(UsageError, match=f"have changed since it was judged: .*{named}"):
@@ -115,7 +115,7 @@ def test_inputs_that_have_changed_are_named(run: RunFolder, change: Callable[[Ru
     assert files_of(run) == before, "nothing is written"
 
 
-def test_what_has_changed_cannot_be_rejected_either(run: RunFolder) -> None:
+def test_what_has_changed_cannot_be_rejected_either(run: RunStore) -> None:
     tasks(run)
     with pytest.raises(UsageError, match="have changed since it was judged: the tasks"):
         decide(run, "reject")
@@ -141,13 +141,13 @@ def test_the_files_of_the_agent_are_an_input_where_the_policy_names_them(project
         decide(run)
 
 
-def test_passgate_is_an_input(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passgate_is_an_input(run: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("passgate.tasks.planning.new_plan.__version__", "99.0")
     with pytest.raises(UsageError, match=r"passgate \(it was .*, now it is 99.0\)"):
         decide(run)
 
 
-def test_what_was_dirty_then_must_not_be_clean_now(project: GitRepository, run: RunFolder) -> None:
+def test_what_was_dirty_then_must_not_be_clean_now(project: GitRepository, run: RunStore) -> None:
     tracked_files(run)
     dirty = a_run_that_awaits()
     assert verdict_of(dirty).revision.dirty
@@ -158,7 +158,7 @@ def test_what_was_dirty_then_must_not_be_clean_now(project: GitRepository, run: 
     assert decide(dirty).decision is Decision.PASS
 
 
-def test_all_that_has_changed_is_named_together(run: RunFolder) -> None:
+def test_all_that_has_changed_is_named_together(run: RunStore) -> None:
     tasks(run)
     prices(run)
     trials(run)
@@ -166,7 +166,7 @@ def test_all_that_has_changed_is_named_together(run: RunFolder) -> None:
         decide(run)
 
 
-def test_of_many_tasks_only_some_are_named(run: RunFolder) -> None:
+def test_of_many_tasks_only_some_are_named(run: RunStore) -> None:
     for number in range(5):
         write_task(Path(f"suites/golden/{number}.yaml"), task_id=f"more-{number}")
     with pytest.raises(UsageError, match=r"the tasks \(more-0, more-1, more-2 and 2 more\)"):
@@ -180,7 +180,7 @@ def test_without_a_repository_there_is_no_commit_to_change(project: GitRepositor
 
 
 @pytest.fixture
-def loosened(project: GitRepository, run: RunFolder) -> RunFolder:
+def loosened(project: GitRepository, run: RunStore) -> RunStore:
     """A run of a change that loosens a grader: the merge base has judged it."""
     project.branch("change")
     graders(run)
@@ -190,17 +190,17 @@ def loosened(project: GitRepository, run: RunFolder) -> RunFolder:
     return loosened
 
 
-def test_what_the_merge_base_has_judged_can_be_signed_off(loosened: RunFolder) -> None:
+def test_what_the_merge_base_has_judged_can_be_signed_off(loosened: RunStore) -> None:
     assert decide(loosened).decision is Decision.PASS
 
 
-def test_the_files_of_the_change_are_inputs_there_too(loosened: RunFolder) -> None:
+def test_the_files_of_the_change_are_inputs_there_too(loosened: RunStore) -> None:
     tasks(loosened)
     with pytest.raises(UsageError, match=r"judged: the tasks \(say-yes\), the graders \(say-yes\), the tracked files"):
         decide(loosened)
 
 
-def test_a_plan_that_is_not_that_of_the_verdict_is_noticed(loosened: RunFolder) -> None:
+def test_a_plan_that_is_not_that_of_the_verdict_is_noticed(loosened: RunStore) -> None:
     document = json.loads(loosened.plan.read_text())
     document["tasks"][0]["task_digest"] = "another"
     loosened.plan.write_text(json.dumps(document))

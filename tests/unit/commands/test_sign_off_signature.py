@@ -7,24 +7,24 @@ import pytest
 from passgate.tasks.attestations.envelope import read_envelope, signed_bytes
 from passgate.tasks.attestations.keys import verifying_key
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Decision
 from tests.signing import write_keys
 from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     return committed_run(release_repository(tmp_path / "project", monkeypatch))
 
 
-def test_without_a_key_nothing_is_signed(run: RunFolder) -> None:
+def test_without_a_key_nothing_is_signed(run: RunStore) -> None:
     decide(run)
     assert not run.attestation.exists()
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_with_a_key_the_verdict_is_signed(run: RunFolder, tmp_path: Path, decision: str) -> None:
+def test_with_a_key_the_verdict_is_signed(run: RunStore, tmp_path: Path, decision: str) -> None:
     private, public = write_keys(tmp_path)
     decide(run, decision, key_file=private)
     envelope = read_envelope(run.attestation.read_bytes())
@@ -34,7 +34,7 @@ def test_with_a_key_the_verdict_is_signed(run: RunFolder, tmp_path: Path, decisi
     assert key.has_signed(signed_bytes(envelope.payload), signature.sig)
 
 
-def test_a_key_that_cannot_be_used_is_found_before_anything_is_written(run: RunFolder, tmp_path: Path) -> None:
+def test_a_key_that_cannot_be_used_is_found_before_anything_is_written(run: RunStore, tmp_path: Path) -> None:
     before = files_of(run)
     _, public = write_keys(tmp_path)
     (tmp_path / "large.pem").write_bytes(b"x" * 70_000)
@@ -50,13 +50,13 @@ def test_a_key_that_cannot_be_used_is_found_before_anything_is_written(run: RunF
     assert files_of(run) == before
 
 
-def test_the_statement_of_an_earlier_verdict_does_not_stay(run: RunFolder) -> None:
+def test_the_statement_of_an_earlier_verdict_does_not_stay(run: RunStore) -> None:
     run.attestation.write_text("{}")
     decide(run)
     assert not run.attestation.exists()
 
 
-def test_a_run_that_is_carried_on_has_neither_verdict_nor_signature(run: RunFolder, tmp_path: Path) -> None:
+def test_a_run_that_is_carried_on_has_neither_verdict_nor_signature(run: RunStore, tmp_path: Path) -> None:
     decide(run, key_file=write_keys(tmp_path)[0])
     run.begin()
     assert not run.verdict.exists()
@@ -64,13 +64,13 @@ def test_a_run_that_is_carried_on_has_neither_verdict_nor_signature(run: RunFold
 
 
 def test_a_verdict_that_cannot_be_written_is_not_signed_off(
-    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
         raise StorageError("the disk is full")
 
     before = files_of(run)
-    monkeypatch.setattr(RunFolder, "write_reports", fails)
+    monkeypatch.setattr(RunStore, "write_reports", fails)
     with pytest.raises(StorageError):
         decide(run, key_file=write_keys(tmp_path)[0])
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from passgate.tasks.attestations.keys import signing_key
 from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import CheckResult, Decision, Verification
 from tests.signing import COMMIT, write_keys
 from tests.unit.releases import committed_run, release_repository
@@ -30,7 +30,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """A run that was approved and signed."""
     run = committed_run(release_repository(tmp_path / "project", monkeypatch))
     sign_off(run.path.name, by="Ada", decision="approve", reason="read it", key_file=keys[0])
@@ -38,7 +38,7 @@ def run(tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.fixture
-def look(run: RunFolder, keys: tuple[Path, Path]) -> Callable[[], Verification]:
+def look(run: RunStore, keys: tuple[Path, Path]) -> Callable[[], Verification]:
     return lambda: verify(run.attestation, keys[1], Path.cwd())
 
 
@@ -50,7 +50,7 @@ def detail(verification: Verification, subject: str) -> str:
     return next(check.detail for check in verification.checks if check.subject == subject)
 
 
-def resigned(run: RunFolder, key: Path, change: Callable[[dict[str, Any]], None]) -> None:
+def resigned(run: RunStore, key: Path, change: Callable[[dict[str, Any]], None]) -> None:
     """Sign a statement that has been changed, with the right key."""
     plain = json.loads(run.attestation.read_text())
     document = json.loads(base64.b64decode(plain["payload"]))
@@ -58,7 +58,7 @@ def resigned(run: RunFolder, key: Path, change: Callable[[dict[str, Any]], None]
     signed(run, key, json.dumps(document).encode())
 
 
-def signed(run: RunFolder, key: Path, payload: bytes, kind: str = IN_TOTO) -> None:
+def signed(run: RunStore, key: Path, payload: bytes, kind: str = IN_TOTO) -> None:
     private = signing_key(key.read_bytes(), "")
     signature = Signature(private.keyid, private.sign(signed_bytes(payload, kind)))
     run.attestation.write_text(envelope_text(Envelope(payload, kind, (signature,))))
@@ -75,7 +75,7 @@ def test_all_is_as_signed(look: Callable[[], Verification]) -> None:
     assert claim.sign_off.by == "Ada"
 
 
-def test_a_signature_by_another_key_says_nothing(run: RunFolder, tmp_path: Path) -> None:
+def test_a_signature_by_another_key_says_nothing(run: RunStore, tmp_path: Path) -> None:
     _, other = write_keys(tmp_path)
     verification = verify(run.attestation, other, Path.cwd())
     assert findings(verification) == {"signature": DIFFERS}
@@ -84,7 +84,7 @@ def test_a_signature_by_another_key_says_nothing(run: RunFolder, tmp_path: Path)
 
 
 def test_the_name_that_a_signature_gives_its_key_does_not_count(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     plain = json.loads(run.attestation.read_text())
     plain["signatures"][0]["keyid"] = "somebody else"
@@ -96,7 +96,7 @@ def test_the_name_that_a_signature_gives_its_key_does_not_count(
     assert "somebody else" in detail(look(), "signature")
 
 
-def test_one_good_signature_of_several_is_enough(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_one_good_signature_of_several_is_enough(run: RunStore, look: Callable[[], Verification]) -> None:
     plain = json.loads(run.attestation.read_text())
     bad = {"keyid": "x", "sig": base64.b64encode(b"bad").decode()}
     plain["signatures"] = [bad, *plain["signatures"], bad]
@@ -104,7 +104,7 @@ def test_one_good_signature_of_several_is_enough(run: RunFolder, look: Callable[
     assert look().holds
 
 
-def test_a_file_that_was_changed_differs(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_a_file_that_was_changed_differs(run: RunStore, look: Callable[[], Verification]) -> None:
     content = run.verdict.read_bytes()
     run.verdict.write_bytes(content.replace(b"Ada", b"Bob"))
     verification = look()
@@ -114,7 +114,7 @@ def test_a_file_that_was_changed_differs(run: RunFolder, look: Callable[[], Veri
 
 
 def test_files_that_are_not_here_are_named_and_do_no_harm(
-    run: RunFolder, tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    run: RunStore, tmp_path: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
@@ -132,7 +132,7 @@ def test_files_that_are_not_here_are_named_and_do_no_harm(
 
 
 @pytest.mark.parametrize("name", ["verdict.json", "journal.jsonl"])
-def test_what_never_ends_is_not_read(run: RunFolder, look: Callable[[], Verification], name: str) -> None:
+def test_what_never_ends_is_not_read(run: RunStore, look: Callable[[], Verification], name: str) -> None:
     (run.path / name).unlink()
     os.mkfifo(run.path / name)
     verification = look()
@@ -140,7 +140,7 @@ def test_what_never_ends_is_not_read(run: RunFolder, look: Callable[[], Verifica
     assert detail(verification, name) == "is no regular file"
 
 
-def test_a_trial_that_is_gone_differs(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_a_trial_that_is_gone_differs(run: RunStore, look: Callable[[], Verification]) -> None:
     lines = run.journal.read_bytes().splitlines(keepends=True)
     run.journal.write_bytes(b"".join(lines[:-1]))
     assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
@@ -148,19 +148,19 @@ def test_a_trial_that_is_gone_differs(run: RunFolder, look: Callable[[], Verific
     assert look().holds, "their order is that in which they ended"
 
 
-def test_a_transcript_that_was_changed_differs(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_a_transcript_that_was_changed_differs(run: RunStore, look: Callable[[], Verification]) -> None:
     run.journal.write_text(run.journal.read_text().replace('"output":"yes"', '"output":"no"', 1))
     assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
     assert "line 1: the transcript of say-yes, trial 0" in detail(look(), "journal.jsonl")
 
 
-def test_a_trial_that_was_marked_otherwise_differs(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_a_trial_that_was_marked_otherwise_differs(run: RunStore, look: Callable[[], Verification]) -> None:
     run.journal.write_text(run.journal.read_text().replace('"status":"passed"', '"status":"failed"', 1))
     assert findings(look()) == ALL_OK | {"journal.jsonl": DIFFERS}
 
 
 def test_a_commit_that_is_not_here_is_said(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(commit=COMMIT))
     assert findings(look())["commit"] is NOT_HERE
@@ -169,14 +169,14 @@ def test_a_commit_that_is_not_here_is_said(
 
 @pytest.mark.parametrize("name", ["HEAD", "--help", "main"])
 def test_only_the_id_of_a_commit_is_one(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification], name: str
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification], name: str
 ) -> None:
     resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(commit=name))
     assert findings(look())["commit"] is NOT_HERE
 
 
 def test_changes_in_no_commit_are_said(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     resigned(run, keys[0], lambda document: document["predicate"]["passgate"]["revision"].update(dirty=True))
     assert detail(look(), "commit").endswith("but what was tested had changes that are in no commit")
@@ -195,7 +195,7 @@ def test_changes_in_no_commit_are_said(
     ],
 )
 def test_a_statement_that_does_not_say_what_its_verdict_says_differs(
-    run: RunFolder,
+    run: RunStore,
     keys: tuple[Path, Path],
     look: Callable[[], Verification],
     change: Callable[[dict[str, Any]], None],
@@ -208,7 +208,7 @@ def test_a_statement_that_does_not_say_what_its_verdict_says_differs(
 
 
 def test_a_sign_off_of_another_verdict_differs(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     """Both agree, but what was seen was not this verdict."""
     verdict = json.loads(run.verdict.read_text())
@@ -224,7 +224,7 @@ def test_a_sign_off_of_another_verdict_differs(
 
 
 def test_a_verdict_of_another_version_is_taken_by_its_digest_alone(
-    run: RunFolder, keys: tuple[Path, Path], look: Callable[[], Verification]
+    run: RunStore, keys: tuple[Path, Path], look: Callable[[], Verification]
 ) -> None:
     run.verdict.write_text('{"schema_version": 99}')
 
@@ -235,24 +235,24 @@ def test_a_verdict_of_another_version_is_taken_by_its_digest_alone(
     assert findings(look()) == ALL_OK | {"verdict": NOT_HERE}
 
 
-def test_without_a_key_nothing_is_verified(run: RunFolder) -> None:
+def test_without_a_key_nothing_is_verified(run: RunStore) -> None:
     with pytest.raises(UsageError, match="anyone could have made the signature"):
         verify(run.attestation, None, Path.cwd())
 
 
-def test_the_private_half_is_not_for_verifying(run: RunFolder, keys: tuple[Path, Path]) -> None:
+def test_the_private_half_is_not_for_verifying(run: RunStore, keys: tuple[Path, Path]) -> None:
     with pytest.raises(UsageError, match=r"key.pem is a private key, which is not for verifying"):
         verify(run.attestation, keys[0], Path.cwd())
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"payload": "YQ=="}', b"\xff", b"<html>"])
-def test_what_is_no_envelope_is_bad_input(run: RunFolder, look: Callable[[], Verification], content: bytes) -> None:
+def test_what_is_no_envelope_is_bad_input(run: RunStore, look: Callable[[], Verification], content: bytes) -> None:
     run.attestation.write_bytes(content)
     with pytest.raises(UsageError, match="is no signed verdict: it "):
         look()
 
 
-def test_an_envelope_that_is_not_there_is_bad_input(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_an_envelope_that_is_not_there_is_bad_input(run: RunStore, look: Callable[[], Verification]) -> None:
     run.attestation.unlink()
     with pytest.raises(UsageError, match="is no signed verdict: it cannot be read: No such file"):
         look()
@@ -267,7 +267,7 @@ def test_an_envelope_that_is_not_there_is_bad_input(run: RunFolder, look: Callab
     ],
 )
 def test_what_is_signed_but_no_verdict_is_bad_input(
-    run: RunFolder,
+    run: RunStore,
     keys: tuple[Path, Path],
     look: Callable[[], Verification],
     payload: bytes,
@@ -279,7 +279,7 @@ def test_what_is_signed_but_no_verdict_is_bad_input(
         look()
 
 
-def test_the_type_of_the_payload_is_signed_too(run: RunFolder, look: Callable[[], Verification]) -> None:
+def test_the_type_of_the_payload_is_signed_too(run: RunStore, look: Callable[[], Verification]) -> None:
     plain = json.loads(run.attestation.read_text())
     run.attestation.write_text(json.dumps(plain | {"payloadType": "application/json"}))
     assert findings(look()) == {"signature": DIFFERS}

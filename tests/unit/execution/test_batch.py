@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from passgate.tasks.agents.interface import Attempt
-from passgate.tasks.execution.batch import MOST_BATCHES, batches, run_batch
+from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.batch import MOST_BATCHES, batches_of
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
-from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.execution.worker import Worker
+from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch
+from passgate.tasks.model.run import Batch, TaskTrials
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import a_task, trials_of
@@ -30,7 +32,7 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
 
 
 async def run(
-    batch: Batch,
+    tasks: Sequence[EvalTask],
     bench: TrialResources,
     file: Path,
     *,
@@ -38,17 +40,27 @@ async def run(
     run_state: RunState | None = None,
     order: Any = (),
 ) -> int:
-    with Journal(file, bench.masker) as journal:
-        return await run_batch(batch, bench, journal, Scheduler(limit, order), run_state or RunState())
+    with FileJournal(file, bench.masker) as journal:
+        worker = Worker(
+            tasks={task.task_id: task for task in tasks},
+            resources=dict.fromkeys(Suite, bench),
+            journal=journal,
+            scheduler=Scheduler(limit, order),
+            run_state=run_state or RunState(),
+            starts=Starts(),
+        )
+        (batch,) = batches_of(tasks) if len(tasks) == 1 else [one_batch(*tasks)]
+        return len((await worker.run(batch)).trials)
 
 
-def batch(*tasks: EvalTask) -> Batch:
-    return Batch(name="batch", suite="golden", tasks=tasks)
+def one_batch(*tasks: EvalTask) -> Batch:
+    trials = [TaskTrials(task_id=task.task_id, numbers=tuple(range(task.k))) for task in tasks]
+    return Batch(name="batch", trials=tuple(trials))
 
 
 async def test_every_trial_of_a_batch_is_in_the_journal(bench, tmp_path: Path) -> None:
     tasks = a_task(), a_task(task_id="other", k=2)
-    assert await run(batch(*tasks), bench(says("yes")), tmp_path / "journal") == 5
+    assert await run([*tasks], bench(says("yes")), tmp_path / "journal") == 5
     trials, _ = read_journal(tmp_path / "journal")
     assert sorted((one.trial.task_id, one.trial.trial) for one in trials) == [
         ("other", 0),
@@ -61,14 +73,14 @@ async def test_every_trial_of_a_batch_is_in_the_journal(bench, tmp_path: Path) -
 
 async def test_what_is_done_is_not_run_again(bench, tmp_path: Path) -> None:
     run_state = RunState([*trials_of(a_task(), "p-f"), *trials_of(a_task(task_id="other"), "-p")])
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 1
+    assert await run([a_task()], bench(says("yes")), tmp_path / "journal", run_state=run_state) == 1
     trials, _ = read_journal(tmp_path / "journal")
     assert [one.trial.trial for one in trials] == [1]
 
 
 async def test_what_could_not_be_measured_before_is_run_again(bench, tmp_path: Path) -> None:
     run_state = RunState(trials_of(a_task(), "enl"))
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 3
+    assert await run([a_task()], bench(says("yes")), tmp_path / "journal", run_state=run_state) == 3
 
 
 def after_a_failure(task: EvalTask, trials: Sequence[Trial]) -> str | None:
@@ -91,7 +103,7 @@ async def test_what_is_not_needed_any_more_is_left_out(bench, tmp_path: Path) ->
 
     run_state = RunState(needless=after_a_failure)
     ran = await run(
-        batch(wrong, right),
+        [wrong, right],
         bench(agent),
         tmp_path / "journal",
         limit=1,
@@ -111,7 +123,7 @@ async def test_what_is_not_needed_any_more_is_left_out(bench, tmp_path: Path) ->
 
 async def test_what_was_measured_before_counts_too(bench, tmp_path: Path) -> None:
     run_state = RunState(trials_of(a_task(), "-f"), after_a_failure)
-    assert await run(batch(a_task()), bench(says("yes")), tmp_path / "journal", run_state=run_state) == 0
+    assert await run([a_task()], bench(says("yes")), tmp_path / "journal", run_state=run_state) == 0
     trials = [one.trial for one in read_journal(tmp_path / "journal")[0]]
     assert [(trial.trial, trial.left_out) for trial in trials] == [(0, True), (2, True)]
 
@@ -119,7 +131,7 @@ async def test_what_was_measured_before_counts_too(bench, tmp_path: Path) -> Non
 async def test_what_is_left_out_costs_nothing_also_where_the_money_is_spent(bench, tmp_path: Path) -> None:
     made = replace(bench(says("no")), cost_cap=CostCap(1.0, spent=1.0))
     run_state = RunState(trials_of(a_task(), "f"), after_a_failure)
-    await run(batch(a_task()), made, tmp_path / "journal", run_state=run_state)
+    await run([a_task()], made, tmp_path / "journal", run_state=run_state)
     assert {one.trial.reason for one in read_journal(tmp_path / "journal")[0]} == {"one has failed"}
 
 
@@ -131,7 +143,7 @@ async def test_trials_that_run_already_are_not_stopped(bench, tmp_path: Path) ->
         return "no"
 
     run_state = RunState(needless=after_a_failure)
-    assert await run(batch(a_task()), bench(agent), tmp_path / "journal", limit=3, run_state=run_state) == 3
+    assert await run([a_task()], bench(agent), tmp_path / "journal", limit=3, run_state=run_state) == 3
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -146,7 +158,7 @@ async def test_only_so_many_trials_run_at_once(bench, tmp_path: Path, limit: int
         running -= 1
         return "yes"
 
-    await run(batch(a_task(k=8)), bench(counts), tmp_path / "journal", limit=limit)
+    await run([a_task(k=8)], bench(counts), tmp_path / "journal", limit=limit)
     assert most == limit
 
 
@@ -155,17 +167,18 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
         a_task(task_id=f"t{number}", suite=suite)
         for number, suite in enumerate([Suite.GOLDEN, Suite.ADVERSARIAL, Suite.GOLDEN])
     ]
-    made = batches(tasks)
+    made = batches_of(tasks)
     assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
-    assert all({task.suite for task in one.tasks} == {one.suite} for one in made)
+    suites = {task.task_id: task.suite for task in tasks}
+    assert all(len({suites[trials.task_id] for trials in one.trials}) == 1 for one in made)
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500, 2000])
 def test_there_are_never_very_many_batches(count: int) -> None:
     suites = list(Suite)
     tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
-    made = batches(tasks)
-    assert sorted(task.task_id for one in made for task in one.tasks) == sorted(task.task_id for task in tasks)
+    made = batches_of(tasks)
+    assert sorted(trials.task_id for one in made for trials in one.trials) == sorted(task.task_id for task in tasks)
     assert len(made) <= MOST_BATCHES + len(suites)
     if count > 100:
-        assert made[0].name.endswith(f"and {len(made[0].tasks) - 1} more")
+        assert made[0].name.endswith(f"and {len(made[0].trials) - 1} more")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.journal import Journal, read_journal
+from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import TrialStatus
@@ -27,7 +27,7 @@ def file(tmp_path: Path) -> Path:
 
 
 async def append(file: Path, *trials: int) -> None:
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         for trial in trials:
             await journal.append(a_finished(TASK, trial))
 
@@ -38,7 +38,7 @@ def numbers(file: Path) -> list[int]:
 
 async def test_what_is_appended_reads_back(file: Path) -> None:
     finished = a_finished(TASK, said="grün\n\u2028\x00\x7f 😀")
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(finished)
         assert read_journal(file) == ([finished], file.stat().st_size)
 
@@ -59,7 +59,7 @@ def test_no_journal_is_an_empty_one(file: Path) -> None:
 
 
 async def test_of_a_trial_that_stands_twice_the_later_line_counts(file: Path) -> None:
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(a_finished(TASK, 0, status=TrialStatus.ERROR))
         await journal.append(a_finished(TASK, 1))
         await journal.append(a_finished(TASK, 0))
@@ -68,7 +68,7 @@ async def test_of_a_trial_that_stands_twice_the_later_line_counts(file: Path) ->
 
 
 async def test_the_same_trial_of_another_task_is_another_trial(file: Path) -> None:
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(a_finished(TASK, 0))
         await journal.append(a_finished(a_task(task_id="other"), 0))
     assert len(read_journal(file)[0]) == 2
@@ -81,7 +81,7 @@ async def test_a_torn_last_line_is_left_out_and_cut_off(file: Path, torn: bytes)
     file.write_bytes(whole + torn)
     trials, length = read_journal(file)
     assert (len(trials), length) == (2, len(whole))
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         assert journal.drop_torn_line() is True
         assert file.read_bytes() == whole
         assert journal.drop_torn_line() is False
@@ -91,7 +91,7 @@ async def test_a_torn_last_line_is_left_out_and_cut_off(file: Path, torn: bytes)
 
 async def test_a_whole_journal_has_no_torn_line(file: Path) -> None:
     await append(file, 0)
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         assert journal.drop_torn_line() is False
     assert numbers(file) == [0]
 
@@ -103,13 +103,13 @@ async def test_a_damaged_line_in_the_middle_is_no_torn_line(file: Path) -> None:
     file.write_bytes(b"\n".join(lines))
     with pytest.raises(StorageError, match=r"journal\.jsonl:2: the journal is damaged in this line"):
         read_journal(file)
-    with Journal(file, NO_SECRETS) as journal, pytest.raises(StorageError, match=":2:"):
+    with FileJournal(file, NO_SECRETS) as journal, pytest.raises(StorageError, match=":2:"):
         journal.drop_torn_line()
 
 
 async def test_many_trials_at_once_are_whole_lines(file: Path) -> None:
     long = "x" * 100_000
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await asyncio.gather(*(journal.append(a_finished(TASK, trial, said=long)) for trial in range(50)))
         assert sorted(numbers(file)) == list(range(50))
 
@@ -123,7 +123,7 @@ async def test_what_append_returned_for_is_on_disk(file: Path, monkeypatch: pyte
         synced.append(file.stat().st_size)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(a_finished(TASK, 0))
         assert synced == [file.stat().st_size]
         await asyncio.gather(*(journal.append(a_finished(TASK, trial)) for trial in range(1, 100)))
@@ -135,7 +135,7 @@ async def test_a_disk_that_is_full_is_a_storage_error(file: Path, monkeypatch: p
     def fsync(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         monkeypatch.setattr(os, "fsync", fsync)
         with pytest.raises(StorageError, match=r"cannot write the journal .*No space left"):
             await journal.append(a_finished(TASK, 0))
@@ -146,12 +146,12 @@ def test_a_write_that_stops_half_way_damages_no_other_trial(file: Path) -> None:
         import asyncio, resource, sys
         from pathlib import Path
         from passgate.tasks.errors import StorageError
-        from passgate.tasks.history.journal import Journal
+        from passgate.tasks.history.journal import FileJournal
         from passgate.tasks.history.masking import Masker
         from tests.builders import REPOSITORY, a_finished, a_task
 
         async def run(file):
-            with Journal(file, Masker([])) as journal:
+            with FileJournal(file, Masker([])) as journal:
                 await journal.append(a_finished(a_task(), 0))
                 limit = file.stat().st_size + 100
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
@@ -185,7 +185,7 @@ async def test_what_cannot_be_cut_back_at_once_is_before_the_next_trial(
         monkeypatch.setattr(os, "write", fails)
         return write(descriptor, data[: len(data) // 2])
 
-    with Journal(file, NO_SECRETS) as journal:
+    with FileJournal(file, NO_SECRETS) as journal:
         await journal.append(a_finished(TASK, 0))
         monkeypatch.setattr(os, "write", stops_half_way)
         monkeypatch.setattr(os, "ftruncate", fails)
@@ -199,8 +199,8 @@ async def test_what_cannot_be_cut_back_at_once_is_before_the_next_trial(
 
 
 async def test_a_second_writer_in_this_process_is_refused(file: Path) -> None:
-    with Journal(file, NO_SECRETS) as journal:
-        with pytest.raises(StorageError, match="another process"), Journal(file, NO_SECRETS):
+    with FileJournal(file, NO_SECRETS) as journal:
+        with pytest.raises(StorageError, match="another process"), FileJournal(file, NO_SECRETS):
             pass
         await journal.append(a_finished(TASK, 0))
     await append(file, 1)
@@ -211,13 +211,13 @@ async def test_a_second_writer_in_another_process_is_refused(file: Path) -> None
     program = textwrap.dedent("""
         import sys
         from pathlib import Path
-        from passgate.tasks.history.journal import Journal
+        from passgate.tasks.history.journal import FileJournal
         from passgate.tasks.history.masking import Masker
-        with Journal(Path(sys.argv[1]), Masker([])):
+        with FileJournal(Path(sys.argv[1]), Masker([])):
             pass
     """)
     command = [sys.executable, "-c", program, str(file)]
-    with Journal(file, NO_SECRETS):
+    with FileJournal(file, NO_SECRETS):
         result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "the run is going on" in result.stderr
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
@@ -225,7 +225,7 @@ async def test_a_second_writer_in_another_process_is_refused(file: Path) -> None
 
 def test_a_journal_that_cannot_be_opened_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot open the journal"), Journal(tmp_path / "file" / "j", NO_SECRETS):
+    with pytest.raises(StorageError, match="cannot open the journal"), FileJournal(tmp_path / "file" / "j", NO_SECRETS):
         pass
     (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match="cannot read the journal"):
@@ -244,7 +244,7 @@ async def test_secrets_do_not_reach_the_disk(file: Path) -> None:
     finished = a_finished(TASK).model_copy(
         update={"transcript": transcript, "trial": a_trial(TASK, reason=f"says {secret}")}
     )
-    with Journal(file, Masker([secret])) as journal:
+    with FileJournal(file, Masker([secret])) as journal:
         await journal.append(finished)
     content = file.read_text(encoding="utf-8")
     assert "quoted" not in content

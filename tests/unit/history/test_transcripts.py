@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.transcripts import JournalTranscripts
 from tests.builders import a_finished, a_task
 
@@ -22,24 +23,24 @@ def journal(tmp_path: Path) -> Path:
 
 
 def test_a_transcript_is_found_by_its_digest(journal: Path) -> None:
-    read = JournalTranscripts(journal)
+    read = JournalTranscripts(RunStore(str(journal.parent)))
     assert read("two") == SECOND.transcript
     assert read("grün\n") == FIRST.transcript
     assert read("another") is None
 
 
 def test_a_reused_trial_has_its_transcript_with_its_own_run(journal: Path) -> None:
-    assert JournalTranscripts(journal)("three") is None
+    assert JournalTranscripts(RunStore(str(journal.parent)))("three") is None
 
 
 def test_a_torn_last_line_is_passed_over(journal: Path) -> None:
     with journal.open("a", encoding="utf-8") as file:
         file.write('{"trial": {')
-    assert JournalTranscripts(journal)("two") == SECOND.transcript
+    assert JournalTranscripts(RunStore(str(journal.parent)))("two") == SECOND.transcript
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
-    read = JournalTranscripts(tmp_path / "no-journal.jsonl")
+    read = JournalTranscripts(RunStore(str(tmp_path / "no-run")))
     with pytest.raises(StorageError, match="cannot read the transcripts of"):
         read("two")
 
@@ -47,4 +48,4 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
 def test_a_damaged_journal_is_a_storage_error(journal: Path) -> None:
     journal.write_text("damaged\n", encoding="utf-8")
     with pytest.raises(StorageError, match="cannot read the transcripts"):
-        JournalTranscripts(journal)("two")
+        JournalTranscripts(RunStore(str(journal.parent)))("two")

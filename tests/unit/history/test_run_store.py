@@ -6,9 +6,9 @@ import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.journal import Journal
+from passgate.tasks.history.journal import FileJournal
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_folder import RunFolder
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import JsonCheck, StateCheck
 from passgate.tasks.model.run import Plan
@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def begin(*run_ids: str) -> None:
     for run_id in run_ids:
-        RunFolder(run_id).write_plan(a_plan(TASK, run_id=run_id), NO_SECRETS)
+        RunStore.of(run_id).write_plan(a_plan(TASK, run_id=run_id), NO_SECRETS)
 
 
 def a_verdict() -> Verdict:
@@ -42,8 +42,8 @@ def a_verdict() -> Verdict:
 
 def test_a_plan_reads_back_as_it_was(folder: Path) -> None:
     plan = a_plan(TASK)
-    RunFolder(plan.run_id).write_plan(plan, NO_SECRETS)
-    read_back = RunFolder(plan.run_id).read_plan()
+    RunStore.of(plan.run_id).write_plan(plan, NO_SECRETS)
+    read_back = RunStore.of(plan.run_id).read_plan()
     assert read_back == plan
     assert (folder / ".passgate/runs" / plan.run_id / "plan.json").is_file()
 
@@ -51,7 +51,7 @@ def test_a_plan_reads_back_as_it_was(folder: Path) -> None:
 def test_what_a_task_did_not_say_is_not_said_after_reading(folder: Path) -> None:
     """A wanted null and no wish at all are not the same."""
     begin("run-1")
-    grader = RunFolder("run-1").read_plan().tasks[0].graders[0]
+    grader = RunStore.of("run-1").read_plan().tasks[0].graders[0]
     assert isinstance(grader, StateCheck)
     first = grader.expect[0]
     assert isinstance(first, JsonCheck)
@@ -66,9 +66,9 @@ def test_no_name_is_no_run() -> None:
 
 def test_a_plan_holds_no_secret(folder: Path) -> None:
     plan = a_plan(a_task(inputs={"prompt": "use hunter22\n"}))
-    RunFolder("run-1").write_plan(plan, Masker(["hunter22"]))
+    RunStore.of("run-1").write_plan(plan, Masker(["hunter22"]))
     assert "hunter22" not in (folder / ".passgate/runs/run-1/plan.json").read_text()
-    assert RunFolder("run-1").read_plan().tasks[0].prompt == "use ***\n"
+    assert RunStore.of("run-1").read_plan().tasks[0].prompt == "use ***\n"
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff", b"[" * 10_000])
@@ -78,11 +78,11 @@ def test_a_plan_that_cannot_be_read_is_a_storage_error(folder: Path, content: by
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(StorageError, match="is not the plan of a run"):
-        RunFolder("run-1").read_plan()
+        RunStore.of("run-1").read_plan()
 
 
 def test_a_verdict_reads_back_as_it_was(folder: Path) -> None:
-    run = RunFolder("run-1")
+    run = RunStore.of("run-1")
     assert run.read_verdict() is None
     verdict = a_verdict()
     run.write_reports(verdict, {"summary.md": "# Größe\n"})
@@ -91,7 +91,7 @@ def test_a_verdict_reads_back_as_it_was(folder: Path) -> None:
 
 
 def test_a_run_that_goes_on_has_no_verdict(folder: Path) -> None:
-    run = RunFolder("run-1")
+    run = RunStore.of("run-1")
     run.begin()
     run.write_reports(a_verdict(), {})
     run.begin()
@@ -99,7 +99,7 @@ def test_a_run_that_goes_on_has_no_verdict(folder: Path) -> None:
 
 
 def test_a_broken_verdict_is_a_storage_error(folder: Path) -> None:
-    run = RunFolder("run-1")
+    run = RunStore.of("run-1")
     run.write_reports(a_verdict(), {})
     run.verdict.write_text("{}")
     with pytest.raises(StorageError, match="is not a verdict"):
@@ -107,7 +107,7 @@ def test_a_broken_verdict_is_a_storage_error(folder: Path) -> None:
 
 
 def test_nothing_unfinished_is_left(folder: Path) -> None:
-    run = RunFolder("run-1")
+    run = RunStore.of("run-1")
     run.write_plan(a_plan(TASK), NO_SECRETS)
     run.write_reports(a_verdict(), {"junit.xml": "<a/>"})
     assert sorted(file.name for file in run.path.iterdir()) == ["junit.xml", "plan.json", "verdict.json"]
@@ -120,13 +120,13 @@ def test_a_folder_that_cannot_be_written_is_a_storage_error(folder: Path) -> Non
 
 
 def test_how_a_folder_is_shown(folder: Path) -> None:
-    assert RunFolder("run-1").shown == ".passgate/runs/run-1"
+    assert RunStore.of("run-1").shown == ".passgate/runs/run-1"
 
 
 def test_the_folder_stays_where_it_was_when_the_working_folder_changes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = RunFolder("run-1")
+    run = RunStore.of("run-1")
     (folder / "deep").mkdir()
     monkeypatch.chdir(folder / "deep")
     assert run.path == folder / ".passgate/runs/run-1"
@@ -161,18 +161,18 @@ def test_without_runs_there_is_none(folder: Path, name: str) -> None:
 
 def test_a_plan_that_was_read_is_judged_alike(folder: Path) -> None:
     plan = a_plan(TASK)
-    RunFolder("run-1").write_plan(plan, NO_SECRETS)
-    read_back: Plan = RunFolder("run-1").read_plan()
+    RunStore.of("run-1").write_plan(plan, NO_SECRETS)
+    read_back: Plan = RunStore.of("run-1").read_plan()
     verdict = verdict_on(read_back, read_back.policy, trials_of(TASK, "ppp"), Baseline(branch="main"), "")
     again = rule_on(plan, plan.gate_policy, verdict.measurement, Baseline(branch="main"))
     assert (verdict.decision, verdict.reasons) == (again.decision, again.reasons)
 
 
 def test_a_run_that_another_process_carries_on_keeps_its_verdict(folder: Path) -> None:
-    run = RunFolder("r")
+    run = RunStore.of("r")
     run.verdict.parent.mkdir(parents=True)
     run.verdict.write_text("{}")
-    with Journal(run.journal, NO_SECRETS):
+    with FileJournal(run.journal, NO_SECRETS):
         with pytest.raises(StorageError, match="going on in another process"):
             run.begin()
         assert run.verdict.exists()

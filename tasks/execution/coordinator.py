@@ -1,0 +1,60 @@
+"""Who owns the order and the rounds of a run: the planned trials, then those that confirm what has failed."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.batch import batches_of, confirming_batches
+from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import TrialKey
+from passgate.tasks.history.journal import Journal
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan
+from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.planning.baseline import Pool
+from passgate.tasks.planning.order import run_order
+
+
+@dataclass(frozen=True)
+class Round:
+    """Batches that may run side by side, and the order in which their trials begin as far as they can."""
+
+    batches: tuple[Batch, ...]
+    order: tuple[TrialKey, ...] = ()
+
+
+Executor = Callable[[Round, Callable[[BatchOutcome], None]], Awaitable[None]]
+"""Runs the batches of a round, wherever that is, and passes on the outcome of each as it ends. A batch may have several
+outcomes, one for each time that it is handed out."""
+
+
+OpenExecutor = Callable[[Plan, RunStore, Journal, Sequence[FinishedTrial]], AbstractAsyncContextManager[Executor]]
+"""Opens an executor for a plan, where it is kept, its open journal, and the trials of it that have finished before."""
+
+
+async def coordinate(plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], execute: Executor) -> tuple[str, ...]:
+    """Run every trial of a plan that has not finished and that can still matter, confirming ones included; gives what
+    went wrong that no trial depends on.
+
+    Raises `UsageError` when no trial could be started.
+    """
+    before = [one.trial for one in finished]
+    run_state, starts, warnings = RunState(before), Starts(), dict[str, None]()
+    starts.carry_on(finished)
+
+    def ended(outcome: BatchOutcome) -> None:
+        for trial in outcome.trials:
+            run_state.add(trial)
+        starts.add_outcome(outcome)
+        warnings.update(dict.fromkeys(outcome.warnings))
+
+    order = tuple(key for key in run_order(plan.tasks, pool(before)) if not run_state.has(key))
+    current = Round(batches_of(plan.tasks), order)
+    while current.batches:
+        await execute(current, ended)
+        starts.refuse_wrong_command()
+        trials = run_state.finished
+        current = Round(confirming_batches(confirming_trials(plan, trials, pool(trials))))
+    return tuple(warnings)

@@ -1,0 +1,50 @@
+"""The default executor: all batches in this process, with one scheduler, one cost cap and one event loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+from passgate.tasks.execution.coordinator import Executor, Round
+from passgate.tasks.execution.engine import Engine, no_fault
+from passgate.tasks.execution.resources import GradeTrial
+from passgate.tasks.execution.scheduler import Scheduler
+from passgate.tasks.execution.worker import Worker, open_worker, trials_at_once
+from passgate.tasks.history.journal import Journal
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan
+from passgate.tasks.model.trial import FinishedTrial
+
+
+@asynccontextmanager
+async def in_process(
+    engine: Engine, grade: GradeTrial, plan: Plan, _store: RunStore, journal: Journal, finished: Sequence[FinishedTrial]
+) -> AsyncIterator[Executor]:
+    """An executor of this process, for as long as the context lasts; every batch is a step of the engine.
+
+    The order of the trials, the cost cap and the number of trials at once hold over all batches. Raises `UsageError`.
+    """
+    spent = sum(one.trial.cost for one in finished if not one.trial.reused_from)
+    cost_cap = CostCap(plan.request.max_cost, spent=spent)
+    async with open_worker(plan, journal, finished, cost_cap, grade) as worker:
+        yield partial(_execute, engine, plan, worker)
+
+
+async def _execute(
+    engine: Engine, plan: Plan, opened: Worker, current: Round, ended: Callable[[BatchOutcome], None]
+) -> None:
+    worker = replace(opened, scheduler=Scheduler(trials_at_once(plan), current.order))
+    async with asyncio.TaskGroup() as group:
+        for batch in current.batches:
+            group.create_task(_step(engine, worker, batch, ended))
+
+
+async def _step(engine: Engine, worker: Worker, batch: Batch, ended: Callable[[BatchOutcome], None]) -> None:
+    fault = _fault if batch.step == "run" else no_fault
+    ended(await engine.step(batch.step, partial(worker.run, batch), batch.name, fault))
+
+
+def _fault(outcome: BatchOutcome) -> str:
+    return outcome.fault

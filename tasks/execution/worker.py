@@ -1,0 +1,138 @@
+"""What runs batches: the trials of a batch in, the finished ones in the journal and what the batch has come to out."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.resources import GradeTrial, TrialResources, hidden_from_agents, open_resources
+from passgate.tasks.execution.run_state import RunState
+from passgate.tasks.execution.scheduler import Scheduler, TrialKey
+from passgate.tasks.execution.trial import left_out, run_trial
+from passgate.tasks.gates.early_stopping import needless
+from passgate.tasks.history.journal import Journal
+from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan
+from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.stats.measurement import measurement_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """What a process has open to run batches of a plan."""
+
+    tasks: Mapping[str, EvalTask]
+    resources: Mapping[Suite, TrialResources]
+    journal: Journal
+    scheduler: Scheduler
+    run_state: RunState
+    starts: Starts
+
+    async def run(self, batch: Batch) -> BatchOutcome:
+        """Run every trial of a batch that was not measured yet, each when a slot is free for it.
+
+        Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as
+        `not_run`. Raises `UsageError` once the trials show that the agent's command cannot be started.
+        """
+        missing = [(self.tasks[task_id], number) for task_id, number in batch.keys]
+        missing = [(task, number) for task, number in missing if not self.run_state.has((task.task_id, number))]
+        ended: list[tuple[FinishedTrial, float]] = []
+        async with asyncio.TaskGroup() as group:
+            for task, number in missing:
+                group.create_task(self._run_one(task, number, ended))
+        return BatchOutcome(
+            name=batch.name,
+            trials=tuple(finished.trial for finished, _ in ended),
+            spent=sum(finished.trial.cost - paid_before for finished, paid_before in ended),
+            fault=_fault_of([self.tasks[one.task_id] for one in batch.trials], self.run_state.finished),
+            not_started=tuple(finished.transcript.detail for finished, _ in ended if finished.has_not_started),
+            warnings=self.warnings,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What went wrong so far that no trial depends on, each once."""
+        return tuple(dict.fromkeys(one for opened in self.resources.values() for one in opened.workbench.warnings))
+
+    async def _run_one(self, task: EvalTask, number: int, ended: list[tuple[FinishedTrial, float]]) -> None:
+        key, resources = (task.task_id, number), self.resources[task.suite]
+        paid_before = self.run_state.paid_for(key)
+        async with self.scheduler.slot(key):
+            reason = self.run_state.needless(task)
+            if reason is None:
+                finished = await run_trial(task, number, resources, paid_before=paid_before)
+                await self.journal.append(finished)
+                ended.append((finished, paid_before))
+                self.starts.add(finished)
+                self.run_state.add(finished.trial)
+                return
+        await self.journal.append(left_out(task, number, reason, resources, paid_before=paid_before))
+
+
+def _fault_of(tasks: Sequence[EvalTask], trials: Sequence[Trial]) -> str:
+    """Which of these tasks have not passed by the trials so far, each with its first failure or error."""
+    return "; ".join(
+        f"{task.suite}/{task.task_id}: {task.failure or task.error}"
+        for task in measurement_of(tasks, trials).tasks
+        if task.state is not TaskState.PASSED
+    )
+
+
+@asynccontextmanager
+async def open_worker(
+    plan: Plan,
+    journal: Journal,
+    finished: Sequence[FinishedTrial],
+    cost_cap: CostCap,
+    grade: GradeTrial,
+    *,
+    at_once: int | None = None,
+    order: Sequence[TrialKey] = (),
+) -> AsyncIterator[Worker]:
+    """A worker for a plan of which these trials have finished, while the context lasts. Raises `UsageError`."""
+    starts = Starts()
+    starts.carry_on(finished)
+    async with resources_of(plan, cost_cap, grade) as resources:
+        yield Worker(
+            tasks={task.task_id: task for task in plan.tasks},
+            resources=resources,
+            journal=journal,
+            scheduler=Scheduler(at_once or trials_at_once(plan), order),
+            run_state=RunState((one.trial for one in finished), partial(needless, plan)),
+            starts=starts,
+        )
+
+
+def trials_at_once(plan: Plan) -> int:
+    """How many trials of a plan run side by side, wherever they run."""
+    return plan.request.jobs or plan.policy.concurrency.trials
+
+
+@asynccontextmanager
+async def resources_of(
+    plan: Plan, cost_cap: CostCap, grade: GradeTrial
+) -> AsyncIterator[Mapping[Suite, TrialResources]]:
+    """What the tasks of each suite are run with: opened once for each folder that they are from."""
+    suites = dict.fromkeys(task.suite for task in plan.tasks)
+    async with AsyncExitStack() as stack:
+        opened = {
+            folder: await stack.enter_async_context(
+                open_resources(
+                    plan.agent,
+                    folder,
+                    plan.policy,
+                    grade=grade,
+                    prices=plan.prices,
+                    cost_cap=cost_cap,
+                    needs_price=plan.needs_price,
+                    hidden=hidden_from_agents(plan),
+                    label=plan.run_id,
+                )
+            )
+            for folder in dict.fromkeys(map(plan.folder_of, suites))
+        }
+        yield {suite: opened[plan.folder_of(suite)] for suite in suites}

@@ -1,0 +1,10 @@
+"""Grade: what a trial said, did and left behind in; its grades, and the metrics that come of them, out."""
+
+from passgate.tasks.graders.grading import GradedTrial, grade_trial, with_grades
+from passgate.tasks.graders.interface import Evidence
+
+
+async def grade(evidence: Evidence) -> GradedTrial:
+    """Ask every grader of the trial's task. What a grader could not measure is the error of its grade."""
+    grades = await grade_trial(evidence)
+    return GradedTrial(grades, with_grades(evidence.metrics, evidence.task, grades))
