@@ -14,6 +14,8 @@ BORDERLINE_FROM: Final = 0.6
 """Below what passes and from here on a score is called borderline (AgentEvals); it fails all the same."""
 ROUNDING: Final = 1e-9
 """0.1 + 0.2 is not to fall short of 0.3."""
+AS_EXPECTED: Final = ", as expected"
+_BUT_MUST: Final = ", but must"
 
 
 def graded(
@@ -71,10 +73,6 @@ def _negated(options: AssertionOptions, bare: Grade) -> Grade:
     passed = score >= passing_score(options) - ROUNDING
     update = {"score": score, "passed": passed, "checks": checks, "fatal": ""}
     return bare.model_copy(update=update)
-
-
-AS_EXPECTED: Final = ", as expected"
-_BUT_MUST: Final = ", but must"
 
 
 def expectation(*, passed: bool, must: str = "") -> str:

@@ -20,6 +20,13 @@ from passgate.tasks.stats.estimators import weighted_mean
 _OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
 _POLICY: Final = "policy_check"
 _FINDS_VIOLATIONS: Final = frozenset({_POLICY, "tool_calls"})
+_ENDS = {
+    EndReason.CRASHED: "the agent crashed",
+    EndReason.NOT_STARTED: "the agent could not be started",
+    EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
+    EndReason.FORBIDDEN_CALL: "the agent was stopped",
+    EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
+}
 
 
 def with_grades(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) -> TrialMetrics:
@@ -60,15 +67,6 @@ def _violated(task: EvalTask, grades: Sequence[Grade]) -> float | None:
         return 1.0
     measured = all(grade.error is None for grade in grades if grade.type in _FINDS_VIOLATIONS)
     return 0.0 if measured and finds_violations(task) else None
-
-
-_ENDS = {
-    EndReason.CRASHED: "the agent crashed",
-    EndReason.NOT_STARTED: "the agent could not be started",
-    EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
-    EndReason.FORBIDDEN_CALL: "the agent was stopped",
-    EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
-}
 
 
 async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:

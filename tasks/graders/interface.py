@@ -13,11 +13,6 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.model.trial import TrialMetrics
 
-
-class UnreportedError(MeasurementError):
-    """Something of a trial is not known, because nobody has reported it. The text says what."""
-
-
 _METER: Final = "Send the agent's model calls through the passgate meter"
 _FILE: Final = "have the agent write its transcript, with usage and times, to the file that PASSGATE_TRANSCRIPT names"
 _RETURNED: Final = "return a transcript, with usage and times, from its function"
@@ -28,6 +23,10 @@ _REMEDIES: Final = {
     "`http.complete: true`, "
     "`http.tokens_in`, `http.tokens_out`, `http.cost_usd`",
 }
+
+
+class UnreportedError(MeasurementError):
+    """Something of a trial is not known, because nobody has reported it. The text says what."""
 
 
 def remedy_for(kind: AgentKind | None) -> str:

@@ -5,9 +5,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from passgate.tasks.graders.checks import graded
-from passgate.tasks.graders.credentials import credentials_in, mask
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import found
+from passgate.tasks.graders.texts import credentials_in, found, mask
 from passgate.tasks.graders.tool_calls import MOST_VIOLATIONS, argument, call_matches, leaves, shown, value_matches
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import ArgumentRule, Composite, Grader, PolicyCheck, ToolCalls, Turns

@@ -25,6 +25,31 @@ from passgate.tasks.graders.workspace import UnusableFileError, read_text
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
+PROBE_SECONDS: Final = 60.0
+INTERNAL_ERROR: Final = 3
+# A test during which the run is stopped stands in the report as if it had passed; only the count of those that
+# came to their end tells.
+_CONFTEST: Final = """\
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, {workspace!r})
+progress = {{"collected": None, "finished": 0}}
+
+
+def pytest_collection_finish(session):
+    progress["collected"] = len(session.items)
+
+
+def pytest_runtest_logfinish():
+    progress["finished"] += 1
+
+
+def pytest_sessionfinish():
+    pathlib.Path({progress!r}).write_text(json.dumps(progress))
+"""
+
 
 class CaseStatus(StrEnum):
     PASSED = "passed"
@@ -96,33 +121,6 @@ def _message(detail: ElementTree.Element) -> str:
     message, text = detail.get("message", ""), detail.text or ""
     # For a file that cannot be imported the message says no more than that, the text says why.
     return ending(text) if message in {"", "collection failure", "internal error"} else message
-
-
-PROBE_SECONDS: Final = 60.0
-INTERNAL_ERROR: Final = 3
-
-# A test during which the run is stopped stands in the report as if it had passed; only the count of those that
-# came to their end tells.
-_CONFTEST: Final = """\
-import json
-import pathlib
-import sys
-
-sys.path.insert(0, {workspace!r})
-progress = {{"collected": None, "finished": 0}}
-
-
-def pytest_collection_finish(session):
-    progress["collected"] = len(session.items)
-
-
-def pytest_runtest_logfinish():
-    progress["finished"] += 1
-
-
-def pytest_sessionfinish():
-    pathlib.Path({progress!r}).write_text(json.dumps(progress))
-"""
 
 
 class PytestProgress(Frozen):

@@ -32,6 +32,7 @@ MOST_ROWS: Final = 10_000
 LONGEST_VALUE: Final = 1_000_000
 """Bytes of one value or row."""
 _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK: Final = 10_000
+Expectation = FileCheck | JsonCheck | SqliteCheck | CommandCheck
 
 
 class QueryResult(NamedTuple):
@@ -103,9 +104,6 @@ def _problem(check: SqliteCheck, answer: QueryResult) -> str:
     if check.max_rows is not None and answer.total > check.max_rows:
         return f"the query returned {answer.total} rows or more, expected at most {check.max_rows}"
     return ""
-
-
-Expectation = FileCheck | JsonCheck | SqliteCheck | CommandCheck
 
 
 async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:

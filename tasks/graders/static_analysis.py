@@ -33,6 +33,7 @@ REMEDY: Final = "pip install 'passgate[graders]'"
 _FINDINGS: Final = 1
 _BLOCKED: Final = 2
 _WHAT_BLOCKS_MYPY: Final = (": error:", "There are no .py[i] files in", "is not a valid Python package name")
+_SOURCES: Final = (".py", ".pyi", ".ipynb")
 
 
 class PythonTool(NamedTuple):
@@ -94,9 +95,6 @@ PYTHON_TOOLS: Final = {
     "ruff": PythonTool(_ruff_command, _ruff_is_clean),
     "mypy": PythonTool(_mypy_command, _mypy_is_clean),
 }
-
-
-_SOURCES: Final = (".py", ".pyi", ".ipynb")
 
 
 async def grade_static_analysis(options: StaticAnalysis, evidence: Evidence) -> Grade:

@@ -7,9 +7,8 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from passgate.tasks.graders.checks import graded
-from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.texts import as_json, masked, shorten
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
@@ -24,6 +23,9 @@ _OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
     ">": operator.gt,
 }
+MOST_VIOLATIONS: Final = 20
+LONGEST_ARGUMENTS: Final = 100_000
+LONGEST_SHOWN: Final = 500
 
 
 def call_matches(pattern: str | ToolPattern, call: ToolCall) -> bool:
@@ -84,11 +86,6 @@ def pattern_text(pattern: str | ToolPattern) -> str:
     if isinstance(pattern, str):
         return pattern
     return f"{pattern.tool}({as_json(pattern.params)})" if pattern.params else pattern.tool
-
-
-MOST_VIOLATIONS: Final = 20
-LONGEST_ARGUMENTS: Final = 100_000
-LONGEST_SHOWN: Final = 500
 
 
 async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:

@@ -12,6 +12,10 @@ from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
 LIMIT = 10_000_000
 """Bytes: no file larger than this is read."""
+NOT_EXECUTABLE: Final = 126
+NOT_FOUND: Final = 127
+# What `sh -c` itself says; a script that it starts says its own name first.
+_MISSING_PROGRAM: Final = re.compile(r"^sh: (?:(?:line )?[0-9]+: )?([^\s/:]+): (?:command )?not found$", re.MULTILINE)
 
 
 class UnusableFileError(Exception):
@@ -77,12 +81,6 @@ def read_text(workspace: Path, relative: str) -> str:
         return read_bytes(workspace, relative).decode("utf-8")
     except UnicodeDecodeError:
         raise UnusableFileError(f"{relative} is not UTF-8 text") from None
-
-
-NOT_EXECUTABLE: Final = 126
-NOT_FOUND: Final = 127
-# What `sh -c` itself says; a script that it starts says its own name first.
-_MISSING_PROGRAM: Final = re.compile(r"^sh: (?:(?:line )?[0-9]+: )?([^\s/:]+): (?:command )?not found$", re.MULTILINE)
 
 
 async def run_shell(

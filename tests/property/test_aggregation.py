@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.composites.aggregation import GradedMember, aggregated
-from passgate.tasks.graders.composites.composite import combined
+from passgate.tasks.graders.composites.composite import GradedMember, aggregated, combined
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Aggregator, Composite
 

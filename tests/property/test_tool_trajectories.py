@@ -10,7 +10,7 @@ from tests.builders import a_task
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.trajectories.pairings import most_in_order, most_paired
+from passgate.tasks.graders.trajectories.tool_trajectory import most_in_order, most_paired
 from passgate.tasks.model.assertions import ToolTrajectory
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript

@@ -19,6 +19,27 @@ from passgate.tasks.model.graders import OutputCheck
 from passgate.tasks.model.json_values import parse_json, strictly_equal
 
 MOST_ERRORS: Final = 5
+BLANKS: Final = (
+    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f"
+    "\u3000\ufeff"
+)
+"""What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
+LONGEST_SHOWN: Final = 200
+_RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
+    "contains": ("contains", "does not contain", lambda answer, value: value in answer),
+    "icontains": ("contains", "does not contain", lambda answer, value: value.lower() in answer.lower()),
+    "starts_with": (
+        "starts with",
+        "does not start with",
+        lambda answer, value: answer.strip(BLANKS).startswith(value.strip(BLANKS)),
+    ),
+    "ends_with": (
+        "ends with",
+        "does not end with",
+        lambda answer, value: answer.strip(BLANKS).endswith(value.strip(BLANKS)),
+    ),
+}
+"""What an answer does that keeps a rule, what it does not do else, and whether it keeps it."""
 
 
 async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:
@@ -93,30 +114,6 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
     """
     check = json_check(options.value, evidence.transcript.output)
     return scored(options, float(check.passed), [check])
-
-
-BLANKS: Final = (
-    "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f"
-    "\u3000\ufeff"
-)
-"""What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
-LONGEST_SHOWN: Final = 200
-
-_RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
-    "contains": ("contains", "does not contain", lambda answer, value: value in answer),
-    "icontains": ("contains", "does not contain", lambda answer, value: value.lower() in answer.lower()),
-    "starts_with": (
-        "starts with",
-        "does not start with",
-        lambda answer, value: answer.strip(BLANKS).startswith(value.strip(BLANKS)),
-    ),
-    "ends_with": (
-        "ends with",
-        "does not end with",
-        lambda answer, value: answer.strip(BLANKS).endswith(value.strip(BLANKS)),
-    ),
-}
-"""What an answer does that keeps a rule, what it does not do else, and whether it keeps it."""
 
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:

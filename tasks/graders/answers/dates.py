@@ -42,6 +42,17 @@ _PATTERNS: Final = {
     "ZZ": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
     "Z": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
 }
+_JAVASCRIPT_ISO: Final = re.compile(
+    r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"
+    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
+)
+_TIME: Final = re.compile(r"\s+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s*[AaPp][Mm])?(?:\s*[A-Z]{1,4})?$")
+_NUMBERS: Final = re.compile(r"([0-9]{1,6})[/-]([0-9]{1,2})[/-]([0-9]{1,6})")
+_WORDS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
+_NAMED: Final = re.compile(r"([0-9]{1,2})-([A-Za-z]{3,9})-([0-9]{4})")
+_PLAIN: Final = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
+_LONGEST: Final = 100
+_MONTHS_DAYS: Final = range(1, 32)
 
 
 def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
@@ -91,19 +102,6 @@ def _pattern(form: str) -> re.Pattern[str]:
 def _day_of(parts: dict[str, str]) -> date | None:
     month = month_number(parts["name"]) if "name" in parts else int(parts["month"])
     return None if month is None else day(int(parts["year"]), month, int(parts["day"]))
-
-
-_JAVASCRIPT_ISO: Final = re.compile(
-    r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|([+-])([0-9]{2}):?([0-9]{2}))?)?"
-)
-_TIME: Final = re.compile(r"\s+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:\s*[AaPp][Mm])?(?:\s*[A-Z]{1,4})?$")
-_NUMBERS: Final = re.compile(r"([0-9]{1,6})[/-]([0-9]{1,2})[/-]([0-9]{1,6})")
-_WORDS: Final = re.compile(r"[A-Za-z]+|[0-9]+")
-_NAMED: Final = re.compile(r"([0-9]{1,2})-([A-Za-z]{3,9})-([0-9]{4})")
-_PLAIN: Final = re.compile(r"([0-9]{1,2})[/-]([0-9]{1,2})[/-]([0-9]{4})")
-_LONGEST: Final = 100
-_MONTHS_DAYS: Final = range(1, 32)
 
 
 def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None:

@@ -18,6 +18,9 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 
 _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+ROUNDINGS: Final = 4
+"""By how many of the smallest steps between two numbers a difference may pass the tolerance: 1.1 is 0.1 from 1."""
 
 
 def answer_document(answer: str) -> Any:
@@ -72,11 +75,6 @@ def _document(value: Any) -> Any:
 def field_at(document: Any, path: str) -> Any:
     """The value at a path as in `items[0].amount`; `MISSING` when it is not there."""
     return at_path(document, ".".join(part for part in _PATH_SIGNS.split(path) if part))
-
-
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-ROUNDINGS: Final = 4
-"""By how many of the smallest steps between two numbers a difference may pass the tolerance: 1.1 is 0.1 from 1."""
 
 
 async def _exact(_field: FieldCheck, actual: Any, expected: Any) -> bool:

@@ -6,8 +6,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import unmeasured
-from passgate.tasks.graders.composites.aggregation import GradedMember
-from passgate.tasks.graders.composites.composite import Ask, combined, grade_composite, with_members
+from passgate.tasks.graders.composites.composite import Ask, GradedMember, combined, grade_composite, with_members
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.grade import Check, Grade
@@ -15,6 +14,14 @@ from passgate.tasks.model.graders import Aggregator, Composite, Grader, TurnGrad
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
+
+GradePart = Callable[[str, Sequence[Grader], Evidence], Awaitable[Grade]]
+"""The grade of a turn or of the conversation, by its name, its graders and its evidence."""
+AGGREGATORS: Final[dict[str, Literal["weighted_average", "minimum", "maximum"]]] = {
+    "mean": "weighted_average",
+    "min": "minimum",
+    "max": "maximum",
+}
 
 
 class ConversationTurn(NamedTuple):
@@ -83,15 +90,6 @@ def evidence_of_conversation(evidence: Evidence) -> Evidence:
     """The trial with the whole conversation as its answer: a paragraph per message, headed by its role."""
     said = [f"{message.role}: {message.content}" for message in evidence.transcript.messages if message.content.strip()]
     return replace(evidence, transcript=evidence.transcript.model_copy(update={"output": "\n\n".join(said)}))
-
-
-GradePart = Callable[[str, Sequence[Grader], Evidence], Awaitable[Grade]]
-"""The grade of a turn or of the conversation, by its name, its graders and its evidence."""
-AGGREGATORS: Final[dict[str, Literal["weighted_average", "minimum", "maximum"]]] = {
-    "mean": "weighted_average",
-    "min": "minimum",
-    "max": "maximum",
-}
 
 
 async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:

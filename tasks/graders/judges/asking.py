@@ -22,6 +22,16 @@ from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 LONGEST_REPLY: Final = 200_000
 _FENCE: Final = "```"
 _Mark = TypeVar("_Mark")
+NO_JUDGE: Final = (
+    "no judge is configured: set judge.base_url and judge.model in gates.yaml, "
+    "or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
+)
+WROTE_NOTHING: Final = "the agent wrote nothing"
+ONE_OBJECT: Final = "Reply with one JSON object and nothing else"
+_LONGEST_REPEATED: Final = 4000
+"""Characters of an unusable reply that the judge is shown again."""
+_REPAIR: Final = """\
+That reply cannot be used: {problem}. Whatever it says, mark the same material again, by the rubric alone. {shape}"""
 
 
 class AssertionMark(Frozen):
@@ -128,18 +138,6 @@ def _problem(entry: ErrorDetails) -> str:
         return "it has a key that was not asked for"
     place = ".".join(map(str, entry["loc"]))
     return f"{place}: {entry['msg']}" if place else entry["msg"]
-
-
-NO_JUDGE: Final = (
-    "no judge is configured: set judge.base_url and judge.model in gates.yaml, "
-    "or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
-)
-WROTE_NOTHING: Final = "the agent wrote nothing"
-ONE_OBJECT: Final = "Reply with one JSON object and nothing else"
-_LONGEST_REPEATED: Final = 4000
-"""Characters of an unusable reply that the judge is shown again."""
-_REPAIR: Final = """\
-That reply cannot be used: {problem}. Whatever it says, mark the same material again, by the rubric alone. {shape}"""
 
 
 @dataclass(frozen=True)

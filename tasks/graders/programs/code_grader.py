@@ -18,6 +18,10 @@ from passgate.tasks.model.json_values import MISSING, parse_json
 from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
+LONGEST_OUTPUT: Final = 50_000
+"""Bytes of an answer from which on it lies in a file too."""
+ReadReply = Callable[[str, str, int], GraderReply]
+"""What a program says, from its output, its error output and its exit code."""
 
 
 def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
@@ -70,12 +74,6 @@ def _document(stdout: str) -> Any:
 
 def _said(stdout: str) -> str:
     return repr(shorten(stdout.strip(), 300))
-
-
-LONGEST_OUTPUT: Final = 50_000
-"""Bytes of an answer from which on it lies in a file too."""
-ReadReply = Callable[[str, str, int], GraderReply]
-"""What a program says, from its output, its error output and its exit code."""
 
 
 async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> Grade:

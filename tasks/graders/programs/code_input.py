@@ -12,6 +12,8 @@ from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
+_OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
+
 
 def plain_task_message(message: TaskMessage) -> dict[str, Any]:
     """A message of a task: `role` and `content`, a text or blocks, and what else it has."""
@@ -61,9 +63,6 @@ def _plain(call: ToolCall | MessageCall) -> dict[str, Any]:
 def _block(block: ContentBlock) -> dict[str, Any]:
     plain = {"type": block.type, "value": block.value}
     return plain if block.text is None else {**plain, "text": block.text}
-
-
-_OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
 
 
 def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path | None) -> dict[str, Any]:

@@ -1,19 +1,25 @@
 """The tool calls of a trial against those that are expected."""
 
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
-from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence, UnreportedError
-from passgate.tasks.graders.texts import as_json
+from passgate.tasks.graders.texts import as_json, masked
 from passgate.tasks.graders.tool_calls import shown
-from passgate.tasks.graders.trajectories.pairings import Fits, most_in_order, most_paired
 from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
+
+Fits = Sequence[Sequence[int]]
+"""Which calls fit each expectation, by its position: their positions, in ascending order."""
+UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool calls, which `max_duration_ms` limits"
+MOST_SHOWN: Final = 20
+"""Calls that are named one by one."""
 
 
 def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
@@ -63,11 +69,6 @@ def expected_text(expected: ExpectedCall) -> str:
     named = isinstance(expected.args, dict)
     limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
     return f"{expected.tool}({masked(as_json(expected.args))}){limit}" if named else f"{expected.tool}{limit}"
-
-
-UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool calls, which `max_duration_ms` limits"
-MOST_SHOWN: Final = 20
-"""Calls that are named one by one."""
 
 
 class TrajectoryScore(NamedTuple):
@@ -200,3 +201,65 @@ def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterat
 
 def _shown_at(calls: Sequence[ToolCall], place: int) -> str:
     return shown(calls[place]) if place < len(calls) else "missing"
+
+
+def most_paired(fits: Fits) -> dict[int, int]:
+    """As many expectations as possible, each with a thing of its own: a maximum matching, found by augmenting paths."""
+    held: dict[int, int] = {}
+    for expectation in range(len(fits)):
+        held = _augmented(held, expectation, fits)
+    return held
+
+
+def _augmented(held: Mapping[int, int], expectation: int, fits: Fits) -> dict[int, int]:
+    """The pairs with one more expectation in them, for which others may have to change theirs; the same if none can."""
+    holders = {thing: holder for holder, thing in held.items()}
+    seeker_of: dict[int, int] = {}
+    seekers = deque([expectation])
+    while seekers:
+        seeker = seekers.popleft()
+        for thing in fits[seeker]:
+            if thing in seeker_of:
+                continue
+            seeker_of[thing] = seeker
+            if thing not in holders:
+                return _handed_on(held, seeker_of, thing)
+            seekers.append(holders[thing])
+    return dict(held)
+
+
+def _handed_on(held: Mapping[int, int], seeker_of: Mapping[int, int], free: int) -> dict[int, int]:
+    pairs = dict(held)
+    thing: int | None = free
+    while thing is not None:
+        seeker = seeker_of[thing]
+        before = pairs.get(seeker)
+        pairs[seeker] = thing
+        thing = before
+    return pairs
+
+
+class _Chain(NamedTuple):
+    """Expectations found in order; `end` is the position of the last thing."""
+
+    end: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+def most_in_order(fits: Fits) -> dict[int, int]:
+    """As many expectations as possible, in their order, each with a thing behind that of the one before it.
+
+    For each length the chain that ends first is kept: it leaves the most behind it.
+    """
+    chains = [_Chain(-1, ())]
+    for expectation, things in enumerate(fits):
+        for length in reversed(range(len(chains))):
+            place = bisect_right(things, chains[length].end)
+            if place == len(things):
+                continue
+            longer = _Chain(things[place], (*chains[length].pairs, (expectation, things[place])))
+            if length + 1 == len(chains):
+                chains.append(longer)
+            elif longer.end < chains[length + 1].end:
+                chains[length + 1] = longer
+    return dict(chains[-1].pairs)

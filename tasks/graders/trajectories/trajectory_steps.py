@@ -6,9 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import expectation, scored
-from passgate.tasks.graders.credentials import masked
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.texts import as_json, masked, shorten
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.model.assertions import (
     AssertionOptions,

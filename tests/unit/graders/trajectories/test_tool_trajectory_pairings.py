@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.tasks.graders.trajectories.pairings import most_in_order, most_paired
+from passgate.tasks.graders.trajectories.tool_trajectory import most_in_order, most_paired
 
 
 @pytest.mark.parametrize(

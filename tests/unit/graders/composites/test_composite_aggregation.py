@@ -1,6 +1,6 @@
 """What several grades use together."""
 
-from passgate.tasks.graders.composites.aggregation import usage_of
+from passgate.tasks.graders.composites.composite import usage_of
 from passgate.tasks.model.transcript import Usage
 from tests.builders import a_grade
 

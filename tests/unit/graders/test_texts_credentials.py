@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from passgate.tasks.graders.credentials import CREDENTIAL_PATTERNS, credentials_in, masked
+from passgate.tasks.graders.texts import CREDENTIAL_PATTERNS, credentials_in, masked
 
 # Put together here, so that no scanner of repositories takes this file for a leak.
 EXAMPLES = {
