@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, Form, Options, build, read_items
@@ -65,17 +66,14 @@ def _file_text(node: Node, address: str, sources: Sources) -> str | None:
     return sources.text(node, address.removeprefix(FILE_SCHEME), called=node.value)[1]
 
 
-def _script(body_of_file: Callable[[str, str], str | None]) -> Callable[[Parts, Sources], Options]:
-    def read(parts: Parts, sources: Sources) -> Options:
-        value = parts.get("value")
-        options = parts.only("value", "threshold")
-        if value is not None:
-            options["cwd"] = value.with_value(sources.ground.relative(value.folder))
-            if isinstance(value.value, str) and value.value.startswith(FILE_SCHEME):
-                options["value"] = _script_file(value, sources, body_of_file)
-        return options
-
-    return read
+def _script(body_of_file: Callable[[str, str], str | None], parts: Parts, sources: Sources) -> Options:
+    value = parts.get("value")
+    options = parts.only("value", "threshold")
+    if value is not None:
+        options["cwd"] = value.with_value(sources.ground.relative(value.folder))
+        if isinstance(value.value, str) and value.value.startswith(FILE_SCHEME):
+            options["value"] = _script_file(value, sources, body_of_file)
+    return options
 
 
 def _script_file(node: Node, sources: Sources, body_of_file: Callable[[str, str], str | None]) -> Node:
@@ -122,6 +120,7 @@ def _field(item: Node, sources: Sources) -> FieldCheck | None:
 _ONE = Key(TEXT, needed=True, says="The text.")
 _MANY = Key(LIST, items=TEXT, needed=True, says="The texts.")
 _VALUE_OR_FILE: dict[str, Any] = {"says": "Or `file://` and the path of a file that holds it."}
+_SCRIPT_KEYS: Keys = {"value": Key(TEXT, needed=True, **_VALUE_OR_FILE), "threshold": Key(NUMBER)}
 
 ANSWER_FORMS = (
     Form(("contains",), {"value": _ONE}, agentevals=("contains",)),
@@ -153,12 +152,7 @@ ANSWER_FORMS = (
         agentevals=("field_accuracy",),
     ),
     *(
-        Form(
-            (name,),
-            {"value": Key(TEXT, needed=True, **_VALUE_OR_FILE), "threshold": Key(NUMBER)},
-            _script(body),
-            later=(name,),
-        )
+        Form((name,), _SCRIPT_KEYS, partial(_script, body), later=(name,))
         for name, body in (("javascript", _javascript_body), ("python", _python_body))
     ),
 )

@@ -1,6 +1,5 @@
 """Tests that are conversations: what the user says one after the other, and graders for each answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,11 +49,16 @@ def read_conversation(test: Parts, variables: Variables, sources: Sources) -> Re
     if not turns:
         return ReadConversation()
     says = [as_prompt(messages) for messages, _ in turns[1:]]
-    return ReadConversation(
-        opening=turns[0][0],
-        user=SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None,
-        grader=_grader(test, [graders for _, graders in turns], sources),
+    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
+    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
+    grader = Turns(
+        type="turns",
+        turns=tuple(graders for _, graders in turns),
+        aggregation=aggregation or "mean",
+        on_turn_failure=on_failure or "continue",
     )
+    user = SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None
+    return ReadConversation(turns[0][0], user, grader)
 
 
 def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[tuple[TaskMessage, ...], TurnGraders]:
@@ -67,14 +71,6 @@ def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[tuple[Tas
     listed = turn.get("assert")
     graders = read_list(listed, variables, sources) if listed else ()
     return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
-
-
-def _grader(test: Parts, turns: Sequence[TurnGraders], sources: Sources) -> Turns:
-    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
-    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
-    return Turns(
-        type="turns", turns=tuple(turns), aggregation=aggregation or "mean", on_turn_failure=on_failure or "continue"
-    )
 
 
 def with_turns(conversation: ReadConversation, graders: tuple[Grader, ...]) -> tuple[Grader, ...]:

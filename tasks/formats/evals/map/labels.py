@@ -15,15 +15,14 @@ _INTO_METADATA = ("governance", "category")
 
 def metadata_of(test: Parts, root: Node) -> dict[str, Any]:
     """The metadata of a test with that of its file under it."""
-    own = _with_further(test.value("metadata", {}), {key: test.value(key) for key in _INTO_METADATA})
-    of_file = root.value.get("metadata")
-    further = {key: root.value.get(key) for key in _INTO_METADATA}
-    return merged(_with_further(of_file if isinstance(of_file, dict) else {}, further), own)
+    own = {key: test.value(key) for key in ("metadata", *_INTO_METADATA)}
+    return merged(_metadata(root.value), _metadata(own))
 
 
-def _with_further(metadata: Any, further: Mapping[str, Any]) -> dict[str, Any]:
-    said = {key: value for key, value in further.items() if value is not None}
-    return said | metadata if isinstance(metadata, dict) else said
+def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
+    further = {key: value for key in _INTO_METADATA if (value := said.get(key)) is not None}
+    metadata = said.get("metadata")
+    return further | metadata if isinstance(metadata, dict) else further
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
     if is_message(value):
         return present([_message(node, sources)])
     if isinstance(value, dict):
-        return (TaskMessage(role="user", content=(json_block(value),)),)
+        return (TaskMessage(role="user", content=(ContentBlock(type="json", value=value),)),)
     if isinstance(value, list):
         return present(_message(item, sources) for item in node.items())
     sources.refuse(node, f"expected a text, a message or messages, not {shown(value)}")
@@ -142,11 +142,7 @@ def _content(node: Node | None, sources: Sources) -> Content:
         isinstance(item, str) or (isinstance(item, dict) and "type" in item) for item in node.value
     ):
         return present(_block(item, sources) for item in node.items())
-    return (json_block(node.value),)
-
-
-def json_block(value: Any) -> ContentBlock:
-    return ContentBlock(type="json", value=value)
+    return (ContentBlock(type="json", value=node.value),)
 
 
 def file_block(node: Node, name: str, sources: Sources) -> ContentBlock:
@@ -174,7 +170,7 @@ def _block_of(kind: str, value: Node, sources: Sources) -> ContentBlock:
         return ContentBlock(type="image", value=_image(value, value.value, sources))
     if kind == "text" and isinstance(value.value, str):
         return ContentBlock(type="text", value=value.value)
-    return json_block(value.value)  # what stands for a variable in a text may be any value
+    return ContentBlock(type="json", value=value.value)  # what stands for a variable in a text may be any value
 
 
 def _image(node: Node, text: str, sources: Sources) -> str:
@@ -189,7 +185,8 @@ def _image(node: Node, text: str, sources: Sources) -> str:
         known = ", ".join(_IMAGE_TYPES.values())
         sources.refuse(node, f"base64 of no {known}: write its type, as in data:image/TYPE;base64,...")
         return text
-    return sources.found(node, text)
+    path = sources.path(node, text)
+    return text if path is None else sources.ground.relative(path)
 
 
 def _decoded(text: str) -> bytes:

@@ -1,6 +1,7 @@
 """What only passgate has, in eval files: the graders of its task files, and the key `passgate` of a test."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
@@ -57,29 +58,27 @@ class _Native(Frozen):
 def _form(name: str) -> Form:
     """The form of a grader of task files: its options have the same names."""
     type_name = name.removeprefix(NAMESPACE)
-    model = MODELS[type_name]
-    own = {key: field for key, field in model.model_fields.items() if key not in {*GraderOptions.model_fields, "type"}}
+    fields = MODELS[type_name].model_fields
+    own = {key: field for key, field in fields.items() if key not in {*GraderOptions.model_fields, "type"}}
     keys = {
         **dict.fromkeys(_NOT_THEIRS, Key(says="Not of this grader, which passes or fails.")),
         **{key: Key(needed=field.is_required(), says="As in task files.") for key, field in own.items()},
     }
-    return Form((name,), keys, _options_of(type_name, model), model_type=type_name)
+    return Form((name,), keys, partial(_options, type_name), model_type=type_name)
 
 
-def _options_of(type_name: str, model: type[GraderOptions]) -> Callable[[Parts, Sources], Options]:
-    def read(parts: Parts, sources: Sources) -> Options:
-        for name, asked in parts.only(*_NOT_THEIRS).items():
-            if name not in model.model_fields:
-                sources.refuse(asked, f"{type_name} passes or fails; it has no `{name}`", at_key=True)
-        if str(parts.value("type")).startswith(("not-", "not_")):
-            sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
-        known = parts.only(*model.model_fields)
-        options = {name: _placed(name, part, sources) for name, part in known.items()}
-        options["type"] = parts.node.with_value(type_name)
-        _check(model, options, parts, sources)
-        return options
-
-    return read
+def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
+    model = MODELS[type_name]
+    for name, asked in parts.only(*_NOT_THEIRS).items():
+        if name not in model.model_fields:
+            sources.refuse(asked, f"{type_name} passes or fails; it has no `{name}`", at_key=True)
+    if str(parts.value("type")).startswith(("not-", "not_")):
+        sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
+    known = parts.only(*model.model_fields)
+    options = {name: _placed(name, part, sources) for name, part in known.items()}
+    options["type"] = parts.node.with_value(type_name)
+    _check(model, options, parts, sources)
+    return options
 
 
 def _placed(name: str, part: Node, sources: Sources) -> Node:

@@ -3,7 +3,8 @@
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -143,32 +144,27 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
     """
     if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
         return None
-    program = first_of(_candidates(name, kind.folder, ground), ground, Path.is_file)
+    above, stems = upwards(kind.folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
+    candidates = (
+        parent / PROJECT_MARK / place / f"{stem}{suffix}"
+        for places in _FOLDERS
+        for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES)
+    )
+    program = first_of(candidates, ground, Path.is_file)
     if program is None:
         return None
     keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
-    return Form((), keys, _run_of(program, kind), model_type="code_grader", further=True)
+    return Form((), keys, partial(_custom, program, kind), model_type="code_grader", further=True)
 
 
-def _candidates(name: str, folder: Path, ground: Ground) -> Iterator[Path]:
-    above, stems = upwards(folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
-    for places in _FOLDERS:
-        for parent, place, stem, suffix in product(above, places, stems, _SUFFIXES):
-            yield parent / PROJECT_MARK / place / f"{stem}{suffix}"
-
-
-def _run_of(program: Path, kind: Node) -> Callable[[Parts, Sources], Options]:
-    folder = program.parents[2]
-
-    def read(parts: Parts, sources: Sources) -> Options:
-        return {
-            "name": kind,
-            "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
-            "cwd": kind.with_value(sources.ground.relative(folder)),
-            **_config(parts),
-        }
-
-    return read
+def _custom(program: Path, kind: Node, parts: Parts, sources: Sources) -> Options:
+    folder = program.parents[2]  # the one that its `.agentv` lies in
+    return {
+        "name": kind,
+        "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
+        "cwd": kind.with_value(sources.ground.relative(folder)),
+        **_config(parts),
+    }
 
 
 PROGRAM_FORMS = (

@@ -57,13 +57,8 @@ class Sources:
         """Where a path leads; `None` where it leads nowhere, and then that is a complaint."""
         return find_path(node, name, self.ground, self.complaints)
 
-    def found(self, node: Node, name: str) -> str:
-        """The same as tasks hold it; as the file says it where it leads nowhere."""
-        path = self.path(node, name)
-        return name if path is None else self.ground.relative(path)
-
     def folder(self, node: Node, name: str) -> str:
-        """The same for a folder that something is worked in."""
+        """A folder that something is worked in, as tasks hold it; as the file says it where it leads nowhere."""
         path = find_folder(node, name, self.ground, self.complaints)
         return name if path is None else self.ground.relative(path)
 

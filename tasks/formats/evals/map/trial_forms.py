@@ -4,6 +4,7 @@ AgentEvals, AgentV and the latest AgentV write those of tool calls in different 
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from passgate.tasks.formats.evals.map.forms import (
     LIST,
@@ -110,31 +111,28 @@ _ARGUMENTS_KEYS: Keys = {
     "defaults": Key(MAPPING),
     "ignore": Key((*TEXT, *LIST), items=TEXT),
 }
+_Check = Callable[[Parts, Sources], None]
 _LISTS = frozenset({"tools", "ignore"})
 """Options of which one may be written as a text."""
 _COUNT_KEYS: Keys = {"type": Key(TEXT), "pattern": Key(TEXT), "min": Key(WHOLE), "max": Key(WHOLE)}
 
 
 def _of_value(
-    keys: Keys, short: str = "", *, check: Callable[[Parts, Sources], None] | None = None, **names: str
-) -> Callable[[Parts, Sources], Options]:
-    """Reads a grader whose options are its `value`: a mapping with the keys, or what stands for the option `short`.
+    keys: Keys, parts: Parts, sources: Sources, short: str = "", check: _Check | None = None, **names: str
+) -> Options:
+    """The options of a grader that are its `value`: a mapping with the keys, or what stands for the option `short`.
 
     `names` are the names that the model has for keys, where they differ. One text stands for a list of one.
     """
-
-    def read(parts: Parts, sources: Sources) -> Options:
-        value, options = parts.get("value"), {}
-        if value is not None and isinstance(value.value, dict):
-            inner = take_apart(value, keys, sources.complaints)
-            options = {names.get(key, key): part for key, part in inner.values.items()}
-            if check is not None:
-                check(inner, sources)
-        elif value is not None and short:
-            options = {short: value}
-        return {name: _listed(part) if name in _LISTS else part for name, part in options.items()}
-
-    return read
+    value, options = parts.get("value"), {}
+    if value is not None and isinstance(value.value, dict):
+        inner = take_apart(value, keys, sources.complaints)
+        options = {names.get(key, key): part for key, part in inner.values.items()}
+        if check is not None:
+            check(inner, sources)
+    elif value is not None and short:
+        options = {short: value}
+    return {name: _listed(part) if name in _LISTS else part for name, part in options.items()}
 
 
 def _listed(node: Node) -> Node:
@@ -153,7 +151,7 @@ def _refuse_boundless(count: Parts, sources: Sources) -> None:
 
 
 def _goal(parts: Parts, sources: Sources) -> Options:
-    goal = _of_value({"goal": Key(TEXT, needed=True)}, "criteria", goal="criteria")(parts, sources)
+    goal = _of_value({"goal": Key(TEXT, needed=True)}, parts, sources, "criteria", goal="criteria")
     return {"prompt": parts.node.with_value(_GOAL_PROMPT), **parts.only("target"), **goal}
 
 
@@ -193,10 +191,16 @@ TRIAL_FORMS = (
         _trajectory,
         agentevals=("tool_trajectory",),
     ),
-    _later("tool_used", _of_value(_USED_KEYS, "tools", check=_refuse_crossed, name="tools"), *TEXT, *LIST, *MAPPING),
-    _later("tool_sequence", _of_value(_SEQUENCE_KEYS, "steps"), *LIST, *MAPPING),
-    _later("tool_args_match", _of_value(_ARGUMENTS_KEYS, name="tool"), *MAPPING, model_type="tool_arguments"),
-    _later("step_count", _of_value(_COUNT_KEYS, check=_refuse_boundless, type="kind"), *MAPPING),
+    _later(
+        "tool_used",
+        partial(_of_value, _USED_KEYS, short="tools", check=_refuse_crossed, name="tools"),
+        *TEXT,
+        *LIST,
+        *MAPPING,
+    ),
+    _later("tool_sequence", partial(_of_value, _SEQUENCE_KEYS, short="steps"), *LIST, *MAPPING),
+    _later("tool_args_match", partial(_of_value, _ARGUMENTS_KEYS, name="tool"), *MAPPING, model_type="tool_arguments"),
+    _later("step_count", partial(_of_value, _COUNT_KEYS, check=_refuse_boundless, type="kind"), *MAPPING),
     _later(
         "goal_success",
         _goal,
