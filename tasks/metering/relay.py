@@ -21,11 +21,13 @@ from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.interface import Api, ReplyStream
 from passgate.tasks.providers.client import ProviderReply, StreamedReply, Upstream, UpstreamError
+from passgate.tasks.providers.endpoints import PROVIDERS
 from passgate.tasks.providers.exchange import ApiFormatError, ModelReply, ModelRequest
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
 _QUEUE = 256
+"""Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
 _CHARACTERS_PER_TOKEN = 6
 """More than models write in prose, so that a limit that is taken for reached is reached."""
 _NOT_THE_AGENTS_FAULT = frozenset({401, 402, 403, 404})
@@ -36,10 +38,7 @@ _CHECK_BYTES = 2048
 _EMBEDDINGS: Final = "embeddings"
 # Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
 _SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"
-_MODELS: Final = {
-    "openai": re.compile(rf"models(/{_SEGMENT})*"),
-    "anthropic": re.compile(rf"v1/models(/{_SEGMENT})*"),
-}
+_MODELS: Final = {name: re.compile(rf"{known.models}(/{_SEGMENT})*") for name, known in PROVIDERS.items()}
 """What may be read, by provider: the key opens more than a trial has to see."""
 
 

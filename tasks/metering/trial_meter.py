@@ -17,7 +17,8 @@ from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelReques
 
 Found = TypeVar("Found")
 Forbidden = Callable[[ToolCall], bool]
-_PATIENCE_SECONDS = 5.0
+_SETTLE_SECONDS = 5.0
+"""So long calls that an ended agent has left under way are waited for: their replies count."""
 
 
 @dataclass(eq=False)
@@ -64,7 +65,7 @@ class TrialMeter:
     async def _settled(self) -> None:
         tasks = [task for task in self._open.values() if task is not None]
         if tasks:
-            await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
+            await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
     def _note_trouble(self) -> None:
         """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by

@@ -13,11 +13,10 @@ from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.planning.reach import own_endpoints
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint
-from passgate.tasks.providers.probe import Provider, probe
+from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolved_endpoint
+from passgate.tasks.providers.probe import probe
 
 USUAL_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
-_TARGET_OF = {"openai": openai_endpoint, "anthropic": anthropic_endpoint}
 
 
 async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_price: str | None) -> list[Symptom]:
@@ -47,7 +46,7 @@ async def _endpoint(subject: str, provider: Provider, endpoint: Endpoint) -> Sym
         return Symptom(subject=subject, what=f"endpoint {provider}", state=state, found=found, remedy=remedy)
 
     try:
-        target = _TARGET_OF[provider](endpoint, os.environ)
+        target = resolved_endpoint(provider, endpoint, os.environ)
     except UsageError as error:
         return symptom(State.FAILED, str(error))
     answer = await probe(provider, target, seconds=PROBE_SECONDS)

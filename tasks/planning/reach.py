@@ -6,10 +6,10 @@ from typing import Final
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
-from passgate.tasks.providers.endpoints import ANTHROPIC_URL, OPENAI_URL, ResolvedEndpoint, resolved_endpoints
-from passgate.tasks.providers.probe import LISTS, Provider, Unreachable, reach
+from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint, resolved_endpoints
+from passgate.tasks.providers.probe import Unreachable, reach
 
-_PUBLIC: Final = frozenset({OPENAI_URL, ANTHROPIC_URL})
+_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())
 """Addresses that take no call without a key."""
 _UNAUTHORIZED: Final = 401
 
@@ -52,7 +52,7 @@ def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEn
 
 
 def _refuse_target(provider: Provider, target: ResolvedEndpoint) -> None:
-    asked = f"{target.base_url}/{LISTS[provider]}"
+    asked = f"{target.base_url}/{PROVIDERS[provider].models}"
     outcome = reach(asked, target.key_headers, uses_proxies=not target.is_loopback)
     if isinstance(outcome, Unreachable):
         remedy = f"check the base URL of {provider} ({provider.upper()}_BASE_URL or `upstreams`) and the network"

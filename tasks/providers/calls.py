@@ -93,7 +93,7 @@ class ProviderCall:
     age: int
     """Lower than that of every later call."""
     seconds: float | None
-    """For all attempts together; `None` while the provider's patience alone limits them."""
+    """For all attempts together; `None` while the retry policy alone limits them."""
     deadline: float | None
     """On the event loop's clock."""
     progress: CallProgress = field(default_factory=CallProgress)

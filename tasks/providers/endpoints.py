@@ -10,9 +10,29 @@ import httpx
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint, Upstreams
 
+Provider = Literal["openai", "anthropic"]
 KeyHeader = Literal["authorization", "x-api-key"]
-OPENAI_URL: Final = "https://api.openai.com/v1"
-ANTHROPIC_URL: Final = "https://api.anthropic.com"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProvider:
+    """What is known of a provider beforehand."""
+
+    url: str
+    """Its own base URL, which takes no call without a key."""
+    key_header: KeyHeader
+    models: str
+    """Where its endpoints list their models, below the base URL."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """What every request has to say."""
+
+
+PROVIDERS: Final[dict[str, KnownProvider]] = {
+    "openai": KnownProvider("https://api.openai.com/v1", "authorization", "models"),
+    "anthropic": KnownProvider(
+        "https://api.anthropic.com", "x-api-key", "v1/models", (("anthropic-version", "2023-06-01"),)
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +78,22 @@ class ResolvedEndpoint:
         return {self.key_header: f"Bearer {self.key}" if self.key_header == "authorization" else self.key}
 
 
-def openai_endpoint(endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
-    """Where OpenAI's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY, else OpenAI itself."""
-    return _endpoint(endpoint, environment, "OPENAI", OPENAI_URL, "authorization")
-
-
-def anthropic_endpoint(endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
-    """Where Anthropic's API is: as the endpoint says, else ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else Anthropic."""
-    return _endpoint(endpoint, environment, "ANTHROPIC", ANTHROPIC_URL, "x-api-key")
+def resolved_endpoint(provider: str, endpoint: Endpoint, environment: Mapping[str, str]) -> ResolvedEndpoint:
+    """Where a provider's APIs are: as the endpoint says, else OPENAI_BASE_URL and OPENAI_API_KEY or
+    ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, else the provider itself. Raises `UsageError`.
+    """
+    known, prefix = PROVIDERS[provider], provider.upper()
+    base_url = endpoint.base_url or environment.get(f"{prefix}_BASE_URL") or known.url
+    variable = endpoint.api_key_variable or f"{prefix}_API_KEY"
+    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, known.key_header)
 
 
 def resolved_endpoints(upstreams: Upstreams, environment: Mapping[str, str]) -> dict[str, ResolvedEndpoint]:
-    """Where the calls of each provider's API go, by its name. Raises `UsageError`."""
+    """Where the calls of each provider's API go. Raises `UsageError`."""
     return {
-        "openai": openai_endpoint(upstreams.openai, environment),
-        "anthropic": anthropic_endpoint(upstreams.anthropic, environment),
+        "openai": resolved_endpoint("openai", upstreams.openai, environment),
+        "anthropic": resolved_endpoint("anthropic", upstreams.anthropic, environment),
     }
-
-
-def _endpoint(
-    endpoint: Endpoint, environment: Mapping[str, str], provider: str, public_url: str, key_header: KeyHeader
-) -> ResolvedEndpoint:
-    base_url = endpoint.base_url or environment.get(f"{provider}_BASE_URL") or public_url
-    variable = endpoint.api_key_variable or f"{provider}_API_KEY"
-    return ResolvedEndpoint(base_url, environment.get(variable, ""), variable, key_header)
 
 
 def _refuse_url(text: str) -> None:

@@ -3,20 +3,16 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 import httpx
 
 from passgate.tasks.providers.client import Upstream, UpstreamError
-from passgate.tasks.providers.endpoints import ResolvedEndpoint
+from passgate.tasks.providers.endpoints import PROVIDERS, Provider, ResolvedEndpoint
 from passgate.tasks.providers.retries import RetryPolicy
 
-Provider = Literal["openai", "anthropic"]
 _REFUSALS: Final = frozenset({401, 403})
 _NOT_FOUND: Final = 404
-LISTS: Final = {"openai": "models", "anthropic": "v1/models"}
-"""Where an endpoint lists its models, below the base URL."""
-_HEADERS: Final[dict[Provider, dict[str, str]]] = {"openai": {}, "anthropic": {"anthropic-version": "2023-06-01"}}
 CONNECT_SECONDS: Final = 5.0
 PAUSES: Final = (1.0, 2.0)
 """Seconds between the attempts: a provider may be starting, and a name server may have a bad moment."""
@@ -46,11 +42,11 @@ class Probe:
 
 async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: float) -> Probe:
     """Ask an endpoint for its list of models, once and for at most `seconds`."""
-    path = LISTS[provider]
-    asked = f"{endpoint.base_url}/{path}"
+    known = PROVIDERS[provider]
+    asked = f"{endpoint.base_url}/{known.models}"
     try:
         async with Upstream(endpoint, timeout_seconds=seconds, retry_policy=RetryPolicy(attempts=1)) as upstream:
-            answer = await upstream.get(path, _HEADERS[provider], seconds=seconds)
+            answer = await upstream.get(known.models, dict(known.headers), seconds=seconds)
     except UpstreamError as error:
         return Probe(asked, None, str(error))
     return Probe(asked, answer.status)

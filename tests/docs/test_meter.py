@@ -13,7 +13,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.providers import retries
-from passgate.tasks.providers.endpoints import anthropic_endpoint, openai_endpoint
+from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
 from passgate.tasks.providers.retries import RetryPolicy
 from tests.docs.pages import PAGES, cells, code_in, rows, section
 from tests.upstream import ScriptedUpstream
@@ -31,10 +31,10 @@ async def test_what_agents_get_and_what_the_meter_takes() -> None:
             for name, (gets, _) in variables.items():
                 assert name.endswith("_KEY") == (trial.variables[name] in code_in(gets))
     outside = {name: f"http://{name}" for name, (_, takes) in variables.items() if takes}
-    for provider, target in (("OPENAI", openai_endpoint), ("ANTHROPIC", anthropic_endpoint)):
-        taken = target(Endpoint(), outside)
-        assert (taken.base_url, taken.key) == (f"http://{provider}_BASE_URL", f"http://{provider}_API_KEY")
-        assert f"`{target(Endpoint(), {}).base_url}`" in variables[f"{provider}_BASE_URL"][1]
+    for provider in PROVIDERS:
+        prefix, taken = provider.upper(), resolved_endpoint(provider, Endpoint(), outside)
+        assert (taken.base_url, taken.key) == (f"http://{prefix}_BASE_URL", f"http://{prefix}_API_KEY")
+        assert f"`{resolved_endpoint(provider, Endpoint(), {}).base_url}`" in variables[f"{prefix}_BASE_URL"][1]
 
 
 def test_every_budget() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import Endpoint
-from passgate.tasks.providers.endpoints import ResolvedEndpoint, anthropic_endpoint, openai_endpoint
+from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoint
 
 ENVIRONMENT = {
     "OPENAI_BASE_URL": "https://openai.example/v1/",
@@ -14,35 +14,37 @@ ENVIRONMENT = {
 
 
 def test_the_usual_variables_say_where_a_provider_is() -> None:
-    assert openai_endpoint(Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
+    assert resolved_endpoint("openai", Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
         "https://openai.example/v1", "sk-o", "OPENAI_API_KEY", "authorization"
     )
-    assert anthropic_endpoint(Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
+    assert resolved_endpoint("anthropic", Endpoint(), ENVIRONMENT) == ResolvedEndpoint(
         "https://anthropic.example", "sk-a", "ANTHROPIC_API_KEY", "x-api-key"
     )
 
 
 def test_without_any_variable_it_is_the_public_address() -> None:
-    assert openai_endpoint(Endpoint(), {}) == ResolvedEndpoint(
+    assert resolved_endpoint("openai", Endpoint(), {}) == ResolvedEndpoint(
         "https://api.openai.com/v1", "", "OPENAI_API_KEY", "authorization"
     )
-    assert anthropic_endpoint(Endpoint(), {"ANTHROPIC_BASE_URL": ""}).base_url == "https://api.anthropic.com"
+    assert (
+        resolved_endpoint("anthropic", Endpoint(), {"ANTHROPIC_BASE_URL": ""}).base_url == "https://api.anthropic.com"
+    )
 
 
-@pytest.mark.parametrize("resolve", [openai_endpoint, anthropic_endpoint])
-def test_the_endpoint_of_the_agent_goes_first(resolve) -> None:
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_endpoint_of_the_agent_goes_first(provider) -> None:
     endpoint = Endpoint(base_url="http://127.0.0.1:8080/v1", api_key_variable="TEAM_KEY")
-    target = resolve(endpoint, ENVIRONMENT)
+    target = resolved_endpoint(provider, endpoint, ENVIRONMENT)
     assert (target.base_url, target.key, target.key_variable) == ("http://127.0.0.1:8080/v1", "sk-team", "TEAM_KEY")
 
 
 def test_a_named_variable_that_is_not_set_gives_no_other_key() -> None:
-    assert openai_endpoint(Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
+    assert resolved_endpoint("openai", Endpoint(api_key_variable="GONE"), ENVIRONMENT).key == ""
 
 
 def test_the_key_goes_into_the_header_of_its_api() -> None:
-    assert openai_endpoint(Endpoint(), ENVIRONMENT).key_headers == {"authorization": "Bearer sk-o"}
-    assert anthropic_endpoint(Endpoint(), ENVIRONMENT).key_headers == {"x-api-key": "sk-a"}
+    assert resolved_endpoint("openai", Endpoint(), ENVIRONMENT).key_headers == {"authorization": "Bearer sk-o"}
+    assert resolved_endpoint("anthropic", Endpoint(), ENVIRONMENT).key_headers == {"x-api-key": "sk-a"}
     assert ResolvedEndpoint("https://host").key_headers == {}
 
 
@@ -75,12 +77,12 @@ def test_an_address_that_holds_a_password_is_refused_without_showing_it() -> Non
 @pytest.mark.parametrize("key", ["a\nb", "a\x00", "schlüssel", "sk-\N{ZERO WIDTH SPACE}x"])
 def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(key: str) -> None:
     with pytest.raises(UsageError, match="the value of OPENAI_API_KEY holds characters") as caught:
-        openai_endpoint(Endpoint(), {"OPENAI_API_KEY": key})
+        resolved_endpoint("openai", Endpoint(), {"OPENAI_API_KEY": key})
     assert key not in str(caught.value)
 
 
 def test_the_key_is_not_shown() -> None:
-    assert "sk-o" not in repr(openai_endpoint(Endpoint(), ENVIRONMENT))
+    assert "sk-o" not in repr(resolved_endpoint("openai", Endpoint(), ENVIRONMENT))
 
 
 @pytest.mark.parametrize(
