@@ -27,16 +27,14 @@ def request_of(model: str, tools: Sequence[Tool], output_schema: Mapping[str, An
     """What every request of a trial says beside its messages."""
     request: dict[str, Any] = {"model": model}
     if tools:
-        request["tools"] = [_tool(tool) for tool in tools]
+        functions = [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
+        ]
+        request["tools"] = [{"type": "function", "function": function} for function in functions]
     if output_schema is not None:
         json_schema = {"name": "output", "strict": True, "schema": output_schema}
         request["response_format"] = {"type": "json_schema", "json_schema": json_schema}
     return request
-
-
-def _tool(tool: Tool) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": function}
 
 
 def chat_messages(messages: Sequence[Message]) -> list[ChatMessage]:

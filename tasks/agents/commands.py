@@ -141,10 +141,7 @@ class Places:
         for word in filter(_is_relative_file_name, words):
             file = next((folder / word for folder in (self.working_folder, self.project) if _has(folder, word)), None)
             if file is not None and not any(_has(folder, word) for folder in self.sandboxes):
-                yield word, self._named_from_project(file)
-
-    def _named_from_project(self, file: Path) -> str:
-        return f"{{project}}/{file.relative_to(self.project).as_posix()}"
+                yield word, f"{{project}}/{file.relative_to(self.project).as_posix()}"
 
 
 def _is_relative_file_name(word: str) -> bool:

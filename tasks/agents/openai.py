@@ -79,7 +79,8 @@ class OpenAiAgent(Agent):
             trust_env=False,
         ) as client:
             end, detail = await turn.within(seconds, client)
-        if end is EndReason.COMPLETED and _is_last(task, attempt) and toolbox.missing:
+        is_last = task.user is None or attempt.turn >= len(task.user.says)
+        if end is EndReason.COMPLETED and is_last and toolbox.missing:
             end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
         spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
         return transcript_of(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
@@ -87,10 +88,6 @@ class OpenAiAgent(Agent):
     @cached_property
     def _tls(self) -> SSLContext:
         return httpx.create_ssl_context()  # 25 ms, so once for all trials
-
-
-def _is_last(task: EvalTask, attempt: Attempt) -> bool:
-    return task.user is None or attempt.turn >= len(task.user.says)
 
 
 class _Turn:
@@ -195,22 +192,17 @@ def opening_of(system: str | None, attempt: Attempt) -> Opening:
     first = tuple(takewhile(lambda message: message.role == "system", attempt.messages))
     systems = _systems(system, attempt, first)
     if not attempt.messages:
-        said = (user,) if attempt.history else (*systems, user)
-        return Opening(said, tuple(chat_messages([*attempt.history, *said])))
+        new = (user,) if attempt.history else (*systems, user)
+        return Opening(new, tuple(chat_messages([*attempt.history, *new])))
     rest = attempt.messages[len(first) :]
     asked = (*chat_messages(systems), *asked_messages(rest, attempt.files))
     if attempt.history:
         return Opening((user,), (*asked, *chat_messages([*attempt.history_since_messages, user])))
-    return Opening((*systems, *_said(rest)), asked)
+    said = [Message(role=told.role, content=told.text) for told in rest if told.role in {"system", "user"}]
+    return Opening((*systems, *said), asked)
 
 
 def _systems(system: str | None, attempt: Attempt, first: tuple[TaskMessage, ...]) -> tuple[Message, ...]:
     texts = [system, attempt.inputs.get("system"), *(message.text for message in first)]
     joined = "\n\n".join(str(text) for text in texts if text)
     return (Message(role="system", content=joined),) if joined else ()
-
-
-def _said(messages: tuple[TaskMessage, ...]) -> tuple[Message, ...]:
-    return tuple(
-        Message(role=message.role, content=message.text) for message in messages if message.role in {"system", "user"}
-    )

@@ -50,7 +50,8 @@ class OracleAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        if self._counterexample is None and task.reference is None and _has_answer(task):
+        has_answer = bool(task.expected_messages) or task.expected_output is not None
+        if self._counterexample is None and task.reference is None and has_answer:
             return _expected(task)
         solution = self._solution(task)
         calls = []
@@ -110,10 +111,6 @@ def _transcript(task: EvalTask, calls: list[ToolCall]) -> Transcript:
         output=_CLOSING,
         usage=_NO_MODEL,
     )
-
-
-def _has_answer(task: EvalTask) -> bool:
-    return bool(task.expected_messages) or task.expected_output is not None
 
 
 def _expected(task: EvalTask) -> Transcript:

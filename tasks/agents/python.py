@@ -41,7 +41,9 @@ class PythonAgent(Agent):
     ) -> Transcript:
         wanted = {**os.environ, **sandbox.variables}
         variables = {**sandbox.variables, **leading_to_models(wanted, access)}
-        process = await self._process_of(attempt.session)
+        if attempt.session not in self._processes:
+            self._processes[attempt.session] = await start_process(self._server)
+        process = self._processes[attempt.session]
         reply = await process.turn(TurnRequest(attempt=attempt, variables=variables), seconds=seconds)
         printed = process.printed()
         transcript = _transcript(attempt, reply)
@@ -54,11 +56,6 @@ class PythonAgent(Agent):
 
     def close(self) -> None:
         self._server.close()
-
-    async def _process_of(self, session: str) -> TrialProcess:
-        if session not in self._processes:
-            self._processes[session] = await start_process(self._server)
-        return self._processes[session]
 
 
 def _transcript(attempt: Attempt, reply: TurnReply | NoReply) -> Transcript:

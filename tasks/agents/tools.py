@@ -279,7 +279,9 @@ def side_by_side(rows: Sequence[Row]) -> str:
 def _cells(row: Row) -> tuple[str, str, bool]:
     expected, actual, agree = row
     left, right = _shown(expected), _shown(actual)
-    start = 0 if agree or expected is None or actual is None else _first_difference(left, right)
+    start = 0
+    if not agree and expected is not None and actual is not None:
+        start = next((i for i, (a, b) in enumerate(zip_longest(left, right)) if a != b), 0)
     return _cut(left, start), _cut(right, start), agree
 
 
@@ -288,10 +290,6 @@ def _shown(call: ToolCall | None) -> str:
         return "(none)"
     text = f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False, sort_keys=True, default=str)}"
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
-
-
-def _first_difference(left: str, right: str) -> int:
-    return next((i for i, (a, b) in enumerate(zip_longest(left, right)) if a != b), 0)
 
 
 def _cut(text: str, difference: int) -> str:

@@ -8,7 +8,7 @@ first one. A process group has none of that.
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -138,7 +138,10 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
         executable,
         hidden=tuple(folder for folder in folders if folder.is_dir() and not folder.is_symlink()),
         kept=_kept_entries(run_folder),
-        shown=tuple(_shown_of_runtime()),
+        shown=(
+            *(_RUNTIME / name for name in _SHOWN_OF_RUNTIME),
+            *(path for path in _needed() if path.is_relative_to(_RUNTIME)),
+        ),
     )
     trouble = _trouble(isolation, run_folder, bridge)
     if trouble is None:
@@ -166,18 +169,12 @@ def _kept_entries(run_folder: Path) -> tuple[Path, ...]:
         return ()
     if len(entries) > _MAX_KEPT:
         entries = [entry for entry in entries if any(path.is_relative_to(entry) for path in _needed())]
-    return tuple(entry for entry in entries if entry != run_folder and not entry.is_symlink() and not _is_closed(entry))
-
-
-def _is_closed(entry: Path) -> bool:
-    return entry.is_socket() or any(fnmatchcase(entry.name, pattern) for pattern in (*_DOORS, *_PRIVATE))
+    closed = [entry for entry in entries if any(fnmatchcase(entry.name, pattern) for pattern in (*_DOORS, *_PRIVATE))]
+    return tuple(
+        entry for entry in entries if not (entry in (run_folder, *closed) or entry.is_symlink() or entry.is_socket())
+    )
 
 
 def _needed() -> list[Path]:
     """Where passgate itself and its Python lie."""
     return [Path.cwd(), Path(sys.prefix), Path(sys.base_prefix)]
-
-
-def _shown_of_runtime() -> Iterator[Path]:
-    yield from (_RUNTIME / name for name in _SHOWN_OF_RUNTIME)
-    yield from (path for path in _needed() if path.is_relative_to(_RUNTIME))

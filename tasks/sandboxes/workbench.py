@@ -16,7 +16,7 @@ from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
-from passgate.tasks.model.task import EvalTask, Workspace
+from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Workspaces
@@ -106,24 +106,15 @@ class Workbench:
         folder = self._folder / "trials" / secrets.token_hex(8)
         try:
             sandbox = await self._fresh(task, folder)
-            if task.workspace is None:
+            await self._workspaces.run_hook("before_each", task.workspace, sandbox, task)
+            try:
                 await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
                 yield sandbox
-            else:
-                async with self._between_hooks(task, task.workspace, sandbox):
-                    yield sandbox
+            finally:
+                await self._workspaces.run_last_hook("after_each", task.workspace, sandbox, task)
         finally:
             # What is left is tried again, and told, when the workbench closes.
             await asyncio.shield(asyncio.to_thread(remove_tree, folder))
-
-    @asynccontextmanager
-    async def _between_hooks(self, task: EvalTask, workspace: Workspace, sandbox: TrialSandbox) -> AsyncIterator[None]:
-        await self._workspaces.run_hook("before_each", workspace, sandbox, task)
-        try:
-            await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
-            yield
-        finally:
-            await self._workspaces.run_last_hook("after_each", workspace, sandbox, task)
 
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         sandbox = await self._copied(task, folder)

@@ -95,20 +95,22 @@ class Workspaces:
             if isinstance(prepared, _Prepared):
                 await self.run_last_hook("after_all", prepared.workspace, prepared.sandbox, prepared.task)
 
-    async def run_last_hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
+    async def run_last_hook(
+        self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask
+    ) -> None:
         """Run a hook of trials that have been graded: when it fails, that is a warning and no error of a trial."""
         try:
             await self.run_hook(name, workspace, sandbox, task)
         except (MeasurementError, OSError) as error:
             self.warnings.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
 
-    async def run_hook(self, name: str, workspace: Workspace, sandbox: TrialSandbox, task: EvalTask) -> None:
+    async def run_hook(self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask) -> None:
         """Run a hook, where there is one. What it is told may stand in its command too, as `{{ workspace_path }}`.
 
         Raises `MeasurementError` when it fails or takes too long.
         """
-        hook: Hook | None = getattr(workspace, name)
-        if hook is None:
+        hook: Hook | None = getattr(workspace, name, None)
+        if workspace is None or hook is None:
             return
         told = self._told(name, sandbox.workspace, task)
         command = [_PLACEHOLDER.sub(lambda match: _filled(match, told), word) for word in hook.command]

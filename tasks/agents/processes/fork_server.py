@@ -165,7 +165,8 @@ def import_function(target: str) -> AgentFunction:
     try:
         function = getattr(importlib.import_module(module_name), function_name)
     except BaseException as error:  # a module may well exit
-        raise ImportProblemError(f"cannot be imported: {described(error)}{_place(error)}") from error
+        where = "".join(f" ({frame.filename}:{frame.lineno})" for frame in _frames(error)[-1:])
+        raise ImportProblemError(f"cannot be imported: {described(error)}{where}") from error
     if not callable(function):
         raise ImportProblemError("is not a function")
     return function  # type: ignore[no-any-return]
@@ -196,17 +197,14 @@ def _frames(error: BaseException) -> list[traceback.FrameSummary]:
     return list(frames[first:])
 
 
-def _place(error: BaseException) -> str:
-    frames = _frames(error)
-    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
-
-
 def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunction]) -> None:
     """Read a `TurnRequest` from each line of `turns` and write what came of it; at the end of `turns` end the process.
 
     What is printed goes to the descriptor `output`.
     """
-    _print_to(output)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    os.close(output)
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     turns.sendall(STARTED)
@@ -224,12 +222,6 @@ def _exit() -> None:
     atexit._run_exitfuncs()  # noqa: SLF001
     _flush()
     os._exit(0)
-
-
-def _print_to(output: int) -> None:
-    for stream in (1, 2):
-        os.dup2(output, stream)
-    os.close(output)
 
 
 def _answered(request: TurnRequest, load: Callable[[], AgentFunction], runner: asyncio.Runner) -> TurnReply:

@@ -163,13 +163,9 @@ class TrialProcess:
             try:
                 await asyncio.wait({self._ended}, timeout=_KILL_SECONDS)
             finally:
-                self._close()
-
-    def _close(self) -> None:
-        self._ended.cancel()
-        self._turns.close()
-        self._control.close()
-        self._printed.close()
+                self._ended.cancel()
+                for held in (self._turns, self._control, self._printed):
+                    held.close()
 
     async def _reply(self, request: TurnRequest) -> TurnReply | NoReply:
         """The reply, or what stands in its place. Waits for ever where the process ends: that is told elsewhere."""

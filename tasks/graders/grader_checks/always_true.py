@@ -46,10 +46,6 @@ def always_true(options: Grader) -> str | None:
     return why(options) if is_idle(options) else None
 
 
-def _state(options: native.StateCheck) -> bool:
-    return all(isinstance(check, native.CommandCheck) and _is_idle(check) for check in options.expect)
-
-
 def _is_idle(check: native.CommandCheck) -> bool:
     any_output = check.stdout_equals is None and all(not text.strip() for text in check.stdout_contains)
     any_match = check.stdout_matches is None or python_finds_everything(check.stdout_matches)
@@ -239,7 +235,10 @@ _RULES: Final[dict[type, tuple[Callable[[Any], bool], Callable[[Any], str]]]] = 
         lambda analysis: all(tool not in PYTHON_TOOLS and always_succeeds(tool) for tool in analysis.tools),
         lambda analysis: f"{', '.join(f'`{tool}`' for tool in analysis.tools)} exits 0 whatever is analysed",
     ),
-    native.StateCheck: (_state, lambda _: "its commands exit 0 whatever the agent left behind"),
+    native.StateCheck: (
+        lambda state: all(isinstance(check, native.CommandCheck) and _is_idle(check) for check in state.expect),
+        lambda _: "its commands exit 0 whatever the agent left behind",
+    ),
     native.TrajectoryMetrics: (
         _trajectory,
         lambda options: f"every trial has {', '.join(f'{name}: {value:g}' for name, value in _given(options))}",

@@ -78,7 +78,9 @@ def _reason(grader: Grader, task: EvalTask) -> str:
     if isinstance(grader, Composite):
         inner = [why for member in grader.assertions if (why := cannot_fail(member, task)) is not None]
         return "; ".join(inner) or "it passes whatever its members come to"
-    return (None if _is_negated(grader) else always_true(grader)) or "every score passes: its least score is 0"
+    return (
+        None if isinstance(grader, AssertionOptions) and grader.negate else always_true(grader)
+    ) or "every score passes: its least score is 0"
 
 
 def _full_score(grader: Grader, task: EvalTask) -> str | None:
@@ -134,10 +136,6 @@ def _bound(options: Grader) -> str:
     if isinstance(options, Rubrics) and any(item.required for item in options.criteria):
         return "a required item is not met"
     return "one of its members may bind" if isinstance(options, Composite | Turns) else ""
-
-
-def _is_negated(grader: Grader) -> bool:
-    return isinstance(grader, AssertionOptions) and grader.negate
 
 
 def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:

@@ -202,17 +202,15 @@ def _shown(proof: Proof) -> tuple[set[int], int]:
     if good is None or good.status is not TrialStatus.PASSED:
         return set(), 0
     counted = _counted(proof.task)
-    return {place for place in counted if _has_failed(proof, good, place)}, len(counted)
+    bad = [tried.grades for tried in _bad_tries(proof) if tried.grades]
+    failed = {place for place in counted if any(_is_worse(grades[place], good.grades[place]) for grades in bad)}
+    return failed, len(counted)
 
 
 def _counted(task: EvalTask) -> list[int]:
     """The graders that have a say in the task; those with the weight 0 in an average only inform."""
     weighted = task.scoring.rule == "weighted_average"
     return [place for place, grader in enumerate(task.graders) if grader.weight or not weighted]
-
-
-def _has_failed(proof: Proof, good: Tried, place: int) -> bool:
-    return any(_is_worse(tried.grades[place], good.grades[place]) for tried in _bad_tries(proof) if tried.grades)
 
 
 def _bad_tries(proof: Proof) -> Sequence[Tried]:
