@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, Final, Self
 
 from passgate.tasks.agents.chat_messages import asked_messages
@@ -70,38 +71,24 @@ def _value(name: str, values: Mapping[str, Any]) -> Any:
     value = at_path(values, name) if name.startswith(_INPUT) else values[name]
     if value is MISSING:
         raise MeasurementError(f"the agent's request holds {{{{ {name} }}}}, which the task {values['task_id']} lacks")
-    return value
+    return value() if callable(value) else value
 
 
 def values_of(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
-    """What the placeholders stand for in one turn of a trial."""
-    return _Values(
-        attempt,
-        {
-            "prompt": attempt.prompt,
-            "inputs": attempt.inputs,
-            "session": attempt.session,
-            "task_id": attempt.task_id,
-            "trial": attempt.trial,
-            "turn": attempt.turn,
-            "openai_base_url": access.openai_base_url,
-            "anthropic_base_url": access.anthropic_base_url,
-            "api_key": access.api_key,
-        },
-    )
-
-
-class _Values(dict[str, Any]):
-    """The values, with the messages made when they are asked for: images are read for agents that want them only."""
-
-    def __init__(self, attempt: Attempt, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self._attempt = attempt
-
-    def __missing__(self, name: str) -> Any:
-        if name != "messages":
-            raise KeyError(name)
-        return _messages(self._attempt)
+    """What the placeholders stand for in one turn of a trial; a function gives its value when it is asked for."""
+    return {
+        "prompt": attempt.prompt,
+        # Images are read for agents that want the messages only.
+        "messages": partial(_messages, attempt),
+        "inputs": attempt.inputs,
+        "session": attempt.session,
+        "task_id": attempt.task_id,
+        "trial": attempt.trial,
+        "turn": attempt.turn,
+        "openai_base_url": access.openai_base_url,
+        "anthropic_base_url": access.anthropic_base_url,
+        "api_key": access.api_key,
+    }
 
 
 def _messages(attempt: Attempt) -> list[dict[str, Any]]:

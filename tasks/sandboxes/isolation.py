@@ -25,6 +25,7 @@ TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
 INPUTS_FOLDER = "inputs"
 """Of a trial's folder: what its commands may only read."""
 _MAX_KEPT = 256
+"""Each entry is a mount for every command: of a /tmp that has more, only what passgate itself needs is kept."""
 _RUNTIME = Path("/run")
 """Where the machine's services have their sockets: who reaches Docker's has the machine, network or not."""
 _SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-system", "wrappers")

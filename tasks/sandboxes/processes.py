@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 """A command that prints more than this is ended."""
 _CHUNK = 256 * 1024
 _DRAIN_SECONDS = 5
+"""Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open."""
 _MARK = "PASSGATE_PROCESS"
 
 _Result = TypeVar("_Result")
@@ -159,24 +161,21 @@ async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "
 
 
 def _kill_group(process_id: int) -> None:
-    try:
+    with suppress(ProcessLookupError, PermissionError):
         os.killpg(process_id, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return
 
 
 def _kill_marked(mark: str) -> None:
     """Kill every process whose environment carries the mark, until none is found (Linux only)."""
     needle = f"{_MARK}={mark}".encode()
+    # Between a look and its kills a process may have forked: the next look finds its children.
     for _ in range(20):
         found = [process_id for process_id in _process_ids() if needle in _environment_of(process_id)]
         if not found:
             return
         for process_id in found:
-            try:
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(process_id, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                continue
         time.sleep(0.01)
 
 

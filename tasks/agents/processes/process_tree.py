@@ -16,6 +16,7 @@ from passgate.tasks.agents.processes.messages import ProcessEnded
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _KILL_SECONDS: Final = 10.0
+"""A process that waits for a broken disk or network mount cannot be killed, and nobody waits for it for ever."""
 _PAUSE_SECONDS: Final = 0.002
 
 

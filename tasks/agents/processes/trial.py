@@ -32,6 +32,7 @@ MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024
 """An agent that prints more than this in a trial is ended."""
 _CHUNK: Final = 64 * 1024
 _MOST_CHUNKS: Final = 64
+"""That are read at one go: a process that never stops printing must not hold up the event loop."""
 
 
 class Printed:
