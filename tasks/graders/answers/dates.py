@@ -28,19 +28,13 @@ _ISO: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})(?:[T ][0-9]{2}:[0-9]
 _TOKEN: Final = re.compile(r"YYYY|MMMM|MMM|MM|M|DD|D|HH|H|mm|ss|SSS|ZZ|Z|.", re.DOTALL)
 _PATTERNS: Final = {
     "YYYY": "(?P<year>[0-9]{4})",
-    "MMMM": "(?P<name>[A-Za-z]{3,9})",
-    "MMM": "(?P<name>[A-Za-z]{3,9})",
-    "MM": "(?P<month>[0-9]{1,2})",
-    "M": "(?P<month>[0-9]{1,2})",
-    "DD": "(?P<day>[0-9]{1,2})",
-    "D": "(?P<day>[0-9]{1,2})",
-    "HH": "[0-9]{1,2}",
-    "H": "[0-9]{1,2}",
-    "mm": "[0-9]{2}",
-    "ss": "[0-9]{2}",
+    **dict.fromkeys(("MMMM", "MMM"), "(?P<name>[A-Za-z]{3,9})"),
+    **dict.fromkeys(("MM", "M"), "(?P<month>[0-9]{1,2})"),
+    **dict.fromkeys(("DD", "D"), "(?P<day>[0-9]{1,2})"),
+    **dict.fromkeys(("HH", "H"), "[0-9]{1,2}"),
+    **dict.fromkeys(("mm", "ss"), "[0-9]{2}"),
     "SSS": "[0-9]{1,9}",
-    "ZZ": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
-    "Z": "(?:Z|[+-][0-9]{2}:?[0-9]{2})",
+    **dict.fromkeys(("ZZ", "Z"), "(?:Z|[+-][0-9]{2}:?[0-9]{2})"),
 }
 _JAVASCRIPT_ISO: Final = re.compile(
     r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?"

@@ -85,16 +85,6 @@ class Variable(NamedTuple):
     """Whether it is of what the agent said and did."""
 
 
-def variables_in(template: str, evidence: Evidence, further: Mapping[str, Variable]) -> dict[str, Variable]:
-    """The known variables that a template names; `further` are some beside those of every trial.
-
-    Raises `MeasurementError` for `file_changes`, which nobody records.
-    """
-    names = dict.fromkeys(match[1] for match in _PLACEHOLDER.finditer(template))
-    found = {name: _variable(name, evidence, further) for name in names}
-    return {name: variable for name, variable in found.items() if variable is not None}
-
-
 def filled(template: str, variables: Mapping[str, Variable], marker: str) -> str:
     """The template with its variables put in, in one go: nothing that is put in is looked at again, and what is not
     known stays as it is. Material stands between two lines of the marker.
@@ -217,9 +207,12 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
 
     A template that shows the agent's work is the question itself. Any other one is the criteria, and the judge is shown
     what the agent was asked, what it was hoped to answer, its answer and its tool calls. Either way what is marked
-    stands between two lines that the agent cannot write. Raises `MeasurementError` when it is too long.
+    stands between two lines that the agent cannot write. Raises `MeasurementError` when it is too long, or asks for
+    `file_changes`, which nobody records.
     """
-    variables = variables_in(asked.template, evidence, _further(asked))
+    names = dict.fromkeys(match[1] for match in _PLACEHOLDER.finditer(asked.template))
+    known = {name: _variable(name, evidence, _further(asked)) for name in names}
+    variables = {name: variable for name, variable in known.items() if variable is not None}
     is_authors = any(variable.shows_work for variable in variables.values())
     material = "" if is_authors else _material(asked, evidence)
     told = {**({} if is_authors else _told(asked, evidence, variables)), **asked.sections}
@@ -267,20 +260,17 @@ def _told(asked: Asked, evidence: Evidence, variables: Mapping[str, Variable]) -
 
 
 def _material(asked: Asked, evidence: Evidence) -> str:
-    shown = [_section(title, apart(text)) for title, text in _shown(asked, evidence) if text.strip()]
-    return "\n\n".join(shown)
-
-
-def _shown(asked: Asked, evidence: Evidence) -> Iterator[tuple[str, str]]:
     transcript = evidence.transcript
-    yield "question", asked_text(evidence)
-    yield "reference_answer", evidence.task.reference_answer
-    yield "answer", transcript.output or next((step.content for step in reversed(transcript.steps)), "")
-    yield "tool_calls", tool_calls_text(evidence)
-    if sum(message.role == "user" for message in transcript.messages) > 1:
-        yield "conversation", render(evidence.task.prompt, transcript)
-    for name, text in asked.extra.items():
-        yield name.lower(), text
+    is_conversation = sum(message.role == "user" for message in transcript.messages) > 1
+    shown = {
+        "question": asked_text(evidence),
+        "reference_answer": evidence.task.reference_answer,
+        "answer": transcript.output or next((step.content for step in reversed(transcript.steps)), ""),
+        "tool_calls": tool_calls_text(evidence),
+        "conversation": render(evidence.task.prompt, transcript) if is_conversation else "",
+        **{name.lower(): text for name, text in asked.extra.items()},
+    }
+    return "\n\n".join(_section(title, apart(text)) for title, text in shown.items() if text.strip())
 
 
 def _section(title: str, text: str) -> str:

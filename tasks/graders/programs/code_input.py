@@ -178,12 +178,9 @@ def _content_of(value: Any) -> Any:
 
 
 def _input_files(evidence: Evidence) -> list[str]:
-    blocks = (block for message in evidence.task.messages for block in _blocks(message))
+    contents = (message.content for message in evidence.task.messages)
+    blocks = (block for content in contents if not isinstance(content, str) for block in content)
     return [str(evidence.suites_folder / str(block.value)) for block in blocks if block.type == "file"]
-
-
-def _blocks(message: TaskMessage) -> tuple[ContentBlock, ...]:
-    return () if isinstance(message.content, str) else message.content
 
 
 def trial_figures(evidence: Evidence) -> dict[str, Any]:
