@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
 from passgate.tasks.formats.evals.map.conversations import TURN_KEYS
-from passgate.tasks.formats.evals.map.labels import merged
 from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.map.reader import EvalReader
 from passgate.tasks.formats.evals.map.runtime import OPTIONS_KEYS, POLICY_KEYS, REPEAT_KEYS
-from passgate.tasks.formats.evals.map.tests import TEST_KEYS
+from passgate.tasks.formats.evals.map.tests import TEST_KEYS, merged
 from passgate.tasks.formats.evals.map.workspaces import (
     ENVIRONMENT_KEYS,
     HOOK_KEYS,

@@ -6,18 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
-from passgate.tasks.formats.evals.map.forms import (
-    LIST,
-    MAPPING,
-    MODELS,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    Form,
-    Options,
-    build,
-    read_items,
-)
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, MODELS, NUMBER, TEXT, TRUTH, Form, Options, build
 from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
@@ -280,10 +269,12 @@ def _check(kind: str, parts: Parts, members: tuple[Grader, ...], sources: Source
 
 def _turns(parts: Parts, sources: Sources) -> Options:
     options = parts.only("aggregation", "on_turn_failure")
-    conversation = parts.get("conversation")
+    turns, conversation = parts.get("turns"), parts.get("conversation")
+    if turns is not None:
+        options["turns"] = turns.with_value([_turn(item, sources) for item in as_items(turns)])
     if conversation is not None and isinstance(conversation.value, list):
         options["conversation"] = conversation.with_value(_read_list(conversation, sources))
-    return {**options, **read_items(parts, "turns", lambda item: _turn(item, sources))}
+    return options
 
 
 def _turn(item: Node, sources: Sources) -> Any:

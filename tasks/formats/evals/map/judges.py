@@ -31,13 +31,11 @@ RANGE_KEYS: Keys = {
     "score_range": Key(LIST, items=WHOLE, needed=True, says="The lowest and the highest of the points."),
     "outcome": Key(TEXT, spellings=("expected_outcome", "description"), needed=True, says="What they mean."),
 }
-_PROMPT = Key((*TEXT, *MAPPING), spellings=("rubric_prompt",))
-_TARGET = Key((*TEXT, *MAPPING), spellings=("provider",))
 _SETTINGS = {"temperature": NUMBER, "max_steps": WHOLE, "model": TEXT}
 """Keys that are the same as in `config`."""
 _JUDGE_KEYS: Keys = {
-    "prompt": _PROMPT,
-    "target": _TARGET,
+    "prompt": Key((*TEXT, *MAPPING), spellings=("rubric_prompt",)),
+    "target": Key((*TEXT, *MAPPING), spellings=("provider",)),
     "min_score": Key(NUMBER, spellings=("threshold",)),
     "config": Key(MAPPING, says="Settings of the judge in the tool that the file was written for."),
     "preprocessors": Key(says="What turns files into text for the judge; passgate has none."),

@@ -118,17 +118,13 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     native = build(_Native, parts.values, said, sources) if parts.sound else None
     if native is None:
         return task
-    native = _located(native, said, sources)
+    # Its paths are relative to the folder of the file; those of tasks are to the suites folder.
+    located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
+    native = _Native.model_validate(serialised_model(native, located))
     whole = task.model_copy(update=_fields(task, native, parts))
     for path, message in own_findings(whole, sources.ground.suites_folder):
         sources.complaints.problems.append(problem_within(parts, path, message))
     return whole
-
-
-def _located(native: _Native, said: Node, sources: Sources) -> _Native:
-    """The same with its paths as tasks hold them: relative to the suites folder, not to the folder of the file."""
-    saying = Serialisation(lambda path: sources.ground.relative(said.folder / path))
-    return _Native.model_validate(serialised_model(native, saying))
 
 
 def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:

@@ -10,9 +10,9 @@ from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.map.graders import GRADER_LISTS, read_own_graders
 from passgate.tasks.formats.evals.map.inputs import NONE, Variables
 from passgate.tasks.formats.evals.map.messages import read_messages
-from passgate.tasks.formats.evals.map.runtime import check_runtime
+from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.map.tests import ReadTest, SuiteWide, read_test
+from passgate.tasks.formats.evals.map.tests import TEST_KEYS, ReadTest, SuiteWide, read_test
 from passgate.tasks.formats.evals.read.compose import raw_tests
 from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Complaints, Node
@@ -20,7 +20,7 @@ from passgate.tasks.formats.evals.read.paths import Ground, full_id, ground_of
 from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext
 from passgate.tasks.formats.normalise import Loaded, Origin, normalised
 from passgate.tasks.formats.rules import policy_findings
-from passgate.tasks.formats.schema_check import Kind, shown
+from passgate.tasks.formats.schema_check import shown
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
 
@@ -30,16 +30,10 @@ _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",
     "extensions": "passgate runs no extensions of other tools",
 }
-_KINDS: dict[str, tuple[Kind, ...]] = {
-    "suite": (Kind.TEXT,),
-    "description": (Kind.TEXT,),
-    "metadata": (Kind.MAPPING,),
-    "governance": (Kind.MAPPING,),
-    "tags": (Kind.LIST, Kind.MAPPING, Kind.TEXT),
-    "input_files": (Kind.LIST, Kind.TEXT),
-    "threshold": (Kind.NUMBER,),
-    "timeout_seconds": (Kind.NUMBER,),
-    "budget_usd": (Kind.NUMBER,),
+_CHECKED = ("suite", "description", "metadata", "governance", "tags", "input_files")
+_KINDS = {
+    **{key: TEST_KEYS[key].kinds for key in _CHECKED},
+    **{key: RUN_KEYS[key].kinds for key in ("threshold", "timeout_seconds", "budget_usd")},
 }
 _COMPATIBLE = "agentv"
 

@@ -1,23 +1,24 @@
-"""From a raw test to a task as four-suite files have it."""
+"""From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
 from passgate.tasks.formats.evals.map.graders import Graders, read_own_graders
 from passgate.tasks.formats.evals.map.inputs import Variables, read_input, variables_of
-from passgate.tasks.formats.evals.map.labels import belongs_to, metadata_of, other_suite, tags_of
 from passgate.tasks.formats.evals.map.messages import Expected, read_expected
 from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.read.node import Complaints, Key, Parts, as_mapping, as_text, take_apart
+from passgate.tasks.formats.evals.read.node import Complaints, Key, Node, Parts, as_mapping, as_text, take_apart
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.rules import Messages
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import Suite, TaskFile
 
@@ -57,6 +58,7 @@ OPTIONS_NOT_HAD = {
     "rubric_prompt": "a judge's prompt stands with its grader",
     "store_output_as": "every trial stands alone: no test gets the answer of another",
 }
+_INTO_METADATA = ("governance", "category")
 TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
@@ -110,17 +112,12 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     _check(test, raw, sources)
     content = _content(test, raw, wide_for, sources)
     fields = {**_told(test, raw, content), **run_of(test, raw, content.conversation.user, compat, sources)}
-    metadata = metadata_of(test, raw.context.root)
-    tags = tags_of(test, raw.context.root, metadata)
-    suite = belongs_to(test, raw, metadata, tags, sources)
-    other = other_suite(test, raw)
+    metadata = _metadata_of(test, raw.context.root)
+    tags = _tags_of(test, raw.context.root, metadata)
+    suite = _belongs_to(test, raw, metadata, tags, sources)
     if len(sources.complaints.problems) > before:
         return None
-    own = {
-        "suite": suite or Suite.GOLDEN,
-        "tags": tags,
-        "metadata": {**({"suite": other} if other else {}), **metadata},
-    }
+    own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**_other_suite(test, raw), **metadata}}
     messages = () if content.prompt is not None else content.messages
     task = with_native(TaskFile(**fields, **own), test, sources)
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
@@ -219,3 +216,70 @@ def _as_written(message: TaskMessage) -> dict[str, Any]:
     for block in written["content"] if isinstance(written.get("content"), list) else ():
         block.pop("text", None)
     return dict(written)
+
+
+def _metadata_of(test: Parts, root: Node) -> dict[str, Any]:
+    """The metadata of a test with that of its file under it."""
+    own = {key: test.value(key) for key in ("metadata", *_INTO_METADATA)}
+    return merged(_metadata(root.value), _metadata(own))
+
+
+def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
+    further = {key: value for key in _INTO_METADATA if (value := said.get(key)) is not None}
+    metadata = said.get("metadata")
+    return further | metadata if isinstance(metadata, dict) else further
+
+
+def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings as one: lists are joined without repeating anything, mappings merged, else `over` counts."""
+    both = {key: _merged_value(under[key], value) for key, value in over.items() if key in under}
+    return {**under, **over, **both}
+
+
+def _merged_value(under: Any, over: Any) -> Any:
+    if isinstance(under, Mapping) and isinstance(over, Mapping):
+        return merged(under, over)
+    if isinstance(under, list) and isinstance(over, list):
+        items: list[Any] = []
+        for item in (*under, *over):
+            if not any(strictly_equal(item, known) for known in items):
+                items.append(item)
+        return items
+    return over
+
+
+def _tags_of(test: Parts, root: Node, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tags of a test: those of its file first, of each only one."""
+    said = (root.value.get("tags"), test.value("tags"), metadata.get("tags"))
+    return tuple(dict.fromkeys(tag for value in said for tag in _tags(value)))
+
+
+def _tags(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (f"{key}={item}" for key, item in value.items() if isinstance(item, str | int | float))
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (str(item) for item in value if isinstance(item, str | int | float))
+
+
+def _belongs_to(
+    test: Parts, raw: RawTest, metadata: Mapping[str, Any], tags: Sequence[str], sources: Sources
+) -> Suite | None:
+    """The suite that is named by `suite`, `metadata.suite`, a tag or else the folder of the file; `None` without any.
+
+    A `suite` of any other name is the other tool's.
+    """
+    folder = suite_of(raw.runtime.file)
+    roots = (raw.context.root.value, raw.runtime.root.value)
+    names = [test.value("suite"), metadata.get("suite"), *(root.get("suite") for root in roots), *tags]
+    named = next((SUITES[name] for name in names if isinstance(name, str) and name in SUITES), None)
+    if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
+        sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")
+    return named or folder
+
+
+def _other_suite(test: Parts, raw: RawTest) -> dict[str, str]:
+    """A suite's name that is none of the four, as metadata."""
+    names = (test.value("suite"), raw.context.root.value.get("suite"))
+    return next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})

@@ -6,18 +6,7 @@ AgentEvals, AgentV and the latest AgentV write those of tool calls in different 
 from collections.abc import Callable
 from functools import partial
 
-from passgate.tasks.formats.evals.map.forms import (
-    LIST,
-    MAPPING,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    WHOLE,
-    Form,
-    Options,
-    build,
-    read_items,
-)
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, WHOLE, Form, Options, build, read_items
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.schema_check import Kind, is_kind, wrong_kind
@@ -61,8 +50,8 @@ _TOKENS: Keys = {
 }
 _SKILL_KEYS: Keys = {
     "skill": Key(TEXT, spellings=("value",), needed=True, says="The skill's name."),
-    "should_trigger": Key(TRUTH, says="Whether it is to be used."),
-    "any_call": Key(TRUTH),
+    "should_trigger": Key((Kind.TRUTH,), says="Whether it is to be used."),
+    "any_call": Key((Kind.TRUTH,)),
 }
 
 
