@@ -1,0 +1,211 @@
+"""The seam where trials run: the same batches in this process, in child processes, and on a task runner of Prefect."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+
+from passgate.tasks.execution.apart import apart
+from passgate.tasks.execution.batch import batches_of, run_batch
+from passgate.tasks.execution.coordinator import OpenExecutor
+from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.in_process import in_process
+from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.grade import grade
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.judge import judge
+from passgate.tasks.load import load
+from passgate.tasks.measure import measure
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.planning.baseline import pool_of, read_rows
+from passgate.tasks.run import run
+from tests.builders import task_document
+from tests.conftest import Project
+from tests.processes import wait_until
+
+GATES = """
+version: 1
+suites:
+  golden: {k: 3, metric: pass^k, max_steps: 20}
+gates:
+  ci_merge: {suites: [golden], blocks_on: [golden_regression, task_failed], regression: {mode: strict}}
+concurrency: {trials: 4}
+"""
+AGENT = """
+import pathlib, time
+
+def agent(attempt):
+    folder = pathlib.Path(__file__).parent
+    with (folder / "calls.log").open("a") as log:
+        log.write(f"{attempt.task_id} {attempt.trial}\\n")
+    if (folder / "slow").exists():
+        time.sleep(0.5)
+    return "no" if (attempt.task_id, attempt.trial) == ("b", 1) else "yes"
+"""
+CHILD = (
+    "import cloudpickle, sys; work = cloudpickle.load(sys.stdin.buffer); cloudpickle.dump(work(), sys.stdout.buffer)"
+)
+
+
+@pytest.fixture
+def repository(bare_project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """Three golden tasks, of which the agent fails one."""
+    bare_project.write("gates.yaml", GATES)
+    for name in ("a", "b", "c"):
+        bare_project.write(f"suites/golden/{name}.yaml", json.dumps(task_document(task_id=name)))
+    bare_project.write("agent.py", textwrap.dedent(AGENT))
+    monkeypatch.chdir(bare_project.path)
+    return bare_project
+
+
+def calls(project: Project) -> list[str]:
+    log = project.path / "calls.log"
+    return sorted(log.read_text().splitlines()) if log.exists() else []
+
+
+def planned() -> Plan:
+    return load(GateName.CI_MERGE, RunRequest(agent="python:agent:agent"))
+
+
+def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[FinishedTrial]]:
+    """A run from its plan to its verdict, with an executor."""
+    pool = pool_of(plan, read_rows(plan))
+    finished = asyncio.run(run(open_executor, plan, pool))
+    trials = [one.trial for one in finished]
+    return judge(plan, plan.policy, trials, measure(plan, trials), pool(trials), ""), finished
+
+
+def what_counts(verdict: Verdict, finished: Sequence[FinishedTrial]) -> Any:
+    """What of a run does not depend on when and where it was run."""
+    rows = sorted(
+        (one.trial.task_id, one.trial.trial, one.trial.status, one.trial.reason, one.trial.score, one.trial.grades)
+        for one in finished
+    )
+    return verdict.decision, [reason.message for reason in verdict.reasons], rows, verdict.inputs.tasks
+
+
+HERE: OpenExecutor = partial(in_process, NoEngine(), grade)
+
+
+def elsewhere(run_one: Callable[[str, Batch], Any], workers: int = 2) -> OpenExecutor:
+    """An executor of batches that run apart."""
+
+    @asynccontextmanager
+    async def opened(plan: Plan, store: RunStore, *_: object):  # type: ignore[no-untyped-def]
+        yield apart(
+            partial(run_one, store.location),
+            workers=workers,
+            trials_at_once=trials_at_once(plan),
+            cost_left=plan.request.max_cost,
+        )
+
+    return opened
+
+
+async def in_child_process(store: str, batch: Batch) -> BatchOutcome:
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", CHILD, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    output, _ = await child.communicate(cloudpickle.dumps(partial(run_batch, store, batch, grade)))
+    outcome: BatchOutcome = cloudpickle.loads(output)
+    return outcome
+
+
+def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: Project) -> None:
+    here = what_counts(*judged(planned(), HERE))
+    called = calls(repository)
+    (repository.path / "calls.log").unlink()
+    assert what_counts(*judged(planned(), elsewhere(in_child_process))) == here
+    assert calls(repository) == called
+
+
+@pytest.mark.slow
+def test_a_batch_that_is_handed_out_twice_repeats_no_trial(repository: Project) -> None:
+    async def twice(store: str, batch: Batch) -> BatchOutcome:
+        first, second = await asyncio.gather(in_child_process(store, batch), in_child_process(store, batch))
+        assert not (first.trials and second.trials), "one of them has waited, and found nothing left to do"
+        third = await in_child_process(store, batch)
+        assert third.trials == ()
+        return first if first.trials else second
+
+    (repository.path / "slow").touch()
+    _, finished = judged(planned(), elsewhere(twice))
+    assert len(finished) == 9
+    assert calls(repository) == sorted(f"{one.trial.task_id} {one.trial.trial}" for one in finished)
+
+
+@pytest.mark.slow
+def test_a_batch_whose_process_was_killed_goes_on_elsewhere(repository: Project) -> None:
+    (repository.path / "slow").touch()
+    plan = planned()
+    store = RunStore.of(plan.run_id)
+    (batch, *_) = batches_of(plan.tasks)
+    batch = batch.model_copy(update={"trials_at_once": 1})
+    child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert child.stdin is not None
+    child.stdin.write(cloudpickle.dumps(partial(run_batch, store.location, batch, grade)))
+    child.stdin.close()
+    wait_until(lambda: bool(store.read_journal()))
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    before = {(one.trial.task_id, one.trial.trial) for one in store.read_journal()}
+    outcome = asyncio.run(in_child_process(store.location, batch))
+    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.keys) - before
+    assert {(one.trial.task_id, one.trial.trial) for one in store.read_journal()} == set(batch.keys)
+
+
+ON_A_TASK_RUNNER = """
+import asyncio, json
+
+from prefect import flow, task
+from prefect.task_runners import ProcessPoolTaskRunner
+
+from passgate.tasks.execution.batch import run_batch
+from passgate.tasks.grade import grade
+from passgate.tasks.model.run import Batch
+from tests.flows.test_seam import elsewhere, judged, planned, what_counts
+
+
+@task
+def one_batch(store, batch):
+    return run_batch(store, Batch.model_validate_json(batch), grade)
+
+
+@flow(task_runner=ProcessPoolTaskRunner(max_workers=2))
+def gate():
+    async def on_runner(store, batch):
+        # Prefect looks into the models that it is given, for futures.
+        future = one_batch.submit(store, batch.model_dump_json())
+        return await asyncio.to_thread(future.result)
+
+    return judged(planned(), elsewhere(on_runner))
+
+
+if __name__ == "__main__":
+    decision, messages, rows, _ = what_counts(*gate())
+    print(json.dumps([decision, messages, [row[:3] for row in rows]]))
+"""
+
+
+@pytest.mark.slow
+def test_a_task_runner_of_prefect_comes_to_the_same(repository: Project, prefect_server: dict[str, str]) -> None:
+    decision, messages, rows, _ = what_counts(*judged(planned(), HERE))
+    repository.write("on_a_task_runner.py", ON_A_TASK_RUNNER)
+    repository.environment = prefect_server
+    tests = str(Path(__file__).parents[2])
+    result = repository.run([sys.executable, "on_a_task_runner.py"], timeout=240, PYTHONPATH=tests)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout.splitlines()[-1]) == [decision, messages, [list(row[:3]) for row in rows]]
