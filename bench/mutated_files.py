@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.mutations import MUTATIONS
-from passgate.flows.cli.validate import readers_of_settings
+from passgate.tasks.commands.validate import readers_of_settings
 from passgate.tasks.errors import InputError, Problem
 from passgate.tasks.formats.loading import load_paths, policy_or_default
 from passgate.tasks.formats.project_files import QUARANTINE_FILE, read_quarantine

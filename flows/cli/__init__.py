@@ -13,10 +13,10 @@ from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import StandardStream, take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
-from passgate.tasks.errors import ExitCode, InputError, PassgateError
+from passgate.tasks.errors import ExitCode, InputError, PassgateError, first_known
 from passgate.tasks.files.temporary import BUG_PREFIX
-from passgate.tasks.reports.escape import printable
-from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
+from passgate.tasks.reports.figures import count
+from passgate.tasks.reports.messages import warn, write_line
 
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
@@ -27,11 +27,11 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
     """
     report = report or WorkerReport()
     if arguments is not None:
-        return _answer(_ended(arguments, report))
+        return _exit_code(_ended(arguments, report))
     output = take_standard_streams()
     ended = _ended(sys.argv[1:], report)
     ignore_interrupts()
-    code = _heard(ended, _answer(ended), output)
+    code = _code_after_output(ended, _exit_code(ended), output)
     report.ended(code)
     return code
 
@@ -49,7 +49,7 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
     return ExitCode.PASS if result is None else result
 
 
-def _heard(ended: int | BaseException, code: int, output: StandardStream | None) -> int:
+def _code_after_output(ended: int | BaseException, code: int, output: StandardStream | None) -> int:
     """Return the exit code of a command after its output was written or not.
 
     A reader that closed the pipe, such as `| head`, is not an error.
@@ -61,11 +61,11 @@ def _heard(ended: int | BaseException, code: int, output: StandardStream | None)
     return code if isinstance(ended, VerdictCode | BaseException) else ExitCode.INCONCLUSIVE
 
 
-def _answer(ended: int | BaseException) -> int:
+def _exit_code(ended: int | BaseException) -> int:
     """Return the exit code of a command that ended or raised an error. Print the error."""
     if isinstance(ended, int):
         return ExitCode(ended)
-    error = _first_known(ended) if isinstance(ended, BaseExceptionGroup) else ended
+    error = first_known(ended) or _first(ended)
     if isinstance(error, TyperException):
         warn(f"{error.format_message()} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
@@ -74,9 +74,8 @@ def _answer(ended: int | BaseException) -> int:
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
         for problem in error.problems:
-            sys.stderr.write(printable(str(problem), LONGEST_MESSAGE) + "\n")
-        count = len(error.problems)
-        warn(f"{count} problem{'s' if count != 1 else ''} found, nothing was run")
+            write_line(str(problem))
+        warn(f"{count(len(error.problems), 'problem')} found, nothing was run")
         return error.exit_code
     if isinstance(error, PassgateError):
         warn(str(error))
@@ -87,13 +86,8 @@ def _answer(ended: int | BaseException) -> int:
     return ExitCode.BUG
 
 
-def _first_known(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first `PassgateError` of a group of errors, or the first error if there is none."""
-    leaves = list(_leaves(group))
-    return next((leaf for leaf in leaves if isinstance(leaf, PassgateError)), leaves[0])
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]
+def _first(error: BaseException) -> BaseException:
+    """Return the first error of a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

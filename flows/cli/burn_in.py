@@ -1,12 +1,13 @@
 """`passgate burn-in`: measure how a gate behaves with the real agent before you switch it on."""
 
-import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from passgate.flows.cli.options import AgentOption, GateArgument, GatesOption, HistoryOption, SuitesOption
+from passgate.tasks.reports.messages import warn, write_line
 
 if TYPE_CHECKING:
     from passgate.tasks.commands.burn_in import Finished
@@ -44,7 +45,6 @@ def burn_in(
     from passgate.tasks.planning.reach import refuse_unreachable
     from passgate.tasks.planning.requirements import refuse_unrunnable
     from passgate.tasks.reports.forecast import burn_in_text
-    from passgate.tasks.reports.messages import warn
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
     plan = plan_of_forecast(gate, request)
@@ -67,27 +67,24 @@ def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | No
     from passgate.tasks.commands.burn_in import burn_in as burn
 
     try:
-        until_ended(burn(plan, runs, finished, pool, _Progress(runs, finished).tell))
+        until_ended(burn(plan, runs, finished, pool, _progress(runs, finished)))
     except KeyboardInterrupt:
         return True
     return False
 
 
-class _Progress:
-    """Prints a progress line on standard error every few seconds."""
+def _progress(runs: int, finished: "Finished") -> Callable[[], None]:
+    """Return a function to call after each run. It prints a progress line on standard error every few seconds."""
+    next_line = time.monotonic() + SECONDS_BETWEEN_LINES
 
-    def __init__(self, runs: int, finished: "Finished") -> None:
-        self._runs, self._finished = runs, finished
-        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+    def tell() -> None:
+        nonlocal next_line
+        if time.monotonic() >= next_line:
+            next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+            spent = f", ${finished.spent:.2f}" if finished.spent else ""
+            write_line(f"{len(finished.all)}/{runs} runs{spent}")
 
-    def tell(self) -> None:
-        """Note that a run has ended."""
-        if time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + SECONDS_BETWEEN_LINES
-        spent = f", ${self._finished.spent:.2f}" if self._finished.spent else ""
-        sys.stderr.write(f"{len(self._finished.all)}/{self._runs} runs{spent}\n")
-        sys.stderr.flush()
+    return tell
 
 
 def _why_ended(plan: "Plan", finished: "Finished", runs: int, *, interrupted: bool) -> str:

@@ -1,30 +1,18 @@
 """`passgate convert`: write tasks of one format in another format."""
 
-import sys
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, named_path
-
-if TYPE_CHECKING:
-    from passgate.tasks.commands.convert import Converted
-    from passgate.tasks.model.policy import Policy
+from passgate.flows.cli.options import GatesOption, TaskFilesArgument
 
 DIALECTS = ("four-suite", "eval", "jsonl")
 
 
 def convert(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Task files, eval files, folders that contain them.",
-            parser=named_path,
-            show_default=False,
-        ),
-    ],
+    paths: TaskFilesArgument,
     to: Annotated[
         str,
         typer.Option(
@@ -47,47 +35,24 @@ def convert(
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
 ) -> int:
     """Write tasks in another format. Then read the new files and check that they contain the same tasks."""
-    import os
-
+    from passgate.flows.cli.task_files import read_tasks
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.convert import Destination, Dialect
     from passgate.tasks.commands.convert import convert as write
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.reports.figures import count
+    from passgate.tasks.reports.messages import write_line
 
     if to not in DIALECTS:
         raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
     policy = policy_or_default(Path(gates))
-    _refuse_problems(paths, policy)
+    read_tasks(paths, policy)
     destination = Destination(Dialect(to), out, policy, os.environ, lossy=lossy, overwrite=force)
     converted = write(paths, destination)
-    _tell(converted)
+    left_out = (f"left out: {loss}" for loss in converted.left_out)
+    warnings = (f"warning: {problem}" for problem in converted.not_comparable)
+    for line in (*converted.renamed, *left_out, *warnings):
+        write_line(line)
     say(f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}")
     return 0
-
-
-def _refuse_problems(paths: list[Path], policy: "Policy") -> None:
-    """Raise `InputError` if files have problems, `UsageError` if files are missing."""
-    from passgate.flows.cli.remarks import remark
-    from passgate.tasks.errors import InputError, UsageError
-    from passgate.tasks.formats.loading import load_paths
-
-    for path in paths:
-        if not path.exists():
-            raise UsageError(f"no file or folder {path}")
-    loaded = load_paths(paths, policy)
-    remark(loaded)
-    if loaded.problems:
-        raise InputError(loaded.problems)
-
-
-def _tell(converted: "Converted") -> None:
-    from passgate.tasks.reports.escape import printable
-    from passgate.tasks.reports.messages import LONGEST_MESSAGE
-
-    left_out = [f"left out: {loss}" for loss in converted.left_out]
-    warnings = [f"warning: {problem}" for problem in converted.not_comparable]
-    lines = [*converted.renamed, *left_out, *warnings]
-    for line in lines:
-        sys.stderr.write(printable(line, LONGEST_MESSAGE) + "\n")

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from passgate.flows.cli.engine_name import EngineName
+from passgate.flows.cli.options import EngineName
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine

@@ -1,7 +1,7 @@
 """`passgate forecast`: predict how a gate behaves before you switch it on."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,12 +11,9 @@ from passgate.flows.cli.options import (
     GateArgument,
     GatesOption,
     HistoryOption,
+    PlotOption,
     SuitesOption,
 )
-
-if TYPE_CHECKING:
-    from passgate.tasks.forecasts.assumptions import Basis
-    from passgate.tasks.model.run import Plan
 
 
 def forecast(
@@ -45,14 +42,14 @@ def forecast(
         typer.Option("--runs", metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost."),
     ] = 10_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the simulation.")] = 0,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")] = None,
+    plot: PlotOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
 ) -> int:
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.terminal import color, say, width, write_plot
+    from passgate.tasks.commands.forecast import basis_of_options, plan_of_forecast
     from passgate.tasks.commands.forecast import forecast as foresee
-    from passgate.tasks.commands.forecast import plan_of_forecast
-    from passgate.tasks.errors import StorageError, UsageError
+    from passgate.tasks.errors import UsageError
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.reports.forecast import forecast_text
     from passgate.tasks.reports.messages import warn
@@ -63,31 +60,11 @@ def forecast(
         raise UsageError(f"--plot {plot}: the picture is an SVG: give FILE.svg")
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     plan = plan_of_forecast(gate, request)
-    found = foresee(plan, _basis(plan, assume, rates), gates=runs, seed=seed)
+    found = foresee(plan, basis_of_options(plan, assume, rates), gates=runs, seed=seed)
     say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
     if plot is not None:
         from passgate.tasks.reports.plots import forecast_plot
 
-        try:
-            plot.write_text(forecast_plot(found), encoding="utf-8")
-        except OSError as error:
-            raise StorageError(f"cannot write {plot}: {error}") from error
+        write_plot(plot, forecast_plot(found))
         warn(f"plot  {plot}")
     return 0
-
-
-def _basis(plan: "Plan", assume: float | None, rates: Path | None) -> "Basis":
-    from passgate.tasks.commands.forecast import basis_of
-    from passgate.tasks.errors import InputError
-    from passgate.tasks.formats.four_suite import shown_path
-    from passgate.tasks.formats.project_files import read_rates
-
-    names = [task.name for task in plan.tasks]
-    if assume is not None:
-        return basis_of(plan, dict.fromkeys(names, assume), "assumed")
-    if rates is None:
-        return basis_of(plan, {}, "history")
-    given = read_rates(rates, shown_path(rates, Path.cwd()), names)
-    if isinstance(given, list):
-        raise InputError(given)
-    return basis_of(plan, given, "file")

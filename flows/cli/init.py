@@ -72,8 +72,8 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         as_file(package.joinpath("flows", "cli", "scaffold")) as scaffold,
         as_file(package.joinpath("gates.yaml")) as gates,
     ):
-        starters = [path for path in sorted((scaffold / "suites").rglob("*")) if _is_starter(path)]
-        contents = {path.relative_to(scaffold): path.read_bytes() for path in starters}
+        starters = [path for path in sorted((scaffold / "suites").rglob("*")) if path.is_file()]
+        contents = {path.relative_to(scaffold): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         contents[_GATES] = gates.read_bytes()
         workflow = (scaffold / "workflow.yaml").read_text(encoding="utf-8").replace(_UNPINNED, f"=={__version__}")
     # JSON is valid YAML, even if the agent's command contains quotes.
@@ -83,10 +83,6 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         workflow = workflow.replace(_UNNAMED, f"AGENT: {json.dumps(named)}")
     contents[_WORKFLOW] = workflow.encode()
     return contents
-
-
-def _is_starter(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".pyc"
 
 
 def _write(target: Path, content: bytes) -> bool:
@@ -100,7 +96,5 @@ def _write(target: Path, content: bytes) -> bool:
 def _next(named: str | None, written: list[Path]) -> str:
     if named is None:
         return f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
-    command = f"passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
-    return (
-        f"      {command}" if _WORKFLOW in written else f"      {command}\nThen: put it into env.AGENT of {_WORKFLOW}"
-    )
+    command = f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
+    return command if _WORKFLOW in written else f"{command}\nThen: put it into env.AGENT of {_WORKFLOW}"

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,15 @@ def named_gate(text: str) -> GateName:
 GateArgument = Annotated[
     GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate, show_default=False)
 ]
+TaskFilesArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="Task files, eval files, folders that contain them.",
+        parser=named_path,
+        show_default=False,
+    ),
+]
 AgentOption = Annotated[
     str,
     typer.Option(
@@ -51,3 +61,11 @@ BaseOption = Annotated[
         help="Compare with this commit. Default: the merge base with the baseline branch.",
     ),
 ]
+PlotOption = Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")]
+
+
+class EngineName(StrEnum):
+    """The engine that runs a gate."""
+
+    PREFECT = "prefect"
+    NONE = "none"

@@ -5,7 +5,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -16,66 +15,49 @@ from rich.progress import Progress as Bars
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.reports.messages import write_line
 
 _LIVE_SECONDS = 0.2
 _PLAIN_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class Counts:
-    """The finished trials of a suite: planned trials by status, and the number of confirming trials."""
-
-    planned: Counter[str]
-    confirming: int
-
-    @property
-    def done(self) -> int:
-        """The number of planned trials that have ended."""
-        return self.planned.total()
-
-    @property
-    def outcome(self) -> str:
-        """The counts to show beside the number of trials: failed, error, confirming."""
-        bad = (TrialStatus.FAILED, TrialStatus.ERROR)
-        parts = [f"{self.planned[status]} {status}" for status in bad if self.planned[status]]
-        return ", ".join([*parts, *([f"{self.confirming} confirming"] if self.confirming else [])])
+_CONFIRMING = "confirming"
 
 
 class JournalFollower:
-    """Counts the trials in a growing journal by suite."""
+    """Counts the trials in a growing journal."""
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
         self._seen: dict[str, int] = {}
-        self._planned: dict[tuple[str, str, int], str] = {}
-        self._confirming: set[tuple[str, str, int]] = set()
+        self._statuses: dict[tuple[str, str, int], str] = {}
 
-    def counts(self) -> dict[str, Counts]:
-        """Count the trials that the journal contains now."""
-        self._read()
-        planned: dict[str, Counter[str]] = {}
-        for (suite, _, _), status in self._planned.items():
-            planned.setdefault(suite, Counter())[status] += 1
-        confirming = Counter(suite for suite, _, _ in self._confirming)
-        return {suite: Counts(statuses, confirming[suite]) for suite, statuses in planned.items()}
-
-    def _read(self) -> None:
+    def counts(self) -> dict[str, Counter[str]]:
+        """Count the trials that the journal contains now, by suite: planned ones by status, and confirming ones."""
         for line in self._store.new_lines(self._seen):
             trial = json.loads(line)["trial"]
-            key = trial["suite"], trial["task_id"], trial["trial"]
-            if trial["trial"] < trial["k"]:
-                self._planned[key] = trial["status"]
-            else:
-                self._confirming.add(key)
+            status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
+            self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
+        counts: dict[str, Counter[str]] = {}
+        for (suite, _, _), status in self._statuses.items():
+            counts.setdefault(suite, Counter())[status] += 1
+        return counts
+
+
+def _done(counts: Counter[str]) -> int:
+    """The number of planned trials that have ended."""
+    return counts.total() - counts[_CONFIRMING]
+
+
+def _outcome(counts: Counter[str]) -> str:
+    """The counts to show beside the number of trials: failed, error, confirming."""
+    shown = (TrialStatus.FAILED, TrialStatus.ERROR, _CONFIRMING)
+    return ", ".join(f"{counts[status]} {status}" for status in shown if counts[status])
 
 
 class Progress:
     """Shows the progress of a run while the `with` block runs."""
 
     def __init__(self, plan: Plan, store: RunStore) -> None:
-        self._totals = Counter[str]()
-        for task in plan.tasks:
-            self._totals[str(task.suite)] += task.k
+        self._totals = sum((Counter({str(task.suite): task.k}) for task in plan.tasks), Counter[str]())
         self._follower = JournalFollower(store)
         self._stopped = threading.Event()
         self._show = self._bars if sys.stderr.isatty() else self._lines
@@ -108,11 +90,11 @@ class Progress:
             while not last:
                 last = self._stopped.wait(_LIVE_SECONDS)
                 for suite, counts in self._follower.counts().items():
-                    bars.update(rows[suite], completed=counts.done, outcome=counts.outcome)
+                    bars.update(rows[suite], completed=_done(counts), outcome=_outcome(counts))
 
     def _lines(self) -> None:
-        _line(self._headline)
-        shown: dict[str, Counts] = {}
+        write_line(self._headline)
+        shown: dict[str, Counter[str]] = {}
         next_line = time.monotonic()
         last = False
         while not last:
@@ -121,18 +103,13 @@ class Progress:
             for suite, counts in self._follower.counts().items():
                 before = shown.get(suite)
                 if counts != before and (due or self._has_ended(suite, counts, before)):
-                    said = f", {counts.outcome}" if counts.outcome else ""
-                    _line(f"{suite}: {counts.done}/{self._totals[suite]} trials{said}")
+                    outcome = f", {_outcome(counts)}" if _outcome(counts) else ""
+                    write_line(f"{suite}: {_done(counts)}/{self._totals[suite]} trials{outcome}")
                     shown[suite] = counts
             if due:
                 next_line = time.monotonic() + _PLAIN_SECONDS
 
-    def _has_ended(self, suite: str, counts: Counts, before: Counts | None) -> bool:
+    def _has_ended(self, suite: str, counts: Counter[str], before: Counter[str] | None) -> bool:
         """Whether the last planned trial of a suite has ended since the last line about the suite."""
         total = self._totals[suite]
-        return counts.done == total and (before is None or before.done < total)
-
-
-def _line(text: str) -> None:
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
+        return _done(counts) == total and (before is None or _done(before) < total)

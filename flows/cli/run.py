@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from passgate.flows.cli.engine_name import EngineName
 from passgate.flows.cli.options import (
     AgentOption,
     BaseOption,
+    EngineName,
     GateArgument,
     GatesOption,
     HistoryOption,
@@ -78,8 +78,10 @@ def run(
         max_cost=max_cost,
     )
     if resume is not None:
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
         earlier = find_run(resume)
-        refuse_other_options(earlier, request.model_dump(include=_given(context) - _ALSO_OF_RESUMED))
+        refuse_other_options(earlier, request.model_dump(include=given - _ALSO_OF_RESUMED))
         request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
     return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())
 
@@ -107,12 +109,6 @@ def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: W
     ignore_interrupts()
     _print(verdict, begun[0])
     return verdict.exit_code
-
-
-def _given(context: typer.Context) -> set[str]:
-    """The parameters that the user wrote on the command line."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
 
 
 async def _run(

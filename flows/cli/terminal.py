@@ -7,10 +7,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+from passgate.tasks.errors import StorageError
 from passgate.tasks.reports.messages import warn
 
 _NARROWEST, _WIDEST = 60, 140
@@ -92,6 +94,14 @@ def say(text: str) -> None:
         sys.stdout.reconfigure(errors="replace")
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
     sys.stdout.flush()
+
+
+def write_plot(file: Path, svg: str) -> None:
+    """Write a picture. Raise `StorageError`."""
+    try:
+        file.write_text(svg, encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"cannot write {file}: {error}") from error
 
 
 class _Warnings(logging.Handler):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, HistoryOption
+from passgate.flows.cli.options import GatesOption, HistoryOption, PlotOption
 
 
 def trend(
@@ -15,12 +15,12 @@ def trend(
     agent: Annotated[
         str | None, typer.Option("--agent", metavar="SPEC", help="The agent. Default: that of the newest run.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")] = None,
+    plot: PlotOption = None,
 ) -> int:
     """Show the history by suite and day. Mark every day with a run that is worse than the others."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.terminal import color, say, width, write_plot
     from passgate.tasks.commands.trend import COLUMNS, trend_points
-    from passgate.tasks.errors import StorageError, UsageError
+    from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.integrity.earlier_runs import read_earlier_runs
     from passgate.tasks.reports.escape import printable
@@ -42,10 +42,7 @@ def trend(
     if plot is not None:
         from passgate.tasks.reports.plots import trend_plot
 
-        try:
-            plot.write_text(trend_plot(points), encoding="utf-8")
-        except OSError as error:
-            raise StorageError(f"cannot write {plot}: {error}") from error
+        write_plot(plot, trend_plot(points))
         say(f"plot  {plot}")
     if earlier.left_out:
         warn(earlier.left_out)

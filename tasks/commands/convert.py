@@ -126,7 +126,7 @@ def _checked(destination: Destination) -> Path:
 
 def _with_own_ids(tasks: Sequence[SourceTask]) -> list[SourceTask]:
     """Tasks with no id twice: those of several prompts have the prompt's name in theirs, others their file's too."""
-    for rename in (_with_prompt, _with_file):
+    for rename in (_with_prompt, lambda task: _renamed_to(task, task.origin.task_id)):
         counts = Counter(task.task.task_id for task in tasks)
         tasks = [rename(task) if counts[task.task.task_id] > 1 else task for task in tasks]
     counts = Counter(task.task.task_id for task in tasks)
@@ -140,10 +140,6 @@ def _with_own_ids(tasks: Sequence[SourceTask]) -> list[SourceTask]:
 def _with_prompt(task: SourceTask) -> SourceTask:
     _, found, label = task.origin.task_id.rpartition(f"{task.task.task_id}#")
     return _renamed_to(task, f"{task.task.task_id}#{label}") if found else task
-
-
-def _with_file(task: SourceTask) -> SourceTask:
-    return _renamed_to(task, task.origin.task_id)
 
 
 def _renamed_to(task: SourceTask, task_id: str) -> SourceTask:

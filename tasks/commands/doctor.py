@@ -13,16 +13,13 @@ from passgate import __version__
 from passgate.tasks.agents import FORMS
 from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_judge
 from passgate.tasks.agents.starts import START_REMEDY
+from passgate.tasks.commands.try_task import one_trial
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
-from passgate.tasks.execution.resources import open_resources
-from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE
 from passgate.tasks.formats.loading import load_folder, load_prices, policy_of_run
 from passgate.tasks.formats.targets_file import TARGETS_FILE
-from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
@@ -62,6 +59,21 @@ class _Setup:
         return f"there is a cost limit in {', '.join(limited)}" if limited else None
 
 
+async def examine_and_try(
+    names: Sequence[str], gates: Path, suites: Path, *, tries: bool
+) -> tuple[list[Symptom], list[FinishedTrial]]:
+    """What `examine` finds; where `tries` is set also a trial of each agent that nothing keeps from one."""
+    symptoms = list(await examine(names, gates, suites))
+    failed = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
+    trials: list[FinishedTrial] = []
+    for name in names if tries else ():
+        if f"agent {name}" not in failed:
+            symptom, trial = await _try_agent(name, gates, suites)
+            symptoms.append(symptom)
+            trials += [trial] if trial else []
+    return symptoms, trials
+
+
 async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symptom, ...]:
     """Look at the machine, the files, the judge and the agents: those named, else all that have names.
 
@@ -80,7 +92,8 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         agents.append([_symptom("agents", "names", State.OK, "there are none", remedy)])
     masker = _masker(setup, [subject for subject in subjects if isinstance(subject, AgentSpec)])
-    return tuple(_masked(symptom, masker) for group in (machine, files, judge, *agents) for symptom in group)
+    found = [symptom for group in (machine, files, judge, *agents) for symptom in group]
+    return tuple(_masked(symptom, masker) for symptom in found)
 
 
 def _found(name: str, setup: _Setup, *, asked_for: bool) -> AgentSpec | list[Symptom]:
@@ -89,6 +102,11 @@ def _found(name: str, setup: _Setup, *, asked_for: bool) -> AgentSpec | list[Sym
     except PassgateError as error:
         # A target may be no agent of ours and still be right for AgentV.
         return _failures(f"agent {name}", "name", error, State.FAILED if asked_for else State.WARNING)
+
+
+def _masked(symptom: Symptom, masker: Masker) -> Symptom:
+    texts = {key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")}
+    return symptom.model_copy(update=texts)
 
 
 async def _agent(subject: AgentSpec | list[Symptom], setup: _Setup) -> list[Symptom]:
@@ -106,11 +124,6 @@ def _masker(setup: _Setup, agents: Sequence[AgentSpec]) -> Masker:
     endpoints = [endpoint for agent in agents for endpoint in (agent.upstreams.openai, agent.upstreams.anthropic)]
     named = [endpoint.api_key_variable for endpoint in endpoints if endpoint.api_key_variable]
     return Masker.of_environment([*declared, *named, *USUAL_KEYS])
-
-
-def _masked(symptom: Symptom, masker: Masker) -> Symptom:
-    texts = {key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")}
-    return symptom.model_copy(update=texts)
 
 
 def _machine() -> list[Symptom]:
@@ -210,13 +223,13 @@ async def _reply(judge: LlmJudge) -> Symptom:
     return _symptom("judge", "reply", State.OK, f"{judge.name} replies")
 
 
-async def try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, FinishedTrial | None]:
+async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, FinishedTrial | None]:
     """Run one trial of an agent, of a golden task where there is one. Nothing is recorded.
 
     Gives what is to be said of the trial, and the trial; `None` when there could be none.
     """
     try:
-        finished = await _one_trial(name, gates, suites)
+        finished = await _trial_of(name, gates, suites)
     except PassgateError as error:
         return _symptom(f"agent {name}", "trial", State.FAILED, str(error)), None
     trial = finished.trial
@@ -225,14 +238,10 @@ async def try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, Fini
     return _symptom(f"agent {name}", "trial", state, found, remedy), finished
 
 
-async def _one_trial(name: str, gates: Path, suites: Path) -> FinishedTrial:
+async def _trial_of(name: str, gates: Path, suites: Path) -> FinishedTrial:
     agent = find_agent(name, gates, suites)
     policy, _ = policy_of_run(gates)
-    task = _first_to_run(load_folder(suites, policy).tasks)
-    prices = load_prices(gates)
-    opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
-    async with opened as resources:
-        return await run_trial(task, 0, resources)
+    return await one_trial(_first_to_run(load_folder(suites, policy).tasks), agent, gates, suites, policy)
 
 
 def _first_to_run(tasks: Sequence[EvalTask]) -> EvalTask:

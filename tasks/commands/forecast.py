@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.forecasts.advice import improve
 from passgate.tasks.forecasts.assumptions import (
     Basis,
@@ -21,13 +21,14 @@ from passgate.tasks.forecasts.assumptions import (
 from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
 from passgate.tasks.forecasts.task_forecast import RegressionTests
-from passgate.tasks.formats.project_files import PINS_FILE
+from passgate.tasks.formats.four_suite import shown_path
+from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
-from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
+from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
@@ -55,6 +56,22 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 
+def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
+    """What is known of the plan's agent with one pass rate for every task, with those of a file, or with neither.
+
+    Raises `InputError` for the file, and as `basis_of`.
+    """
+    names = [task.name for task in plan.tasks]
+    if assumed is not None:
+        return basis_of(plan, dict.fromkeys(names, assumed), "assumed")
+    if rates_file is None:
+        return basis_of(plan, {}, "history")
+    given = read_rates(rates_file, shown_path(rates_file, Path.cwd()), names)
+    if isinstance(given, list):
+        raise InputError(given)
+    return basis_of(plan, given, "file")
+
+
 def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """What the history says of the plan's agent, and the pass rates that are given in place of those of the history.
 
@@ -80,7 +97,9 @@ def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFr
         f"{plan.gate}{_but(plan, rows, has_runs)}{f' ({plan.base.note})' if plan.base.note else ''}"
     )
     if plan.pins is not None:
-        return f"{PINS_FILE} pins {_pinned(plan.pins)}, and {what}: `passgate baseline clear` takes the pin away"
+        commit, runs = plan.pins.commit, ", ".join(plan.pins.runs)
+        pinned = f"the runs {runs}" if commit is None else f"the commit {commit[:12]}"
+        return f"{PINS_FILE} pins {pinned}, and {what}: `passgate baseline clear` takes the pin away"
     run = f"passgate run {plan.gate} --agent {shlex.quote(str(plan.agent))}"
     return f"{what}: `{run}` makes {'another' if has_runs else 'the first'}"
 
@@ -93,10 +112,6 @@ def _but(plan: Plan, rows: pd.DataFrame, has_runs: bool) -> str:
         return ", only runs of other commits or of files that were not committed" if is_elsewhere else ""
     measured = statuses.isin([str(status) for status in MEASURED]).any()
     return ", but none measured them as they are now" if measured else ", but they measured nothing"
-
-
-def _pinned(pins: Pins) -> str:
-    return f"the commit {pins.commit[:12]}" if pins.commit is not None else f"the runs {', '.join(pins.runs)}"
 
 
 def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -21,6 +22,15 @@ _MAX_VERDICT_BYTES = 256 * 1024**2
 _MAX_JOURNAL_BYTES = 2 * 1024**3
 _JOURNAL = "journal.jsonl"
 _PARTS = "journal*.jsonl"
+
+
+def _check(finding: CheckResult, subject: str, detail: str) -> VerificationCheck:
+    return VerificationCheck(finding=finding, subject=subject, detail=detail)
+
+
+_ok = partial(_check, CheckResult.OK)
+_differs = partial(_check, CheckResult.DIFFERS)
+_not_here = partial(_check, CheckResult.NOT_HERE)
 
 
 def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
@@ -72,82 +82,68 @@ def _signature(envelope: Envelope, key: VerifyingKey) -> VerificationCheck:
     message = signed_bytes(envelope.payload, envelope.payload_type)
     # Whatever keys the signatures say that they are by: that is not signed.
     if any(key.has_signed(message, signature.sig) for signature in envelope.signatures):
-        return VerificationCheck(finding=CheckResult.OK, subject="signature", detail=f"by the key {key.keyid}")
+        return _ok("signature", f"by the key {key.keyid}")
     named = ", ".join(dict.fromkeys(signature.keyid or "unknown" for signature in envelope.signatures))
     detail = f"not by the key {key.keyid}, or of something else; it names the key {named}"
-    return VerificationCheck(finding=CheckResult.DIFFERS, subject="signature", detail=detail)
+    return _differs("signature", detail)
 
 
 def _verdict(file: Path, statement: Statement) -> Iterator[VerificationCheck]:
     """The file by its digest; what it says by what the statement says of it."""
     if not file.exists():
-        yield VerificationCheck(
-            finding=CheckResult.NOT_HERE, subject=VERDICT_FILE, detail="no such file beside the envelope"
-        )
+        yield _not_here(VERDICT_FILE, "no such file beside the envelope")
         return
     try:
         content = read_bounded(file, _MAX_VERDICT_BYTES)
     except UnreadableError as error:
-        yield VerificationCheck(finding=CheckResult.DIFFERS, subject=VERDICT_FILE, detail=str(error))
+        yield _differs(VERDICT_FILE, str(error))
         return
     digest = hashlib.sha256(content).hexdigest()
     if digest != statement.verdict_file:
-        detail = f"SHA-256 {digest}, signed was {statement.verdict_file}"
-        yield VerificationCheck(finding=CheckResult.DIFFERS, subject=VERDICT_FILE, detail=detail)
+        yield _differs(VERDICT_FILE, f"SHA-256 {digest}, signed was {statement.verdict_file}")
         return
-    yield VerificationCheck(finding=CheckResult.OK, subject=VERDICT_FILE, detail=f"SHA-256 {digest}")
+    yield _ok(VERDICT_FILE, f"SHA-256 {digest}")
     yield _content(content, statement.claim)
 
 
 def _content(content: bytes, claim: Claim) -> VerificationCheck:
     """What the file says of the gate, the inputs and the sign-off."""
-    subject = "verdict"
     try:
         verdict = Verdict.model_validate_json(content)
     except ValidationError:
         detail = f"written by passgate {claim.inputs.passgate_version}: this one, {__version__}, cannot read it"
-        return VerificationCheck(finding=CheckResult.NOT_HERE, subject=subject, detail=detail)
+        return _not_here("verdict", detail)
     here = claim_of(verdict)
     different = [name for name in Claim.model_fields if getattr(here, name) != getattr(claim, name)]
     if claim.sign_off is not None and claim.sign_off.verdict_digest != here.verdict_digest:
         different.append("sign_off.verdict_digest")
     if different:
-        return VerificationCheck(
-            finding=CheckResult.DIFFERS, subject=subject, detail=f"says something else: {', '.join(different)}"
-        )
-    return VerificationCheck(
-        finding=CheckResult.OK, subject=subject, detail=f"digest {claim.verdict_digest}, its inputs, its sign-off"
-    )
+        return _differs("verdict", f"says something else: {', '.join(different)}")
+    return _ok("verdict", f"digest {claim.verdict_digest}, its inputs, its sign-off")
 
 
 def _trials(folder: Path, claim: Claim) -> VerificationCheck:
     """Every transcript by the digest that its trial names, and the trials by the digest of what was judged."""
     parts = sorted(folder.glob(_PARTS))
     if not parts:
-        return VerificationCheck(
-            finding=CheckResult.NOT_HERE, subject=_JOURNAL, detail="no such file beside the envelope"
-        )
+        return _not_here(_JOURNAL, "no such file beside the envelope")
     try:
         trials = recorded_trials(read_bounded(part, _MAX_JOURNAL_BYTES) for part in parts)
     except (UnreadableError, StorageError) as error:
-        return VerificationCheck(finding=CheckResult.DIFFERS, subject=_JOURNAL, detail=str(error))
+        return _differs(_JOURNAL, str(error))
     digest = trials_digest(trials)
     if digest != claim.inputs.trials:
         detail = f"its {len(trials)} trials have the digest {digest}, judged were {claim.inputs.trials}"
-        return VerificationCheck(finding=CheckResult.DIFFERS, subject=_JOURNAL, detail=detail)
-    return VerificationCheck(finding=CheckResult.OK, subject=_JOURNAL, detail=f"{len(trials)} trials, digest {digest}")
+        return _differs(_JOURNAL, detail)
+    return _ok(_JOURNAL, f"{len(trials)} trials, digest {digest}")
 
 
 def _commit(repository: Path, claim: Claim) -> VerificationCheck:
     """Whether the repository that a folder lies in knows the commit: what git calls so cannot be something else."""
     commit = claim.revision.commit
     if not commit:
-        return VerificationCheck(
-            finding=CheckResult.NOT_HERE, subject="commit", detail="the run was not made in a repository"
-        )
+        return _not_here("commit", "the run was not made in a repository")
     if full_commit(repository, commit) != commit:
-        return VerificationCheck(
-            finding=CheckResult.NOT_HERE, subject="commit", detail=f"no repository here that knows {commit}"
-        )
+        return _not_here("commit", f"no repository here that knows {commit}")
     changes = ", but what was tested had changes that are in no commit" if claim.revision.dirty else ""
-    return VerificationCheck(finding=CheckResult.OK, subject="commit", detail=f"{commit}{changes}")
+    return _ok("commit", f"{commit}{changes}")

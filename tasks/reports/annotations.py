@@ -1,6 +1,6 @@
 """The verdict as annotations of GitHub Actions: workflow commands, one a line, for standard output."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskState
@@ -76,17 +76,16 @@ def _without_reason(verdict: Verdict) -> list[_Annotation]:
             finding.task.file,
             finding.task.line,
             f"{finding.task.state} {printable(finding.name, _NAME)}",
-            "\n".join(_what_is_known(finding)),
+            "\n".join((figures.task_summary(finding.task), *_texts(finding))),
         )
         for finding in findings.findings(verdict)
         if finding.task.state is not TaskState.PASSED and not finding.reasons
     ]
 
 
-def _what_is_known(finding: TaskFinding) -> Iterator[str]:
-    yield figures.task_summary(finding.task)
+def _texts(finding: TaskFinding) -> list[str]:
     texts = (finding.why_not_blocking, finding.task.failure, finding.task.error)
-    yield from (printable(text, _MESSAGE) for text in texts if text)
+    return [printable(text, _MESSAGE) for text in texts if text]
 
 
 def _edits(verdict: Verdict) -> list[_Annotation]:

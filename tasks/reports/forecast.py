@@ -113,8 +113,10 @@ def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -
         *columns("by task"),
         *columns("share", "in all runs", justify="right", no_wrap=True),
     )
+    by_rule = [(str(cause.rule), figures.percent(cause.share)) for cause in rules]
+    by_task = map(_task_cells, causes[:_MOST_CAUSES])
     rows: list[tuple[RenderableType, ...]] = [
-        (*_of_rule(rule), *_of_task(cause)) for rule, cause in zip_longest(rules, causes[:_MOST_CAUSES])
+        (*(rule or ("", "")), *(task or ("", "", ""))) for rule, task in zip_longest(by_rule, by_task)
     ]
     hidden = causes[_MOST_CAUSES:]
     if hidden:
@@ -123,13 +125,7 @@ def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -
     return plain_table(width, header, rows)
 
 
-def _of_rule(cause: Cause | None) -> tuple[str, str]:
-    return ("", "") if cause is None else (str(cause.rule), figures.percent(cause.share))
-
-
-def _of_task(cause: Cause | None) -> tuple[str, str, str]:
-    if cause is None:
-        return "", "", ""
+def _task_cells(cause: Cause) -> tuple[str, str, str]:
     name = cause.task or (f"{cause.rule} of {cause.suite}" if cause.suite else str(cause.rule))
     return printable(name, NAME), figures.percent(cause.share), figures.percent(cause.chance)
 

@@ -1,6 +1,6 @@
 """The verdict as JUnit XML: a test suite per suite, a test case per task."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree import ElementTree
 
 from passgate.tasks.model.run_view import RunView
@@ -91,16 +91,16 @@ def _task_case(finding: TaskFinding) -> ElementTree.Element:
     if task.wall_times:
         element.set("time", _seconds(sum(task.wall_times)))
     _add_properties(element, _task_facts(finding))
-    summary = figures.task_summary(task)
-    if finding.why_not_blocking:
-        ElementTree.SubElement(element, "skipped", message=_one_line(f"{finding.why_not_blocking}; {summary}"))
-        _system_out(element, (summary, *_finding_lines(finding)))
-    elif finding.is_failure:
-        _outcome(element, "failure", _failure_type(finding), summary, "\n".join(_finding_lines(finding)))
-    elif finding.is_undecided:
-        _outcome(element, "error", task.state, summary, "\n".join(_finding_lines(finding)))
+    summary, lines = figures.task_summary(task), "\n".join(_finding_lines(finding))
+    if finding.is_failure and not finding.why_not_blocking:
+        rule = next((reason.rule for reason in finding.reasons if reason.blocking), str(task.state))
+        _outcome(element, "failure", rule, summary, lines)
+    elif finding.is_undecided and not finding.why_not_blocking:
+        _outcome(element, "error", task.state, summary, lines)
     else:
-        _system_out(element, (summary, *_finding_lines(finding)))
+        if finding.why_not_blocking:
+            ElementTree.SubElement(element, "skipped", message=_one_line(f"{finding.why_not_blocking}; {summary}"))
+        ElementTree.SubElement(element, "system-out").text = xml_text(f"{summary}\n{lines}", _BODY)
     return element
 
 
@@ -117,15 +117,6 @@ def _task_facts(finding: TaskFinding) -> dict[str, str]:
         "reused_from": task.reused_from,
     }
     return {name: str(value) for name, value in facts.items() if value}
-
-
-def _system_out(case: ElementTree.Element, lines: Iterable[str]) -> None:
-    ElementTree.SubElement(case, "system-out").text = xml_text("\n".join(lines), _BODY)
-
-
-def _failure_type(finding: TaskFinding) -> str:
-    """The rule that blocks; of a task that blocks nothing, its state."""
-    return next((reason.rule for reason in finding.reasons if reason.blocking), str(finding.task.state))
 
 
 def _finding_lines(finding: TaskFinding) -> Iterator[str]:

@@ -26,6 +26,7 @@ _SECTION = 6_000
 """Characters of the rows or items of a section on how the verdict came about."""
 _FRAME = 1_500
 """Room for what a section has beside them: its titles, and the lines that say what was left out."""
+_SUITE_HEADER = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
 _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠️"}
 
 
@@ -35,7 +36,7 @@ def markdown(view: RunView) -> str:
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         _sign_off(verdict),
-        _suites_table(verdict.measurement.suites),
+        _table(_SUITE_HEADER, (_row(_suite_cells(suite)) for suite in verdict.measurement.suites), left=1),
         _reasons_table(findings.ordered_reasons(verdict)),
         _comparisons(verdict.comparisons),
     )
@@ -44,11 +45,6 @@ def markdown(view: RunView) -> str:
     shown = evidence_sections(verdict, rest // 2)
     task_details = _findings(findings.findings(verdict), rest - len(shown))
     return _joined((*before, shown, task_details, *after)) + "\n"
-
-
-def _suites_table(suites: Sequence[SuiteMeasurement]) -> str:
-    header = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
-    return _table(header, (_row(_suite_cells(suite)) for suite in suites), left=1)
 
 
 def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:

@@ -39,11 +39,10 @@ class _TaskDumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def represent_str(self, text: str) -> yaml.ScalarNode:
+        # Between double quotes the escapes of `visible` are YAML's own.
+        style = '"' if visible(text) != text else "|" if "\n" in text else None
+        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # Between double quotes the escapes of `visible` are YAML's own.
-    style = '"' if visible(text) != text else "|" if "\n" in text else None
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
-
-_TaskDumper.add_representer(str, _text)
+_TaskDumper.add_representer(str, _TaskDumper.represent_str)

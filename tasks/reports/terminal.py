@@ -125,7 +125,8 @@ def _findings_section(found: tuple[TaskFinding, ...]) -> Iterator[RenderableType
 
 def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
     task = finding.task
-    mark, style = _finding_mark(finding)
+    is_red = finding.is_failure and not finding.why_not_blocking
+    mark, style = ("✗", "red") if is_red else ("?", "yellow") if finding.is_undecided else ("!", "yellow")
     title = Text.assemble((task.state.upper(), f"bold {style}"), "  ", (printable(finding.name, NAME), "bold"))
     yield Marked(mark, title, style=f"bold {style}")
     yield Marked("│", Text(f"{printable(task.file, NAME)}:{task.line}", "cyan"), style="dim")
@@ -137,12 +138,6 @@ def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
     yield from _violation_lines(task)
     yield from _why(task.failed_trials, "failed", task.failure)
     yield from _why(task.error_trials, "could not be measured", task.error)
-
-
-def _finding_mark(finding: TaskFinding) -> tuple[str, str]:
-    if finding.is_failure and not finding.why_not_blocking:
-        return "✗", "red"
-    return ("?" if finding.is_undecided else "!"), "yellow"
 
 
 def _violation_lines(task: TaskMeasurement) -> Iterator[RenderableType]:
@@ -192,18 +187,14 @@ def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
 
 
 def _reason_lines(verdict: Verdict, reason: Reason) -> Iterator[RenderableType]:
-    mark, style = _reason_mark(verdict, reason)
+    mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
+    if not reason.blocking:
+        mark, style = "·", "yellow"
     yield Marked(mark, Text(_reason_title(reason), style), style=style)
     # What is wrong with a task stands in full further up.
     lines, limit = (1, SHORT_MESSAGE) if reason.task_id else (_REASON_LINES, MESSAGE)
     for line in printable_lines(reason.message, lines=_REASON_LINES, limit=limit)[:lines]:
         yield Marked("│", Text(line), style="dim")
-
-
-def _reason_mark(verdict: Verdict, reason: Reason) -> tuple[str, str]:
-    if not reason.blocking:
-        return "·", "yellow"
-    return ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
 
 
 def _reason_title(reason: Reason) -> str:

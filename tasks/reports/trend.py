@@ -84,6 +84,7 @@ def _day(point: TrendPoint) -> date:
 
 
 def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str], before_mark: str) -> tuple[Text, ...]:
+    tasks = [point.tasks for point in points]
     values = [point.value for point in points if point.value is not None]
     worst = _worst(points, worse)
     is_worse = worst is not None and worst.run_id in worse
@@ -92,7 +93,7 @@ def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str], bef
     return (
         Text(day.isoformat()),
         Text(str(len(points))),
-        Text(_span([point.tasks for point in points])),
+        Text("-".join(str(end) for end in sorted({min(tasks), max(tasks)}))),
         _trials(points),
         Text(figures.percent(fmean(values) if values else None), "bold"),
         Text(figures.percent(worst.value if worst else None), style),
@@ -110,8 +111,3 @@ def _worst(points: Iterable[TrendPoint], worse: frozenset[str]) -> TrendPoint | 
     """The run of the lowest value, of those that lie below the others where there are any."""
     valued = [point for point in points if point.value is not None]
     return min(valued, key=lambda point: (point.run_id not in worse, point.value), default=None)
-
-
-def _span(numbers: Sequence[int]) -> str:
-    least, most = min(numbers), max(numbers)
-    return str(most) if least == most else f"{least}-{most}"

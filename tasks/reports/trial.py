@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 from passgate.tasks.reports.console import Marked, heading, rendered
@@ -26,21 +26,17 @@ _STYLES = {
 def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
     """The transcript of a trial, what each grader looked at, its metrics and its status."""
     trial = finished.trial
+    score = f", score {trial.score:.2f}" if trial.score is not None and 0 < trial.score < 1 else ""
     parts: list[RenderableType] = [
         heading(printable(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}", 500)),
         *_transcript(finished),
         *(part for grade in trial.grades for part in _grade(grade)),
         *_metrics(finished),
-        heading(_status(trial), _STYLES[trial.status]),
+        heading(f"{trial.status.upper()}{score}", _STYLES[trial.status]),
     ]
     if trial.reason:
         parts.append(_marked("!", trial.reason))
     return rendered(*parts, width=width, color=color).removeprefix("\n")
-
-
-def _status(trial: Trial) -> str:
-    by_score = trial.score is not None and 0 < trial.score < 1
-    return f"{trial.status.upper()}, score {trial.score:.2f}" if by_score else trial.status.upper()
 
 
 def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
@@ -86,15 +82,12 @@ def _grade(grade: Grade, within: str = "") -> Iterator[RenderableType]:
     if grade.fatal:
         yield _marked("!", grade.fatal, style="bold red")
     for check in grade.checks:
-        yield _check(check)
+        mark, style = ("✓", "green") if check.passed else ("✗", "red")
+        yield _marked(mark, check.message, style=style)
     for violation in grade.violations:
         yield _marked("violation", f"{violation.rule}: {violation.message}", style="bold red")
     for member in grade.members:
         yield from _grade(member, f"{within}{grade.name} > ")
-
-
-def _check(check: Check) -> RenderableType:
-    return _marked("✓" if check.passed else "✗", check.message, style="green" if check.passed else "red")
 
 
 def _metrics(finished: FinishedTrial) -> Iterator[RenderableType]:

@@ -1,0 +1,79 @@
+"""Try: a task by its file or its name and an agent in, one trial out. Nothing is recorded."""
+
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.execution.resources import open_resources
+from passgate.tasks.execution.trial import run_trial
+from passgate.tasks.formats.discover import suites_folder_of
+from passgate.tasks.formats.loading import load_paths, load_prices, policy_or_default, refuse_what_cannot_run
+from passgate.tasks.formats.schema_check import nearest
+from passgate.tasks.grade import grade
+from passgate.tasks.metering.cost_cap import CostCap
+from passgate.tasks.model.agent import AgentSpec
+from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.planning.named_agents import find_agent
+
+
+def try_task(
+    named: Path, task_id: str | None, agent: str, gates: Path, suites: Path
+) -> Coroutine[Any, Any, FinishedTrial]:
+    """One trial, to be awaited, of a task that a file holds or that reports call so.
+
+    Raises `InputError` or `UsageError`.
+    """
+    policy = policy_or_default(gates)
+    if named.is_file():
+        suites, task = suites_folder_of(named), _task_of_file(named, task_id, policy)
+    else:
+        task = _task_of_suites(str(named), suites, policy)
+    return one_trial(task, find_agent(agent, gates, suites), gates, suites, policy)
+
+
+async def one_trial(task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy) -> FinishedTrial:
+    """One trial, whose errors are not retried. Raises `InputError` or `UsageError`."""
+    prices = load_prices(gates)
+    opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
+    async with opened as resources:
+        return await run_trial(task, 0, resources)
+
+
+def _task_of_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
+    """The task of a file. Raises `InputError` if the file has problems, `UsageError` if no task is chosen."""
+    loaded = load_paths([file], policy)
+    if loaded.problems:
+        raise InputError(loaded.problems)
+    task = _chosen(loaded.tasks, task_id, file)
+    refuse_what_cannot_run([task], loaded)
+    return task
+
+
+def _task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
+    """The task of a name that reports print, whatever problems other tasks have. Raises `UsageError`."""
+    if not suites.is_dir():
+        raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")
+    loaded = load_paths([suites], policy)
+    found = [task for task in loaded.tasks if name in {task.name, task.task_id}]
+    if not found:
+        names = [task.name for task in loaded.tasks]
+        raise UsageError(f"no task file {name}, and no task {name!r} in {suites}{nearest(name, names)}")
+    refuse_what_cannot_run(found, loaded)
+    return found[0]
+
+
+def _chosen(tasks: Sequence[EvalTask], task_id: str | None, file: Path) -> EvalTask:
+    """The task of an id or of the end of an id; without an id, the only task. Raises `UsageError`."""
+    ids = [task.task_id for task in tasks]
+    if task_id is None and len(tasks) == 1:
+        return tasks[0]
+    if task_id is None:
+        raise UsageError(f"{file} has {len(tasks)} tasks: choose one with --task; known: {', '.join(ids)}")
+    found = [task for task in tasks if task.task_id == task_id]
+    found = found or [task for task in tasks if task.task_id.endswith(f"/{task_id}")]
+    if len(found) != 1:
+        raise UsageError(f"{file} has {'several tasks' if found else 'no task'} {task_id!r}{nearest(task_id, ids)}")
+    return found[0]

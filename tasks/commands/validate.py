@@ -1,0 +1,65 @@
+"""Validate: files in, their tasks and everything that is wrong with them out. Nothing is run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from passgate.tasks.errors import InputError, Problem, UsageError
+from passgate.tasks.formats.agents_file import AGENTS_FILE
+from passgate.tasks.formats.four_suite import shown_path
+from passgate.tasks.formats.loading import load_paths, load_pins_file, load_policy, load_price_table, policy_or_default
+from passgate.tasks.formats.normalise import Loaded
+from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE, read_quarantine
+from passgate.tasks.model.task import Suite
+from passgate.tasks.planning.named_agents import load_agents
+from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
+
+
+def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:
+    """The tasks and warnings of files and folders, settings among them, which are counted too.
+
+    `tell` is called with them before anything is raised for what is in the files. Raises `InputError` with all that is
+    wrong, `UsageError` for a path that is not there, for paths without tasks, and for gates that cannot be used.
+    """
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"no file or folder {path}")
+    readers = readers_of_settings(gates.name)
+    quarantines = [path for path in paths if path.name == QUARANTINE_FILE]
+    settings = [path for path in paths if path.name in readers]
+    problems = [problem for file in settings for problem in _problems(readers[file.name], file)]
+    task_paths = [path for path in paths if path not in {*settings, *quarantines}]
+    # Tasks are read by the policy: of a broken one they would only have problems that are its own.
+    policy_is_broken = any(path.name == gates.name for path in settings) and problems
+    policy = None if policy_is_broken else policy_or_default(gates)
+    loaded = Loaded() if policy is None else load_paths(task_paths, policy)
+    runnable = [task for task in loaded.tasks if not task.cannot_run]
+    warnings, files = (*loaded.warnings, *warnings_of(runnable)), loaded.files + len(settings) + len(quarantines)
+    found = replace(loaded, warnings=warnings, cannot_run=(), files=files)
+    tell(found)
+    problems += problems_at_gates(runnable, policy) if policy else []
+    # That the tasks of a quarantine exist can be checked only where all tasks are known: in a folder of suites.
+    has_suites = any((path / suite).is_dir() for path in task_paths for suite in Suite)
+    tasks = loaded.tasks if has_suites and not policy_is_broken and not loaded.problems else None
+    for file in quarantines:
+        answer = read_quarantine(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks)
+        problems += answer if isinstance(answer, list) else []
+    if problems or loaded.problems or loaded.cannot_run:
+        raise InputError([*problems, *loaded.problems, *loaded.cannot_run])
+    if task_paths and not loaded.tasks:
+        raise UsageError(f"no task files in {', '.join(map(str, task_paths))}: neither tasks nor evals")
+    return found
+
+
+def readers_of_settings(gates: str) -> Mapping[str, Callable[[Path], object]]:
+    """The reader of each settings file by the file's name. A reader raises `InputError` or `UsageError`."""
+    return {gates: load_policy, AGENTS_FILE: load_agents, PRICES_FILE: load_price_table, PINS_FILE: load_pins_file}
+
+
+def _problems(read: Callable[[Path], object], file: Path) -> tuple[Problem, ...]:
+    try:
+        read(file)
+    except InputError as error:
+        return error.problems
+    return ()
