@@ -3,7 +3,7 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -67,7 +67,9 @@ def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
     finally:
         for written in places:
             written.unlink(missing_ok=True)
-        _remove_empty(made)
+        for folder in reversed(made):
+            if folder.is_dir() and not os.listdir(folder):  # noqa: PTH208 - a folder of any size, and only whether
+                folder.rmdir()
 
 
 def _make_folders(folder: Path) -> list[Path]:
@@ -78,12 +80,6 @@ def _make_folders(folder: Path) -> list[Path]:
     return missing
 
 
-def _remove_empty(folders: Iterable[Path]) -> None:
-    for folder in reversed(list(folders)):
-        if folder.is_dir() and not os.listdir(folder):  # noqa: PTH208 - a folder of any size, and only whether
-            folder.rmdir()
-
-
 def no_longer_comparable(
     before: Sequence[SourceTask], after: Sequence[SourceTask], ids: Sequence[str]
 ) -> Iterator[Problem]:
@@ -91,39 +87,28 @@ def no_longer_comparable(
 
     `ids` are the tasks' ids among all tasks of the suites folder afterwards.
     """
-    digests = _Digests()
+    digests: dict[Path, FileDigests] = {}
     for one, other, task_id in zip(before, after, ids, strict=True):
         # A task that cannot be run has no earlier results, and its files may be missing.
-        can_run = not one.origin.cannot_run
-        reasons = [*_changed_id(one, task_id), *_changed_digests(one, other, digests)] if can_run else []
-        if reasons:
+        if not one.origin.cannot_run and (reasons := list(_changes(one, other, task_id, digests))):
             message = f"earlier results are no baseline for it: {'; '.join(reasons)}"
             yield one.problem("", f"task {one.task.task_id!r}: {message}")
 
 
-class _Digests:
-    """Digests of tasks; the files of each suites folder are read once."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, FileDigests] = {}
-
-    def of(self, source: SourceTask) -> tuple[str, str]:
-        """The digest of a task and that of its graders, as loading the task gives them."""
-        files = self._files.setdefault(str(source.root), FileDigests(source.root))
-        messages = asked_messages(source.task, source.root)
-        return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
-
-
-def _changed_id(before: SourceTask, task_id: str) -> Iterator[str]:
+def _changes(before: SourceTask, after: SourceTask, task_id: str, digests: dict[Path, FileDigests]) -> Iterator[str]:
     if task_id != before.origin.task_id:
         yield f"its id was {before.origin.task_id!r} and is {task_id!r}"
-
-
-def _changed_digests(before: SourceTask, after: SourceTask, digests: _Digests) -> Iterator[str]:
-    known = zip(("task", "graders"), digests.of(before), digests.of(after), strict=True)
+    known = zip(("task", "graders"), _digests_of(before, digests), _digests_of(after, digests), strict=True)
     changed = [name for name, digest, now in known if digest != now]
     if changed:
         yield f"the digest of its {' and '.join(changed)} changes, for {_cause(before, after)} differ"
+
+
+def _digests_of(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str, str]:
+    """The digest of a task and that of its graders, as loading the task gives them; files are read once."""
+    files = known.setdefault(source.root, FileDigests(source.root))
+    messages = asked_messages(source.task, source.root)
+    return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
 
 
 def _cause(before: SourceTask, after: SourceTask) -> str:

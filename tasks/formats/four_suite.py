@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from passgate.tasks.errors import Problem
@@ -42,20 +41,10 @@ _NEEDED: Final = frozenset({"task_id", "suite", "description"})
 _UNREADABLE: Final = "unreadable"
 
 
-class TaskSchemas:
-    """The two schemas of task files."""
-
-    def __init__(self) -> None:
-        self.known: Draft202012Validator = schema_validator("task")
-        """What passgate knows."""
-        self.floor: Draft202012Validator = schema_validator("four_suite")
-        """What every task has, whoever runs it."""
-
-
 class TaskShape:
     """What a document says of a task, as far as passgate reads it, and what there is to say of the rest."""
 
-    def __init__(self, document: Document, schemas: TaskSchemas) -> None:
+    def __init__(self, document: Document) -> None:
         self.problems: list[Problem] = list(document.problems)
         self.cannot_run: list[Problem] = []
         self.warnings: list[Problem] = []
@@ -64,7 +53,7 @@ class TaskShape:
         self._document = document
         self._data = document.data
         if not self.problems:
-            self._check(schemas)
+            self._check()
 
     def task(self) -> TaskFile | None:
         """The task without what was left out; `None` where there are problems."""
@@ -95,9 +84,11 @@ class TaskShape:
         """The graders of the task without those that stand for what cannot be read."""
         return tuple(grader for index, grader in enumerate(task.graders) if ("graders", index) not in self._left_out)
 
-    def _check(self, schemas: TaskSchemas) -> None:
-        found = differences(self._document.data, schemas.known)
-        refused = {difference.path for difference in differences(self._document.data, schemas.floor)} if found else {}
+    def _check(self) -> None:
+        found = differences(self._document.data, schema_validator("task"))
+        # What every task has, whoever runs it.
+        floor = differences(self._document.data, schema_validator("four_suite")) if found else ()
+        refused = {difference.path for difference in floor}
         if any(difference.path in refused for difference in found):
             self.problems += dict.fromkeys(difference_problem(self._document, difference) for difference in found)
         elif found:
@@ -198,50 +189,37 @@ class TaskReader:
         self._policy = policy
         self._working_folder = working_folder.absolute()
         self._digests = FileDigests(self._suites_folder)
-        self._schemas = TaskSchemas()
         self._sandboxes: dict[str, list[Problem]] = {}
 
     def read(self, file: Path) -> tuple[EvalTask | None, ReadTaskFile]:
         """The task of a file as the pipeline uses it, and what there is to say of the file."""
         answer = self.task_file(file)
-        return (None if answer.task is None else self._normalised(answer.task, answer.origin)), answer
+        if answer.task is None:
+            return None, answer
+        task, messages = with_files(answer.task, self._suites_folder), asked_messages(answer.task, self._suites_folder)
+        return normalised(task, messages, answer.origin, self._policy, self._digests), answer
 
     def task_file(self, file: Path) -> ReadTaskFile:
         """What a file says."""
         document = read_document(file, shown_path(file, self._working_folder))
-        shape = TaskShape(document, self._schemas)
+        shape = TaskShape(document)
         said = shape.task()
         if said is not None:
             found = findings(said, file.absolute(), self._suites_folder, self._policy)
             shape.leave_out(Difference(path, message) for path, message in found)
-            sandbox_problems = self._sandbox_problems(said.environment.sandbox)
-            if sandbox_problems:
+            if sandbox_problems := self._sandbox_problems(said.environment.sandbox):
                 shape.leave_out_sandbox(sandbox_problems)
         return _as_read(document, shape)
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
-        if name is None:
-            return []
-        if name not in self._sandboxes:
-            self._sandboxes[name] = self._described_problems(name)
-        return self._sandboxes[name]
-
-    def _described_problems(self, name: str) -> list[Problem]:
-        file = self._suites_folder / SANDBOXES / name / "sandbox.yaml"
+        file = self._suites_folder / SANDBOXES / str(name) / "sandbox.yaml"
         if name not in sandbox_names(self._suites_folder) or not file.is_file():
             return []
-        document = read_document(file, shown_path(file, self._working_folder))
-        return document.problems or check_schema(document, schema_validator("sandbox"))
-
-    def _normalised(self, task: TaskFile, origin: Origin) -> EvalTask:
-        return normalised(
-            with_files(task, self._suites_folder),
-            asked_messages(task, self._suites_folder),
-            origin,
-            self._policy,
-            self._digests,
-        )
+        if name not in self._sandboxes:
+            document = read_document(file, shown_path(file, self._working_folder))
+            self._sandboxes[name] = document.problems or check_schema(document, schema_validator("sandbox"))
+        return self._sandboxes[name]
 
 
 def _as_read(document: Document, shape: TaskShape) -> ReadTaskFile:
@@ -259,14 +237,15 @@ def _as_read(document: Document, shape: TaskShape) -> ReadTaskFile:
 
 def with_files(task: TaskFile, root: Path) -> TaskFile:
     """A task with what its files hold: those of the expected messages and the prompts of judges."""
-    changed = {
-        "expected_messages": with_texts(task.expected_messages, root),
-        "graders": tuple(with_prompt(grader, root) for grader in task.graders),
-    }
-    return task.model_copy(update=changed)
+    messages, graders = with_texts(task.expected_messages, root), _with_prompts(task.graders, root)
+    return task.model_copy(update={"expected_messages": messages, "graders": graders})
 
 
-def with_prompt(grader: Grader, root: Path) -> Grader:
+def _with_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]:
+    return tuple(_with_prompt(grader, root) for grader in graders)
+
+
+def _with_prompt(grader: Grader, root: Path) -> Grader:
     """A grader, and those that it is made of, with the prompts of their files."""
     if isinstance(grader, LlmGrader) and grader.prompt_file is not None and not grader.prompt:
         return grader.model_copy(update={"prompt": read_text(root / grader.prompt_file)})
@@ -277,10 +256,6 @@ def with_prompt(grader: Grader, root: Path) -> Grader:
         conversation = _with_prompts(grader.conversation, root)
         return grader.model_copy(update={"turns": tuple(turns), "conversation": conversation})
     return grader
-
-
-def _with_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]:
-    return tuple(with_prompt(grader, root) for grader in graders)
 
 
 def missing_graders(graders: tuple[Grader, ...], file: str, line: int) -> tuple[Problem, ...]:

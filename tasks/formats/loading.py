@@ -2,10 +2,11 @@
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TypeVar
@@ -62,25 +63,20 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
     `environment` are the variables of the process.
     """
     files = files_of_paths(paths, environment).read
-    found = [tasks_of_file(file, root, policy, environment) for root, file in files]
+    found = [
+        tests_of_file(file, root, policy, environment) if is_eval(file) else task_of_file(file, root, policy)
+        for root, file in files
+    ]
     return Found(
         tuple(task for one in found for task in one.tasks),
         tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
     )
 
 
-def tasks_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
-    """The tasks of one file of any dialect, with its paths relative to a suites folder."""
-    if is_eval(file):
-        return tests_of_file(file, root, policy, environment)
-    return task_of_file(file, root, policy)
-
-
 def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
     """The tests of an eval file."""
-    working_folder = Path.cwd()
-    reader = EvalReader(root, policy, environment, lambda path: shown_path(path, working_folder))
-    said, problems = reader.task_files(file)
+    shown = partial(shown_path, working_folder=Path.cwd())
+    said, problems = EvalReader(root, policy, environment, shown).task_files(file)
     return Found(tuple(SourceTask(task, root, origin) for task, origin in said), problems)
 
 
@@ -97,14 +93,15 @@ def load_policy(file: Path) -> Policy:
     """Read a gates file. Raises `UsageError` when there is none, `InputError` with all its problems."""
     if not file.exists():
         raise UsageError(f"no gates file {file}: name one with --gates, or make one with `passgate init`")
-    return _right(read_policy(file, shown_path(file, Path.cwd())))
+    return _load(file, read_policy)
 
 
-def _right(read: Read | list[Problem]) -> Read:
+def _load(file: Path, read: Callable[[Path, str], Read | list[Problem]]) -> Read:
     """What a file holds. Raises `InputError` when that is problems."""
-    if isinstance(read, list):
-        raise InputError(read)
-    return read
+    answer = read(file, shown_path(file, Path.cwd()))
+    if isinstance(answer, list):
+        raise InputError(answer)
+    return answer
 
 
 def policy_or_default(file: Path) -> Policy:
@@ -137,7 +134,7 @@ def load_prices(gates: Path) -> PriceTable:
 
 def load_price_table(file: Path) -> PriceTable:
     """Read one table of prices. Raises `InputError` with all its problems."""
-    return _right(read_prices(file, shown_path(file, Path.cwd())))
+    return _load(file, read_prices)
 
 
 def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
@@ -149,7 +146,7 @@ def load_quarantine(gates: Path, tasks: Sequence[EvalTask]) -> QuarantineFile:
     file = gates.parent / QUARANTINE_FILE
     if not file.exists():
         return QuarantineFile()
-    return _right(read_quarantine(file, shown_path(file, Path.cwd()), datetime.now(UTC).date(), tasks))
+    return _load(file, partial(read_quarantine, today=datetime.now(UTC).date(), tasks=tasks))
 
 
 def load_pins(gates: Path) -> Pins | None:
@@ -163,7 +160,7 @@ def load_pins(gates: Path) -> Pins | None:
 
 def load_pins_file(file: Path) -> Pins:
     """Read one baseline.yaml. Raises `InputError` with all its problems."""
-    return _right(read_pins(file, shown_path(file, Path.cwd())))
+    return _load(file, read_pins)
 
 
 def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
@@ -184,8 +181,8 @@ def load_folder(
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
     found = files_of_folder(suites_folder, environment)
-    reader = _Reader(suites_folder, policy, working_folder or Path.cwd(), environment)
-    loaded = reader.files(sorted((*found.tasks, *found.evals)))
+    readable = sorted((*found.tasks, *found.evals))
+    loaded = _read_files(readable, suites_folder, policy, working_folder or Path.cwd(), environment)
     if loaded.problems:
         raise InputError(loaded.problems)
     return loaded
@@ -197,38 +194,33 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     by_root: dict[Path, list[Path]] = {}
     for root, file in named.read:
         by_root.setdefault(root, []).append(file)
-    read = [_Reader(root, policy, Path.cwd(), os.environ).files(files) for root, files in by_root.items()]
+    read = [_read_files(files, root, policy, Path.cwd(), os.environ) for root, files in by_root.items()]
     return together([*read, Loaded(others=named.others)])
 
 
-class _Reader:
-    """Reads the files of one suites folder, whatever their dialect."""
+def _read_files(
+    files: Iterable[Path], suites_folder: Path, policy: Policy, working_folder: Path, environment: Mapping[str, str]
+) -> Loaded:
+    """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
+    shown = partial(shown_path, working_folder=working_folder.absolute())
+    task_files = TaskReader(suites_folder, policy, working_folder=working_folder)
+    eval_files = EvalReader(suites_folder, policy, environment, shown)
+    with _no_collection():
+        loaded = together([eval_files.read(file) if is_eval(file) else _task(task_files, file) for file in files])
+    tasks: dict[str, EvalTask] = {}
+    repeated: list[Problem] = []
+    for task in loaded.tasks:
+        first = tasks.setdefault(task.task_id, task)
+        if first is not task:
+            message = f"{task.task_id!r} is also the task_id of {first.file}:{first.line}"
+            repeated.append(Problem(file=task.file, line=task.line, column=1, path="task_id", message=message))
+    return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
 
-    def __init__(
-        self, suites_folder: Path, policy: Policy, working_folder: Path, environment: Mapping[str, str]
-    ) -> None:
-        self._tasks = TaskReader(suites_folder, policy, working_folder=working_folder)
-        self._evals = EvalReader(
-            suites_folder, policy, environment, lambda file: shown_path(file, working_folder.absolute())
-        )
 
-    def files(self, files: Iterable[Path]) -> Loaded:
-        """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
-        with _no_collection():
-            loaded = together([self._evals.read(file) if is_eval(file) else self._task(file) for file in files])
-        tasks: dict[str, EvalTask] = {}
-        repeated: list[Problem] = []
-        for task in loaded.tasks:
-            first = tasks.setdefault(task.task_id, task)
-            if first is not task:
-                message = f"{task.task_id!r} is also the task_id of {first.file}:{first.line}"
-                repeated.append(Problem(file=task.file, line=task.line, column=1, path="task_id", message=message))
-        return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
-
-    def _task(self, file: Path) -> Loaded:
-        task, answer = self._tasks.read(file)
-        tasks = () if task is None else (task,)
-        return Loaded(tasks, answer.problems, answer.warnings, answer.cannot_run, files=1)
+def _task(reader: TaskReader, file: Path) -> Loaded:
+    task, answer = reader.read(file)
+    tasks = () if task is None else (task,)
+    return Loaded(tasks, answer.problems, answer.warnings, answer.cannot_run, files=1)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,10 +62,8 @@ def is_kind(value: Any, kind: Kind) -> bool:
 
 def wrong_kind(value: Any, kinds: Sequence[Kind]) -> str | None:
     """What to say of a value that is of none of the kinds; `None` where it is of one, or where any will do."""
-    for kind in kinds:
-        if is_kind(value, kind):
-            return None
-    return None if not kinds else f"expected {' or '.join(kinds)}, not {shown(value)}"
+    is_right = not kinds or any(is_kind(value, kind) for kind in kinds)
+    return None if is_right else f"expected {' or '.join(kinds)}, not {shown(value)}"
 
 
 def shown(value: Any) -> str:
@@ -84,6 +83,7 @@ class Difference:
     """Whether an unknown key is nearly a known one."""
 
 
+@cache
 def schema_validator(name: str) -> Draft202012Validator:
     """The validator of one of the shipped schemas, as in `task`."""
     text = files("passgate").joinpath("schema", f"{name}.schema.json").read_text(encoding="utf-8")
@@ -92,8 +92,7 @@ def schema_validator(name: str) -> Draft202012Validator:
 
 def check_schema(document: Document, validator: Draft202012Validator) -> list[Problem]:
     """Every way in which the document differs from the schema, each with its place."""
-    found = (difference_problem(document, difference) for difference in differences(document.data, validator))
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(difference_problem(document, each) for each in differences(document.data, validator)))
 
 
 def difference_problem(document: Document, difference: Difference) -> Problem:
@@ -103,10 +102,8 @@ def difference_problem(document: Document, difference: Difference) -> Problem:
 
 def differences(data: Any, validator: Draft202012Validator) -> list[Difference]:
     """Every way in which data differ from the schema, in its order."""
-    found = (
-        difference for error in validator.iter_errors(data) for difference in _found(error, tuple(error.absolute_path))
-    )
-    return list(dict.fromkeys(found))
+    errors = validator.iter_errors(data)
+    return list(dict.fromkeys(found for error in errors for found in _found(error, tuple(error.absolute_path))))
 
 
 def validated(model: type[Model], document: Document, validator: Draft202012Validator) -> Model | list[Problem]:
@@ -187,14 +184,11 @@ def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Differe
     for inner in error.context or ():
         branches.setdefault(int(inner.schema_path[0]), []).append(inner)
     meant = [inner_errors for inner_errors in branches.values() if not any(map(_is_another_form, inner_errors))]
-    if len(meant) == 1:
-        for inner in meant[0]:
-            yield from _found(inner, (*path, *inner.relative_path))
-    elif meant and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
+    if len(meant) > 1 and all(len(errors) == 1 and errors[0].validator == "required" for errors in meant):
         keys = [str(_any(errors[0].validator_value)[0]) for errors in meant]
         yield Difference(path, f"one of these keys is needed: {', '.join(keys)}")
     elif meant:
-        # Forms of one type: the last is the widest.
+        # Of several forms of one type the last is the widest.
         for inner in meant[-1]:
             yield from _found(inner, (*path, *inner.relative_path))
     else:

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jsonschema import Draft202012Validator
 
@@ -88,8 +88,7 @@ class AgentVTarget:
     @property
     def entry(self) -> dict[str, Any]:
         """What the file says of the target."""
-        entry: dict[str, Any] = self.document.data["targets"][self.position]
-        return entry
+        return cast("dict[str, Any]", self.document.data["targets"][self.position])
 
     def problem(self, message: str, key: str | None = None) -> Problem:
         """A problem of the target, at one of its keys."""
@@ -101,31 +100,29 @@ class AgentVTarget:
 
     def text(self, key: str | None) -> str | None:
         """The text at a key, with what its variables stand for."""
-        return None if key is None else resolved(self.entry[key], self.environment) or None
+        return None if key is None else _resolved(self.entry[key], self.environment) or None
 
     def shape_problems(self, keys: Mapping[str, Any]) -> list[Problem]:
         """How the target differs from what its provider takes, and which of its variables are not set."""
         schema = {"properties": {**_COMMON, **keys}, "additionalProperties": False}
         whole = {"properties": {"targets": {"prefixItems": [*[True] * self.position, schema]}}}
-        return check_schema(self.document, Draft202012Validator(whole)) or list(self._text_problems(keys))
-
-    def _text_problems(self, keys: Mapping[str, Any]) -> Iterator[Problem]:
+        problems = check_schema(self.document, Draft202012Validator(whole))
         texts = {key: value for key, value in self.entry.items() if key in keys and isinstance(value, str)}
-        for key, text in texts.items():
-            missing = not_set(text, self.environment) if key != "api_key" else None
-            if missing is not None:
-                yield self.problem(missing, key)
+        for key, text in texts.items() if not problems else ():
+            if key != "api_key" and (missing := _not_set(text, self.environment)):
+                problems.append(self.problem(missing, key))
             if "\0" in text:
-                yield self.problem("holds a NUL character, which no command and no address can", key)
+                problems.append(self.problem("holds a NUL character, which no command and no address can", key))
+        return problems
 
 
-def not_set(text: str, environment: Mapping[str, str]) -> str | None:
+def _not_set(text: str, environment: Mapping[str, str]) -> str | None:
     """Which of the variables in `${{ NAME }}` are missing, in words; `None` when all are there."""
     missing = [name for name in _REFERENCE.findall(text) if not environment.get(name, "").strip()]
     return f"not set in the environment: {', '.join(dict.fromkeys(missing))}" if missing else None
 
 
-def resolved(text: str, environment: Mapping[str, str]) -> str:
+def _resolved(text: str, environment: Mapping[str, str]) -> str:
     """The text with the values of its variables, which are all set."""
     return _REFERENCE.sub(lambda found: environment[found[1]], text).strip()
 
@@ -181,10 +178,9 @@ def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem
         base_url = _azure_address(base_url)
     endpoint = Endpoint(base_url=base_url, api_key_variable=_key_variable(target, usual))
     wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
-    settings = {
-        "upstreams": Upstreams(openai=endpoint),
-        "completion": CompletionOptions(parameters=_parameters(target.entry, usual.limit)),
-    }
+    names = {"temperature": "temperature", "max_output_tokens": usual.limit}
+    parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
+    settings = {"upstreams": Upstreams(openai=endpoint), "completion": CompletionOptions(parameters=parameters)}
     return wrong or _spec(target, AgentKind.OPENAI, target.text(target.key(*_MODEL)) or "", settings)
 
 
@@ -209,11 +205,6 @@ def _azure_address(text: str) -> str:
     """Azure's chat completions, of a resource's name or address."""
     address = text.rstrip("/") if "://" in text else f"https://{text}.openai.azure.com"
     return f"{address.removesuffix('/v1').removesuffix('/openai')}/openai/v1"
-
-
-def _parameters(entry: Mapping[str, Any], limit: str) -> dict[str, Any]:
-    names = {"temperature": "temperature", "max_output_tokens": limit}
-    return {names[key]: entry[key] for key in names if key in entry}
 
 
 def _spec(target: AgentVTarget, kind: AgentKind, what: str, settings: Mapping[str, Any]) -> AgentSpec:
@@ -266,26 +257,22 @@ def agent_of_target(
     known = sorted({target for file in files for target in file.positions})
     while True:
         seen.append(name)
-        target = _target(files, name, environment)
+        file = next(file for file in files if name in file.positions)
+        target = AgentVTarget(file.document, file.positions[name], file.folder, environment)
         if "use_target" not in target.entry:
             return agent_of(target)
         problem = _alias_problem(target.entry["use_target"], known, seen, environment)
         if problem is not None:
             return [target.problem(problem, "use_target")]
-        name = resolved(target.entry["use_target"], environment)
-
-
-def _target(files: Sequence[TargetsFile], name: str, environment: Mapping[str, str]) -> AgentVTarget:
-    file = next(file for file in files if name in file.positions)
-    return AgentVTarget(file.document, file.positions[name], file.folder, environment)
+        name = _resolved(target.entry["use_target"], environment)
 
 
 def _alias_problem(alias: Any, known: Sequence[str], seen: Sequence[str], environment: Mapping[str, str]) -> str | None:
     if not isinstance(alias, str):
         return "expected the name of a target"
-    if missing := not_set(alias, environment):
+    if missing := _not_set(alias, environment):
         return missing
-    name = resolved(alias, environment)
+    name = _resolved(alias, environment)
     if name in seen:
         return f"the targets refer to each other: {', '.join([*seen, name])}"
     return None if name in known else f"no target {name!r}{nearest(name, known)}"

@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from functools import cache
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator
@@ -24,6 +23,9 @@ ROOT_RULES: Final[Mapping[str, Mapping[str, Any]]] = {
 """What the keys of a whole file hold."""
 TIMEOUT_RULE: Final[Mapping[str, Any]] = {"type": "integer", "minimum": 1, "maximum": 3600}
 """The `timeout_seconds` of `execution`."""
+_VALIDATORS: Final = {
+    key: Draft202012Validator(rule) for key, rule in {**ROOT_RULES, "timeout_seconds": TIMEOUT_RULE}.items()
+}
 _MEANINGS: Final = {
     "name": "1 to 64 lower-case letters, digits and single hyphens, as in code-review",
     "version": "a version, as in 1.0",
@@ -88,21 +90,16 @@ def check_execution(execution: Node, complaints: Complaints) -> None:
 
 def is_timeout(value: Any) -> bool:
     """Whether an `execution` can say it as its time-out."""
-    return bool(_validator("timeout_seconds").is_valid(value))
+    return bool(_VALIDATORS["timeout_seconds"].is_valid(value))
 
 
 def _check_key(container: Node, key: str, complaints: Complaints) -> None:
     if key not in container.value:
         return
     node = container.child(key)
-    for difference in differences(node.value, _validator(key))[:1]:
+    for difference in differences(node.value, _VALIDATORS[key])[:1]:
         meaning = _MEANINGS.get(key)
         complaints.problems.append(node.problem(f"expected {meaning}" if meaning else difference.message))
-
-
-@cache
-def _validator(key: str) -> Draft202012Validator:
-    return Draft202012Validator({**ROOT_RULES, "timeout_seconds": TIMEOUT_RULE}[key])
 
 
 def check_top_level(root: Node, complaints: Complaints) -> None:
