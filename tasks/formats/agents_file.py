@@ -1,7 +1,7 @@
 """agents.yaml as a file: the agents that `--agent NAME` knows, with the place of every problem."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from passgate.tasks.errors import Problem, UsageError
@@ -78,7 +78,14 @@ def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:
     for provider, endpoint in (("openai", entry.upstreams.openai), ("anthropic", entry.upstreams.anthropic)):
         for path, message in endpoint_findings(endpoint):
             yield ("upstreams", provider, *path), message
-    yield from _variables_findings(entry.variables, entry.model)
+    for variable, value in entry.variables.items():
+        if not _VARIABLE.fullmatch(variable):
+            yield ("variables", variable), "not a name of an environment variable: letters, digits and underscores"
+        for name in _PLACEHOLDER.findall(value):
+            if name not in PLACEHOLDERS:
+                yield ("variables", variable), f"unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}"
+            elif name == "model" and entry.model is None:
+                yield ("variables", variable), "{model} needs a `model:` of this agent"
 
 
 def endpoint_findings(endpoint: Endpoint) -> Iterator[Finding]:
@@ -87,14 +94,3 @@ def endpoint_findings(endpoint: Endpoint) -> Iterator[Finding]:
         yield ("base_url",), "not an address as in https://host/v1, without a user and a password in it"
     if endpoint.api_key_variable is not None and not _VARIABLE.fullmatch(endpoint.api_key_variable):
         yield ("api_key_variable",), "not the name of an environment variable; the key itself never stands here"
-
-
-def _variables_findings(variables: Mapping[str, str], model: str | None) -> Iterator[Finding]:
-    for variable, value in variables.items():
-        if not _VARIABLE.fullmatch(variable):
-            yield ("variables", variable), "not a name of an environment variable: letters, digits and underscores"
-        for name in _PLACEHOLDER.findall(value):
-            if name not in PLACEHOLDERS:
-                yield ("variables", variable), f"unknown placeholder {{{name}}}{nearest(name, PLACEHOLDERS)}"
-            elif name == "model" and model is None:
-                yield ("variables", variable), "{model} needs a `model:` of this agent"

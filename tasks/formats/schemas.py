@@ -8,9 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from passgate.tasks.formats.evals.schemas.agentevals_schema import agentevals_schema
-from passgate.tasks.formats.evals.schemas.agentv_schema import agentv_schema
 from passgate.tasks.formats.evals.schemas.definitions import DRAFT
+from passgate.tasks.formats.evals.schemas.dialects import agentevals_schema, agentv_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy, QuarantineFile
@@ -31,8 +30,9 @@ def schemas() -> dict[str, dict[str, Any]]:
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
         "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
-        "verdict": output_schema(Verdict, "verdict", "passgate verdict"),
-        "transcript": shared_schema(Transcript, "transcript", "passgate transcript"),
+        "verdict": _headed(Verdict.model_json_schema(mode="serialization"), "verdict", "passgate verdict"),
+        # Agents write it and passgate too: what is not known may be left out or `null`.
+        "transcript": _headed(Transcript.model_json_schema(mode="validation"), "transcript", "passgate transcript"),
         "eval": agentevals_schema(),
         "agentv": agentv_schema(),
     }
@@ -50,16 +50,6 @@ def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any
     schema = _told_apart(schema, definitions)
     schema["$defs"] = {key: _told_apart(value, definitions) for key, value in definitions.items()}
     return _headed(schema, name, title)
-
-
-def output_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
-    """The schema of a file that passgate writes."""
-    return _headed(model.model_json_schema(mode="serialization"), name, title)
-
-
-def shared_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
-    """The schema of a file that agents write and passgate too: what is not known may be left out or `null`."""
-    return _headed(model.model_json_schema(mode="validation"), name, title)
 
 
 def _headed(schema: dict[str, Any], name: str, title: str) -> dict[str, Any]:
@@ -112,10 +102,7 @@ def _by_type(schema: dict[str, Any]) -> dict[str, Any]:
         "required": ["type"],
         "properties": {"type": {"enum": list(mapping)}},
         "allOf": [
-            {
-                "if": {"properties": {"type": {"const": kind}}, "required": ["type"]},
-                "then": {"$ref": reference},
-            }
+            {"if": {"properties": {"type": {"const": kind}}, "required": ["type"]}, "then": {"$ref": reference}}
             for kind, reference in mapping.items()
         ],
     }

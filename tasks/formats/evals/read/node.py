@@ -135,7 +135,7 @@ def take_apart(node: Node, keys: Keys, complaints: Complaints, *, further: bool 
     for raw, part in _pairs(node, names):
         name = names.get(raw) or names.get(snake_case(raw))
         if name is None:
-            if _allowed(raw, names, further):
+            if further and not get_close_matches(snake_case(raw), list(names), n=1, cutoff=_NEAR):
                 others[raw] = part
             else:
                 known = [spelling for spelling, name in names.items() if not keys[name].instead]
@@ -159,38 +159,26 @@ def _pairs(node: Node, names: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
             yield str(raw), part
 
 
-def _allowed(raw: str, names: Mapping[str, str], further: bool) -> bool:
-    return further and not get_close_matches(snake_case(raw), list(names), n=1, cutoff=_NEAR)
-
-
 def _take(name: str, part: Node, key: Key, values: dict[str, Node], complaints: Complaints) -> None:
     earlier = values.setdefault(name, part)
-    if earlier is not part:
-        if not strictly_equal(earlier.value, part.value):
-            message = f"{earlier.path[-1]!r} and {part.path[-1]!r} mean the same and differ; keep one of them"
-            complaints.problems.append(part.problem(message, at_key=True))
-        return
-    for item, message in _wrong(part, key):
-        complaints.problems.append(item.problem(message))
+    if earlier is part:
+        complaints.problems += _wrong(part, key)
+    elif not strictly_equal(earlier.value, part.value):
+        message = f"{earlier.path[-1]!r} and {part.path[-1]!r} mean the same and differ; keep one of them"
+        complaints.problems.append(part.problem(message, at_key=True))
 
 
-def _wrong(part: Node, key: Key) -> Iterator[tuple[Node, str]]:
+def _wrong(part: Node, key: Key) -> Iterator[Problem]:
     if part.value is None and key.null:
         return
-    message = wrong_kind(part.value, key.kinds)
-    if message is not None:
-        yield part, message
-        return
-    if isinstance(part.value, list):
-        members, kinds = part.items(), key.items
-    elif isinstance(part.value, Mapping):
-        members, kinds = (part.child(name) for name in part.value), key.values
-    else:
-        return
-    for member in members:
-        message = wrong_kind(member.value, kinds)
-        if message is not None:
-            yield member, message
+    if message := wrong_kind(part.value, key.kinds):
+        yield part.problem(message)
+    elif isinstance(part.value, list | dict):
+        is_list = isinstance(part.value, list)
+        for inner in range(len(part.value)) if is_list else part.value:
+            member = part.child(inner)
+            if message := wrong_kind(member.value, key.items if is_list else key.values):
+                yield member.problem(message)
 
 
 def as_text(node: Node | None) -> str | None:

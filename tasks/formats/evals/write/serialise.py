@@ -1,5 +1,6 @@
 """What a task says, as plain values: without defaults, and with its paths as another file would write them."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -8,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from passgate.tasks.formats.rules import MESSAGES, NO_FILES, Messages
+from passgate.tasks.formats.rules import MESSAGES, NO_FILES
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
 from passgate.tasks.model.graders import (
     Aggregator,
@@ -77,26 +78,17 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
 
     What holds a path that cannot be written is left out too, and is one of the losses.
     """
-    messages = _messages(task.inputs.get("messages"))
     plain = _said(task, saying, "")
-    if messages is not None:
-        listed = _items(messages, saying, "inputs.messages")
-        plain["inputs"] = {**plain["inputs"], "messages": listed}
+    if task.inputs.get("messages") is not None:
+        with contextlib.suppress(ValidationError):
+            messages = MESSAGES.validate_python(task.inputs["messages"])
+            plain["inputs"] = {**plain["inputs"], "messages": _items(messages, saying, "inputs.messages")}
     return plain
 
 
 def serialised_model(model: BaseModel, saying: Serialisation) -> dict[str, Any]:
     """The same of a part of a task."""
     return _said(model, saying, "")
-
-
-def _messages(value: Any) -> Messages | None:
-    if value is None:
-        return None
-    try:
-        return MESSAGES.validate_python(value)
-    except ValidationError:
-        return None
 
 
 def _said(model: BaseModel, saying: Serialisation, path: str) -> dict[str, Any]:

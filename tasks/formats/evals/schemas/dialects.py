@@ -1,4 +1,4 @@
-"""The JSON Schema of AgentV's eval YAML up to 5.0: suites, raw cases, and wrappers with `experiment`."""
+"""The JSON Schemas of AgentEvals' EVAL.yaml, with the names that its keys have had, and of AgentV's files up to 5.0."""
 
 from typing import Final
 
@@ -28,6 +28,9 @@ from passgate.tasks.formats.evals.schemas.definitions import (
     whole,
 )
 
+_EVAL_TESTS: Final = ("tests", "evalcases", "eval_cases", "cases")
+_EVAL_AGGREGATORS: Final = ("weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing")
+_EVAL_GOALS: Final = ("criteria", "expected_outcome", "rubrics", "assert", "execution")
 _TESTS: Final = ("tests", "eval_cases", "evalcases")
 _AGGREGATORS: Final = (
     *("weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold"),
@@ -54,9 +57,74 @@ _RUN: Final[dict[str, Schema]] = {
 _EXECUTION: Final[Schema] = {**reference("Policy"), "properties": {"timeout_seconds": dict(TIMEOUT_RULE)}}
 
 
+def agentevals_schema() -> Schema:
+    """`tests` with `criteria` and `assert`; earlier `evalcases`, `eval_cases` or `cases` with `expected_outcome` and
+    `execution.evaluators`.
+    """
+    definitions = {
+        **grader_definitions(lambda form: form.agentevals, _EVAL_AGGREGATORS),
+        **MESSAGES,
+        "Message": message_definition(call="OpenAiCall"),
+        "Execution": _eval_execution(),
+        "Test": _eval_test(),
+    }
+    return headed("eval", "AgentEvals EVAL.yaml", _eval_root(), definitions)
+
+
+def _eval_root() -> Schema:
+    known = {
+        "author": text("Who wrote it."),
+        "license": text("As in Apache-2.0."),
+        "tags": texts("Tags of every test."),
+        "skill": text("The skill that is evaluated."),
+    }
+    properties = {
+        "name": described("The suite's name.", **ROOT_RULES["name"]),
+        "version": described("Version of the specification, as in 1.0.", **ROOT_RULES["version"]),
+        "description": described("What the suite is about.", **ROOT_RULES["description"]),
+        "metadata": mapping("Whatever else is to be known of the suite.", properties=known),
+        "suite": text("The suite of passgate that the tests belong to, where their folder does not say it."),
+        "compat": COMPATIBILITY,
+        "execution": reference("Execution"),
+        "assert": listed("Graders of every test.", "Assertion"),
+        "rubrics": listed("Items of a rubric for every test.", "RubricItem", minItems=1),
+        **{name: _eval_tests(name) for name in _EVAL_TESTS},
+    }
+    needed = [one_needed(*_EVAL_TESTS), goals_needed(_EVAL_TESTS, ("assert", "rubrics", "execution"), _EVAL_GOALS)]
+    return record(properties, required=["name"], allOf=needed)
+
+
+def _eval_tests(name: str) -> Schema:
+    earlier = "" if name == "tests" else " The earlier name of `tests`."
+    inline = {"type": "array", "minItems": 1, "items": {"anyOf": [{"type": "string"}, reference("Test")]}}
+    return text_or(f"The tests, or the paths of files with tests (YAML, JSONL).{earlier}", inline)
+
+
+def _eval_test() -> Schema:
+    properties = {
+        **COMMON_TEST,
+        "input": text_or("What the agent is asked.", MESSAGE_LIST),
+        "expected_output": described("The answer that is hoped for: a text, a JSON value, or messages."),
+        "assert": listed("Graders of this test.", "Assertion"),
+        "execution": reference("Execution"),
+    }
+    return record(properties, required=["id"], **one_needed("input", "input_messages"))
+
+
+def _eval_execution() -> Schema:
+    properties = {
+        "target": text("The agent's name in targets.yaml; passgate takes the one of --agent."),
+        "timeout_seconds": described("How long a trial may take.", **TIMEOUT_RULE),
+        "assert": listed("Graders.", "Assertion"),
+        "evaluators": listed("Graders, by their earlier name.", "Assertion"),
+    }
+    return record(properties, "How tests are run.")
+
+
 def agentv_schema() -> Schema:
     """Suites of tests, raw cases, and wrappers that include them with a runtime policy of their own."""
     graders = grader_definitions(_names, _AGGREGATORS)
+    either = {"if": {"required": ["include"]}, "then": reference("Include"), "else": reference("Test")}
     types = graders["Grader"]["properties"]["type"]
     types["enum"] += [f"not-{name}" for name in types["enum"] if "_" not in name]
     definitions = {
@@ -72,7 +140,10 @@ def agentv_schema() -> Schema:
         "Turn": _turn(),
         "Test": _test(),
         "Include": _include(),
-        "Entry": _entry(),
+        "Entry": {
+            "description": "A test, an include, or the path of raw cases: a file, a folder or a pattern.",
+            "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", **either}],
+        },
     }
     return headed("agentv", "AgentV eval file", _root(), definitions)
 
@@ -115,14 +186,6 @@ def _tests(name: str) -> Schema:
     earlier = "" if name == "tests" else " An earlier name of `tests`."
     inline: Schema = {"type": "array", "minItems": 1, "items": reference("Entry")}
     return text_or(f"The tests, or the path of a file or folder with tests.{earlier}", inline)
-
-
-def _entry() -> Schema:
-    either = {"if": {"required": ["include"]}, "then": reference("Include"), "else": reference("Test")}
-    return {
-        "description": "A test, an include, or the path of raw cases: a file, a folder or a pattern.",
-        "anyOf": [{"type": "string", "minLength": 1}, {"type": "object", **either}],
-    }
 
 
 def _include() -> Schema:
