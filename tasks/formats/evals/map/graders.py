@@ -286,6 +286,7 @@ def _turn(item: Node, sources: Sources) -> Any:
     return TurnGraders(assertions=graders, expected_output=item.value.get("expected_output"))
 
 
+# In the order in which the JSON Schemas list them.
 FORMS: tuple[Form, ...] = (
     *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
     Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),

@@ -19,7 +19,7 @@ from passgate.tasks.model.messages import ContentBlock, TaskMessage
 
 PROMPT_FILE = "PROMPT.md"
 _ROUNDS = 3
-"""How deep variables may stand in variables."""
+"""How deep variables may stand in variables: one that stands in itself would never end."""
 JUDGES_NAMES = frozenset(
     (
         *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),

@@ -46,6 +46,7 @@ BLOCK_KEYS = {
 _IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 """By their first bytes."""
 _LONGEST_PATH = 1024
+"""A longer text that is base64 is meant as an image: macOS knows no longer paths."""
 
 Content = str | tuple[ContentBlock, ...]
 Expected = tuple[Any, tuple[TaskMessage, ...]]

@@ -18,9 +18,11 @@ _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|ph
 _INLINE = frozenset({"-c", "-e", "--eval", "-m"})
 """What comes after them is code or a module's name."""
 _RUN = ("bun", "run")
+"""What AgentV runs the programs of `.agentv` with."""
 _FOLDERS = (("assertions",), ("graders", "judges"))
 _SUFFIXES = (".ts", ".js", ".mts", ".mjs")
 _LONGEST_NAME = 100
+"""Any text may be a type: no file is looked for by one that is too long to be a file's name."""
 _CODE_KEYS: Keys = {
     "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
     "cwd": Key(TEXT),

@@ -10,7 +10,7 @@ from passgate.tasks.formats.evals.read.paths import first_of, upwards
 from passgate.tasks.formats.schema_check import Kind
 
 MAX_DEPTH = 3
-"""Templates inside of templates."""
+"""Templates inside of templates; as deep as AgentV reads them."""
 FOLDER = ".agentv/templates"
 _SUFFIXES = (".yaml", ".yml")
 _INCLUDE_KEYS: Keys = {"include": Key((Kind.TEXT,), needed=True)}

@@ -130,7 +130,7 @@ def _listed(node: Node) -> Node:
 
 def _refuse_crossed(used: Parts, sources: Sources) -> None:
     low, high = used.value("min"), used.value("max")
-    if is_kind(low, Kind.WHOLE) and is_kind(high, Kind.WHOLE) and low > high:
+    if is_kind(low, Kind.NUMBER) and is_kind(high, Kind.NUMBER) and low > high:
         sources.refuse(used.node, f"'min' is {low} and 'max' is {high}")
 
 

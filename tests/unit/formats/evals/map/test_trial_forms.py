@@ -131,6 +131,7 @@ def test_a_goal_is_for_a_judge_that_sees_the_work(tmp_path: Path, value: Any) ->
         ("tool-used", [], ".value: must not be empty"),
         ("tool-used", {"min": 1}, ".value: the key 'name' is missing"),
         ("tool-used", {"name": "a", "min": 3, "max": 1}, ".value: 'min' is 3 and 'max' is 1"),
+        ("tool-used", {"name": "a", "min": "3", "max": 2}, '.value.min: expected a whole number, not "3"'),
         ("tool-sequence", {"mode": "exact"}, ".value: the key 'steps' is missing"),
         ("tool-sequence", {"steps": ["a"], "mode": "subset"}, '.value.mode: "subset" is not one of the allowed values'),
         ("tool-args-match", {"name": "a"}, ".value: the key 'args' is missing"),
