@@ -108,7 +108,7 @@ async def _streamed(
     async def fetch() -> None:
         try:
             path, progress = route.api.path, call.progress
-            async with route.upstream.stream(path, content, headers, seconds=None, progress=progress) as answer:
+            async with route.upstream.stream(path, content, headers, progress=progress) as answer:
                 if answer.status >= 400:
                     whole = b"".join([chunk async for chunk in answer.chunks()])
                     _refused(call, route.upstream, answer.status, whole)

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -120,28 +120,30 @@ class Upstream:
         body: bytes,
         headers: Mapping[str, str] = _NO_HEADERS,
         *,
-        seconds: float | None,
         progress: CallProgress | None = None,
     ) -> AsyncIterator[StreamedReply]:
         """POST a JSON document; attempts are made until the reply's status and headers are there.
 
-        `seconds` is the time for all of it, the body included; `progress` is kept up to date. Raises `UpstreamError`.
+        `progress` is kept up to date. Raises `UpstreamError`.
         """
-        call = self._calls.new("POST", path, body, headers, seconds, progress)
+        call = self._calls.new("POST", path, body, headers, None, progress)
         stack, reply = await self._insist(call, self._begun)
         broken = False
 
         async def chunks() -> AsyncIterator[bytes]:
             nonlocal broken
+            if reply.refusal is not None:
+                yield reply.refusal
+                return
             try:
-                async for piece in coming:
+                async for piece in rest:
                     yield piece
             except AttemptError as fault:
                 broken = True
                 self._note(call, fault, reply.epoch)
                 raise self._error(call, call.progress.last_fault, transient=True) from fault
 
-        async with stack, aclosing(self._timed(call, reply)) as coming:
+        async with stack, aclosing(pieces(reply.response, self._silence)) as rest:
             yield StreamedReply(reply.response.status, reply.headers, chunks)
             if not broken:
                 self._succeeded()
@@ -249,22 +251,6 @@ class Upstream:
 
     async def _body(self, response: httpcore.Response) -> bytes:
         return b"".join([piece async for piece in pieces(response, self._silence)])
-
-    async def _timed(self, call: ProviderCall, reply: _BegunReply) -> AsyncGenerator[bytes, None]:
-        """The body of a streamed reply within the time of its call."""
-        if reply.refusal is not None:
-            yield reply.refusal
-            return
-        async with aclosing(pieces(reply.response, self._silence)) as body:
-            while True:
-                try:
-                    async with asyncio.timeout_at(call.deadline):
-                        piece = await anext(body, b"")
-                except TimeoutError:
-                    raise AttemptError(f"{call.seconds:g} s were over before its answer was", alive=True) from None
-                if not piece:
-                    return
-                yield piece
 
     def _note(self, call: ProviderCall, fault: AttemptError, epoch: int) -> None:
         call.progress.last_fault = shortened(without_secrets(str(fault), call.request.headers))

@@ -98,7 +98,6 @@ class AttemptError(Exception):
         status: int | None = None,
         asked_pause: float | None = None,
         final: bool = False,
-        alive: bool = False,
     ) -> None:
         super().__init__(what)
         self.silence = silence
@@ -108,7 +107,7 @@ class AttemptError(Exception):
         """Seconds that the provider asks to wait."""
         self.final = final
         """Whether another attempt would come to the same."""
-        self.alive = alive or status in TRY_AGAIN
+        self.alive = status in TRY_AGAIN
         """Whether it does not speak against the provider: one that limits its callers is not down."""
 
     @property

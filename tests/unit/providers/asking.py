@@ -30,8 +30,8 @@ async def failure(upstream: Upstream, *, seconds: float = SECONDS) -> UpstreamEr
     return caught.value
 
 
-async def streamed(upstream: Upstream, *, seconds: float = SECONDS) -> bytes:
-    async with upstream.stream(CHAT, STREAM, seconds=seconds) as answer:
+async def streamed(upstream: Upstream) -> bytes:
+    async with upstream.stream(CHAT, STREAM) as answer:
         return b"".join([chunk async for chunk in answer.chunks()])
 
 
