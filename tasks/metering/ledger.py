@@ -159,10 +159,10 @@ class Ledger:
 
     def cut_off(self, admission: AdmittedCall) -> None:
         """A reply was cut because it has reached what is left of a budget."""
-        self.finish(
-            EndReason.OVER_BUDGET,
-            f"over budget: {self._tightest()}, and passgate limited a reply to {admission.max_tokens_out} tokens",
-        )
+        budgets = {"max_tokens": self._budgets.max_tokens, "max_cost_usd": self._budgets.max_cost_usd}
+        limits = " and ".join(f"{name} is {most:g}" for name, most in budgets.items() if most is not None)
+        what = f"over budget: {limits}, and passgate limited a reply to {admission.max_tokens_out} tokens"
+        self.finish(EndReason.OVER_BUDGET, what)
 
     def _granted(self, request: ModelRequest, model: str, is_step: bool) -> AdmittedCall | None:
         """What is reserved of the trial's own budgets; `None` while the call has to wait for calls in flight."""
@@ -175,7 +175,7 @@ class Ledger:
         cost = estimate.cost(price)
         if not (self._tokens.has_room(estimate.tokens) and self._dollars.has_room(cost)):
             return None
-        limit = _least(self._tokens_free(estimate), self._affordable(price, estimate))
+        limit = self._longest_reply(price, estimate)
         self._steps += is_step
         tokens, dollars = self._tokens.reserve(estimate.tokens), self._dollars.reserve(cost)
         return AdmittedCall(request, price, limit, estimate, tokens, dollars, is_step)
@@ -246,21 +246,16 @@ class Ledger:
             message = f"the provider does not report what a call used, so passgate cannot enforce {needing}"
             self._give_up("usage_unknown", MeasurementError(message))
 
-    def _tokens_free(self, estimate: Estimate) -> int | None:
-        free = self._tokens.free
-        return None if free is None else max(1, int(free) - estimate.least_in)
-
-    def _affordable(self, price: Price | None, estimate: Estimate) -> int | None:
-        """How many tokens of output the cost budget pays for beside the input that is known to come."""
-        free = self._dollars.free
+    def _longest_reply(self, price: Price | None, estimate: Estimate) -> int | None:
+        """How many tokens of output the budgets have room for beside the input that is known to come."""
+        limits = []
+        if self._tokens.free is not None:
+            limits.append(int(self._tokens.free) - estimate.least_in)
         each = _cost_of_one_token_out(price, estimate.least_in) if price else 0.0
-        if free is None or price is None or not each:
-            return None
-        return max(1, int((free - _cost_in(price, max(1, estimate.least_in))) / each))
-
-    def _tightest(self) -> str:
-        named = {"max_tokens": self._budgets.max_tokens, "max_cost_usd": self._budgets.max_cost_usd}
-        return " and ".join(f"{name} is {most:g}" for name, most in named.items() if most is not None)
+        if self._dollars.free is not None and price is not None and each:
+            limits.append(int((self._dollars.free - _cost_in(price, max(1, estimate.least_in))) / each))
+        # No provider takes a limit of 0.
+        return max(1, min(limits)) if limits else None
 
 
 def _cost_in(price: Price, tokens: int) -> float:
@@ -271,8 +266,3 @@ def _cost_in(price: Price, tokens: int) -> float:
 def _cost_of_one_token_out(price: Price, tokens_in: int) -> float:
     before, after = (price.cost(Usage(tokens_in=tokens_in, tokens_out=tokens)) or 0.0 for tokens in (0, 1))
     return after - before
-
-
-def _least(*limits: int | None) -> int | None:
-    known = [limit for limit in limits if limit is not None]
-    return min(known) if known else None

@@ -177,6 +177,7 @@ async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, a
     """
     last = bytearray()
     unchecked = 0
+    most = call.admission.max_tokens_out
     try:
         async for chunk in answer.chunks():
             piece = stream.feed(chunk)
@@ -189,7 +190,7 @@ async def _pump(call: MeteredCall, answer: StreamedReply, stream: ReplyStream, a
             await outlet.put(piece)
             if unchecked >= _CHECK_BYTES:
                 unchecked = 0
-                if _limit_reached(call, stream):
+                if most is not None and stream.characters >= most * _CHARACTERS_PER_TOKEN:
                     call.cut(stream.reply)
                     await outlet.put(stream.cut())
                     return
@@ -212,11 +213,6 @@ async def _break_off(call: MeteredCall, error: Exception, api: Api, outlet: Outl
         error = MeasurementError(f"the provider's stream ended early: {error}", transient=True)
     call.failed(str(error), error)
     await outlet.put(api.error_event("provider_unavailable", str(error)))
-
-
-def _limit_reached(call: MeteredCall, stream: ReplyStream) -> bool:
-    most = call.admission.max_tokens_out
-    return most is not None and stream.characters >= most * _CHARACTERS_PER_TOKEN
 
 
 def _refused(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:

@@ -49,7 +49,9 @@ class TrialMeter:
         What is certain goes first: a trial whose agent overran a budget has failed, whatever else went wrong.
         """
         if reported.end is EndReason.COMPLETED and self.ledger.end is None:
-            await self._settled()
+            tasks = [task for task in self._open.values() if task is not None]
+            if tasks:
+                await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
         else:
             self._note_trouble()
         for call in list(self._open):
@@ -61,11 +63,6 @@ class TrialMeter:
             return TrialTranscript(transcript, self.ledger.problem)
         end, detail = self.ledger.end
         return TrialTranscript(transcript.model_copy(update={"end": end, "detail": detail}))
-
-    async def _settled(self) -> None:
-        tasks = [task for task in self._open.values() if task is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_SETTLE_SECONDS)
 
     def _note_trouble(self) -> None:
         """An agent that ends while it waits for a provider in trouble, or for money of the run, has not failed by

@@ -111,8 +111,10 @@ class TrialRecord:
     def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
         """The agent has done its part."""
         self.transcript = transcript
+        played = [message.usage.cost_usd for message in transcript.messages if message.role == "user"]
+        costs = [cost for cost in played if cost is not None]
         update = {
-            "player_cost": _player_cost(transcript),
+            "player_cost": sum(costs) if costs else None,
             "metrics": metrics,
             "model": joined_models(step.model for step in transcript.steps),
             "isolation": isolation,
@@ -126,9 +128,3 @@ class TrialRecord:
         of_judge = max(0.0, (self.judge.paid if self.judge else 0.0) - (trial.judge_cost or 0.0))
         beside = (trial.unmeasured_cost or 0.0) + of_agent + of_judge
         return trial.model_copy(update={"unmeasured_cost": beside if beside > _LEAST_DOLLARS else None})
-
-
-def _player_cost(transcript: Transcript) -> float | None:
-    costs = [said.usage.cost_usd for said in transcript.messages if said.role == "user"]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known else None

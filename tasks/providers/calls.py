@@ -122,19 +122,21 @@ class Calls:
 
     def new(
         self,
-        method: str,
         path: str,
         body: bytes | None,
         headers: Mapping[str, str],
         seconds: float | None,
         progress: CallProgress | None = None,
     ) -> ProviderCall:
-        """A call of a path below the base URL, its query included; `headers` are those of whoever asks for it."""
+        """A POST of a path below the base URL, its query included; without a body a GET.
+
+        `headers` are those of whoever asks for it.
+        """
         path = path.lstrip("/")
         target = self._base_path + b"/" + quote(path, safe=_SAFE_IN_PATHS).encode("ascii")
         length = None if body is None else len(body)
         request = httpcore.Request(
-            method,
+            "GET" if body is None else "POST",
             httpcore.URL(scheme=self._scheme, host=self._host, port=self._port, target=target),
             headers=headers_out(self._fixed, headers, length=length, has_key=bool(self._endpoint.key)),
             content=body,

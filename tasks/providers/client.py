@@ -105,13 +105,13 @@ class Upstream:
         Statuses from 400 on that another attempt would not change come back, without the key if they repeat it.
         Raises `UpstreamError`.
         """
-        return await self._insist(self._calls.new("POST", path, body, headers, seconds, progress), self._whole)
+        return await self._insist(self._calls.new(path, body, headers, seconds, progress), self._whole)
 
     async def get(
         self, path_and_query: str, headers: Mapping[str, str] = _NO_HEADERS, *, seconds: float | None
     ) -> ProviderReply:
         """As `send`, without a body."""
-        return await self._insist(self._calls.new("GET", path_and_query, None, headers, seconds), self._whole)
+        return await self._insist(self._calls.new(path_and_query, None, headers, seconds), self._whole)
 
     @asynccontextmanager
     async def stream(
@@ -126,7 +126,7 @@ class Upstream:
 
         `progress` is kept up to date. Raises `UpstreamError`.
         """
-        call = self._calls.new("POST", path, body, headers, None, progress)
+        call = self._calls.new(path, body, headers, None, progress)
         stack, reply = await self._insist(call, self._begun)
         broken = False
 

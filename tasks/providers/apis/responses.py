@@ -170,17 +170,16 @@ def _items_of(response: Document) -> list[Document]:
     return [values.mapping(item, f"output[{position}]") for position, item in enumerate(output)]
 
 
-def _text_of(items: list[Document]) -> str:
-    """What the model says in these items."""
-    messages = [(n, item) for n, item in enumerate(items) if values.kind_of(item) == "message"]
-    return "".join([values.reply_text(item.get("content"), f"output[{n}].content") for n, item in messages])
-
-
 def _reply_of(response: Document) -> ModelReply:
     """What a whole response answers. Raises `ApiFormatError`."""
     items = _items_of(response)
+    said = [
+        values.reply_text(item.get("content"), f"output[{position}].content")
+        for position, item in enumerate(items)
+        if values.kind_of(item) == "message"
+    ]
     return ModelReply(
-        text=values.clean(_text_of(items)),
+        text=values.clean("".join(said)),
         calls=tuple(_asked_call(item, position) for position, item in enumerate(items) if _is_call(item)),
         usage=openai_usage(response.get("usage"), tokens_in="input_tokens", tokens_out="output_tokens"),
         model=values.clean(values.text_or_empty(response.get("model"), "model")),
