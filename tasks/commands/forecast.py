@@ -33,9 +33,8 @@ from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
-from passgate.tasks.model.task import BY_TRIALS, GateName
+from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
-from passgate.tasks.model.vetoes import guards_safety
 from passgate.tasks.planning.new_plan import plan_of
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS

@@ -70,7 +70,7 @@ class SettingForecast:
         self.setting = setting
         self._tasks = ChancesOfTasks(setting, tests)
         self._limits = limits.chances(setting.plan.gate_policy)
-        self.task_chances = self._tasks.of_all()
+        self.task_chances = [self._tasks.of(task) for task in setting.tasks]
         members = [GateTask(task.failed.suite, self._tasks.by_admission(task)) for task in setting.tasks]
         self.chances = GateChances(setting.plan.gate_policy, members, self._limits)
 

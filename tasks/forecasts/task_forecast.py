@@ -18,6 +18,10 @@ from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
 
 _NEGLIGIBLE: Final = 1e-12
+# Whether a failure blocks hangs on what was found, not on how many trials it took.
+_ANY_TRIALS: Final = Confirmation(
+    task="", finding=Finding.FALLEN, passed=0, n=0, confirming=0, baseline_passed=0, baseline_n=0, alpha=0.0
+)
 
 
 class Against(NamedTuple):
@@ -80,7 +84,7 @@ def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *
         return Consequences(True, False, None, None, None)
     if is_weighed(gate, task) and entry.state is BaselineState.GREEN:
         fallen, undecided = (
-            _blocking(gate, task, baseline, {task.name: _confirmation(task, entry, finding)})
+            _blocking(gate, task, baseline, {task.name: _ANY_TRIALS.model_copy(update={"finding": finding})})
             for finding in (Finding.FALLEN, Finding.UNDECIDED)
         )
         return Consequences(False, True, None, fallen, undecided)
@@ -101,19 +105,6 @@ def _blocking(
         if reason.blocking and reason.rule in gate.blocks_on:
             return reason.rule
     return None
-
-
-def _confirmation(task: TaskMeasurement, entry: BaselineTask, finding: Finding) -> Confirmation:
-    return Confirmation(
-        task=task.name,
-        finding=finding,
-        passed=0,
-        n=task.k,
-        confirming=0,
-        baseline_passed=entry.passed,
-        baseline_n=entry.n,
-        alpha=0.0,
-    )
 
 
 class TaskChances(NamedTuple):
@@ -168,10 +159,6 @@ class ChancesOfTasks:
         self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
         self._known: dict[object, ChancesByAdmission] = {}
         tests.make(self._against(task, entry) for task in setting.tasks for entry in self._green(task))
-
-    def of_all(self) -> list[TaskChances]:
-        """Of every task of an unchanged agent."""
-        return [self.of(task) for task in self._setting.tasks]
 
     def of(self, task: TaskAssumptions, fallen_to: float | None = None) -> TaskChances:
         """Of one task, unchanged or with another pass rate against the baseline that it had."""

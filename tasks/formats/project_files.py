@@ -18,8 +18,7 @@ from passgate.tasks.formats.schema_check import nearest, read_model
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, SuitePolicy, is_branch_name
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import BY_TRIALS, LEAST_TRIALS, EvalTask, Suite
-from passgate.tasks.model.vetoes import guards_safety
+from passgate.tasks.model.task import BY_TRIALS, LEAST_TRIALS, EvalTask, Suite, guards_safety
 
 _NEVER_A_FAIL = {
     Rule.MISSING_EVIDENCE: "missing evidence is INCONCLUSIVE in every gate and cannot be made a FAIL",

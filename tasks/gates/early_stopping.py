@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from passgate.tasks.gates.exemptions import quarantined
+from passgate.tasks.model.graders import vetoes_of
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import GatePolicy, Limits, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import BY_TRIALS, EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.model.vetoes import vetoes_of
 from passgate.tasks.stats.decision import decide_by
 
 LEFT_OUT: Final = "not run: the verdict is already decided without this trial"

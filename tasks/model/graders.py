@@ -4,6 +4,7 @@
 Every path is relative to the suites folder.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -16,6 +17,7 @@ from passgate.tasks.model.assertions import (
     Unavailable,
 )
 from passgate.tasks.model.base import Amount, Count, Frozen, Seconds, Share, Text
+from passgate.tasks.model.grade import ViolationRule
 
 
 class DeterministicTests(GraderOptions):
@@ -272,3 +274,22 @@ Grader = Annotated[
 Composite.model_rebuild()
 TurnGraders.model_rebuild()
 Turns.model_rebuild()
+
+
+def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
+    """The rules whose violations, which no other result buys back, these graders or members at any depth can find."""
+    return frozenset(rule for grader in graders for rule in _of_one(grader))
+
+
+def _of_one(grader: Grader) -> frozenset[ViolationRule]:
+    match grader:
+        case PolicyCheck():
+            return frozenset({ViolationRule.SAFETY_VIOLATION})
+        case ToolCalls():
+            return frozenset({ViolationRule.FORBIDDEN_TOOL}) if grader.forbidden else frozenset()
+        case Composite():
+            return vetoes_of(grader.assertions)
+        case Turns():
+            return vetoes_of(grader.conversation).union(*(vetoes_of(turn.assertions) for turn in grader.turns))
+        case _:
+            return frozenset()

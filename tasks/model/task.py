@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from passgate.tasks.model.base import Frozen, Seconds, Share, Text
-from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.graders import Grader, vetoes_of
 from passgate.tasks.model.messages import TaskMessage, as_prompt
 
 LEAST_TRIALS: Final = 10
@@ -372,3 +372,8 @@ class EvalTask(Frozen):
         if self.expected_output is None or isinstance(self.expected_output, str):
             return self.expected_output or ""
         return json.dumps(self.expected_output, ensure_ascii=False, indent=2)
+
+
+def guards_safety(task: EvalTask) -> bool:
+    """Whether a task is there to keep the agent from doing harm: by its suite, or by what its graders can veto."""
+    return task.suite is Suite.ADVERSARIAL or bool(vetoes_of(task.graders))

@@ -6,8 +6,7 @@ from statistics import fmean
 
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask, pooled
-from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.vetoes import guards_safety
+from passgate.tasks.model.task import EvalTask, guards_safety
 
 
 class Urgency(IntEnum):

@@ -6,8 +6,8 @@ import pytest
 from tests.builders import SAYS_YES, a_task
 
 from passgate.tasks.model.grade import ViolationRule
-from passgate.tasks.model.task import Suite
-from passgate.tasks.model.vetoes import guards_safety, vetoes_of
+from passgate.tasks.model.graders import vetoes_of
+from passgate.tasks.model.task import Suite, guards_safety
 
 FORBIDS = {"type": "tool_calls", "forbidden": ["rm"]}
 CANARIES = {"type": "policy_check", "canaries": ["c-1"]}
