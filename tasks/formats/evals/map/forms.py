@@ -9,9 +9,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Keys, Node, Parts
+from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.schema_check import Kind, nearest, shown
 from passgate.tasks.model.assertions import GraderOptions
 from passgate.tasks.model.graders import Grader
@@ -80,10 +80,12 @@ def read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
     return {} if None in items else {key: listed.with_value(items)}
 
 
-def problem_within(parts: Parts, path: DocumentPath, message: str) -> Problem:
-    """A problem at a path of the options, where the part of its first step stands in the file."""
-    part = parts.get(str(path[0])) if path else None
-    return parts.node.problem(message) if part is None else part.places.problem((*part.path, *path[1:]), message)
+def refuse_found(findings: Iterable[Finding], parts: Parts, sources: Sources) -> None:
+    """Note what is found at paths of the options as problems, where the part of the first step stands in the file."""
+    for path, message in findings:
+        part = parts.get(str(path[0])) if path else None
+        place = parts.node.path if part is None else (*part.path, *path[1:])
+        sources.complaints.problems.append(parts.node.places.problem(place, message))
 
 
 def build(model: type[Model], parts: Mapping[str, Node], node: Node, sources: Sources) -> Model | None:

@@ -74,14 +74,9 @@ _TURN_KEYS = {"assertions", "expected_output"}
 class Graders:
     """The graders that a test or a file says."""
 
-    rubric: tuple[Grader, ...] = ()
-    listed: tuple[Grader, ...] = ()
-    said: bool = False
+    all: tuple[Grader, ...]
+    said: bool
     """Whether it says any, be they right or wrong."""
-
-    @property
-    def all(self) -> tuple[Grader, ...]:
-        return (*self.rubric, *self.listed)
 
 
 def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
@@ -90,7 +85,7 @@ def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Grad
     rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
     listed = agreed(_lists(node), sources.complaints)
     graders = () if listed is None else read_list(listed, variables, sources)
-    return Graders((rubric,) if rubric else (), graders, said=rubrics is not None or bool(listed and listed.value))
+    return Graders((*present([rubric]), *graders), said=rubrics is not None or bool(listed and listed.value))
 
 
 def _lists(node: Node) -> tuple[Node, ...]:

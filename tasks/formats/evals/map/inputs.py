@@ -57,9 +57,6 @@ class Variables:
         return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
 
 
-NONE = Variables({})
-
-
 def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
     """The variables of a test. In the dialect with prompts they may hold each other, and come from files."""
     said = test.get("vars")

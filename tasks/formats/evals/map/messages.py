@@ -48,7 +48,6 @@ _IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", 
 _LONGEST_PATH = 1024
 """A longer text that is base64 is meant as an image: macOS knows no longer paths."""
 
-Content = str | tuple[ContentBlock, ...]
 Expected = tuple[Any, tuple[TaskMessage, ...]]
 """What is expected as a value or as messages; at most one of them says something."""
 
@@ -133,7 +132,7 @@ def _answer(expected: Expected) -> str:
     return messages[-1].text if messages else str(value)
 
 
-def _content(node: Node | None, sources: Sources) -> Content:
+def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, ...]:
     """A text, blocks, or any other value as JSON; empty where there is none."""
     if node is None:
         return ""

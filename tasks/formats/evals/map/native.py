@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build, problem_within
+from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build, refuse_found
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
@@ -105,8 +105,7 @@ def _check(model: type[GraderOptions], options: Options, parts: Parts, sources: 
         grader: Any = model.model_validate({name: part.value for name, part in options.items()})
     except ValidationError:
         return
-    for path, message in grader_findings(grader, sources.ground.suites_folder):
-        sources.complaints.problems.append(problem_within(parts, path, message))
+    refuse_found(grader_findings(grader, sources.ground.suites_folder), parts, sources)
 
 
 def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
@@ -122,8 +121,7 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
     native = _Native.model_validate(serialised_model(native, located))
     whole = task.model_copy(update=_fields(task, native, parts))
-    for path, message in own_findings(whole, sources.ground.suites_folder):
-        sources.complaints.problems.append(problem_within(parts, path, message))
+    refuse_found(own_findings(whole, sources.ground.suites_folder), parts, sources)
     return whole
 
 

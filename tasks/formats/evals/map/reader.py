@@ -8,7 +8,7 @@ from pathlib import Path
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.map.graders import GRADER_LISTS, read_own_graders
-from passgate.tasks.formats.evals.map.inputs import NONE, Variables
+from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.messages import read_messages
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
@@ -113,7 +113,7 @@ class _Tests:
         sources = self._sources(raw.context, own)
         if raw.runtime is not raw.context:
             of_runtime = self._sources(raw.runtime, own)
-            add_complaints(own, self._wide(raw.runtime, NONE, of_runtime).complaints)
+            add_complaints(own, self._wide(raw.runtime, Variables({}), of_runtime).complaints)
         says_compatible = raw.runtime.root.value.get("compat") == _COMPATIBLE
         compat = self.policy.compat or (_COMPATIBLE if says_compatible else None)
         answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)

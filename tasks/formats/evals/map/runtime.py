@@ -149,10 +149,9 @@ def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     if said is not None and said.path[-2:] == ("execution", "timeout_seconds"):
         return float(said.value) if is_timeout(said.value) else None
     number = as_number(said, complaints)
-    if said is None or number is None:
-        return None
-    if number == 0:
+    if said is not None and number == 0:
         complaints.problems.append(said.problem("must be more than 0"))
+    if said is None or not number:
         return None
     return number / 1000 if said.path[-1] == "timeout_ms" else number
 
@@ -163,8 +162,7 @@ def _threshold_of(runtime: Runtime, complaints: Complaints) -> float | None:
     threshold = as_number(said, complaints, most=1)
     if said is not None and threshold == 0:
         complaints.problems.append(said.problem("with a threshold of 0 nothing can fail"))
-        return None
-    return threshold
+    return threshold or None
 
 
 def _target_of(runtime: Runtime, sources: Sources) -> str | None:
