@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.unit.agents.cli.programs import cli_agent
 
-from passgate.tasks.agents import make_agent, parse_agent
+from passgate.tasks.agents import agent_class, make_agent, parse_agent
 from passgate.tasks.agents.cli import CliAgent
 from passgate.tasks.agents.http import HttpAgent
 from passgate.tasks.agents.openai import OpenAiAgent
@@ -14,7 +14,7 @@ from passgate.tasks.agents.oracle import NopAgent, OracleAgent
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.agents.replay import ReplayAgent
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.agent import KINDS, AgentKind, AgentSettings, AgentSpec
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,11 @@ def test_a_command_names_files_as_its_settings_say(tmp_path: Path) -> None:
     spec = AgentSpec(kind=AgentKind.CLI, target="sh {FILES}", files_format="@{basename}")
     assert make_agent(spec, tmp_path) == cli_agent(spec.target, files_format="@{basename}")
     assert make_agent(spec, tmp_path) != cli_agent(spec.target)
+
+
+def test_every_kind_has_a_class_and_says_how_it_is_written() -> None:
+    assert list(KINDS) == list(AgentKind)
+    assert len({agent_class(kind) for kind in AgentKind}) == len(AgentKind)
+    for kind, known in KINDS.items():
+        assert all(form.strip("'").partition(":")[0] == kind for form in known.forms)
+        assert known.settings <= AgentSettings.model_fields.keys()
