@@ -11,7 +11,7 @@ from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.grade import grade
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure

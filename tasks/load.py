@@ -1,16 +1,16 @@
 """Load: what the user asked for in, the plan of a run in its folder out."""
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.of_run import masker_of, refuse_unwritable
+from passgate.tasks.history.dataset import refuse_unwritable
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
-from passgate.tasks.planning.new_plan import plan_of
-from passgate.tasks.planning.reach import refuse_unreachable
-from passgate.tasks.planning.requirements import refuse_unrunnable
+from passgate.tasks.planning.plan import plan_of
+from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
 
 
 def load(gate: GateName, request: RunRequest) -> Plan:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.history.transcripts import JournalTranscripts
+from passgate.tasks.history.run_store import JournalTranscripts, RunStore
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import Trial

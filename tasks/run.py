@@ -5,7 +5,7 @@ import asyncio
 from passgate.tasks.agents.starts import that_count
 from passgate.tasks.execution.coordinator import OpenExecutor, coordinate
 from passgate.tasks.files.temporary import sweep
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import FinishedTrial

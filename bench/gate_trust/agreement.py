@@ -11,7 +11,7 @@ from bench.gate_trust.draws import Booleans, Draw, draws, run_state
 from bench.gate_trust.regression_tests import RegressionTests
 from bench.gate_trust.setting import Fall, Scale, Setting, shipped_gate, shipped_regression
 from bench.gate_trust.simulate import weigh
-from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import baseline_of
 from passgate.tasks.model.run import Plan

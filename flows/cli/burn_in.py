@@ -41,9 +41,8 @@ def burn_in(
     from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.model.run import RunRequest
-    from passgate.tasks.planning.pooled_runs import pool_of_history
-    from passgate.tasks.planning.reach import refuse_unreachable
-    from passgate.tasks.planning.requirements import refuse_unrunnable
+    from passgate.tasks.planning.baseline import pool_of_history
+    from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
     from passgate.tasks.reports.forecast import burn_in_text
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)

@@ -15,7 +15,7 @@ from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.batch import confirming_batches
-from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
@@ -25,10 +25,9 @@ from passgate.tasks.forecasts.assumptions import Basis, measured_rates, noises_o
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.grade import grade
-from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.error_rates import error_rates_of
+from passgate.tasks.history.baseline import baseline_of, error_rates_of
 from passgate.tasks.history.journal import FileJournal, read_journal
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.baseline import Baseline
@@ -39,9 +38,8 @@ from passgate.tasks.model.run import Batch, Plan
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Decision
-from passgate.tasks.planning.baseline import Pool
+from passgate.tasks.planning.baseline import Pool, alone, pool_of_runs, rows_of
 from passgate.tasks.planning.order import run_order
-from passgate.tasks.planning.pooled_runs import alone, pool_of_runs, rows_of
 from passgate.tasks.reports import figures
 from passgate.tasks.stats.estimators import wilson_interval
 from passgate.tasks.stats.measurement import measurement_of

@@ -24,8 +24,7 @@ from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
-from passgate.tasks.history.baseline import baseline_of
-from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
+from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, baseline_of, error_rates_of
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.baseline import Baseline, BaselineState
@@ -35,7 +34,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
-from passgate.tasks.planning.new_plan import plan_of
+from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 

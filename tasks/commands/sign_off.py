@@ -11,8 +11,7 @@ from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_
 from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
 from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import Masker, masker_of
 from passgate.tasks.history.run_store import RunStore, verdict_text
 from passgate.tasks.integrity.git import current_revision
 from passgate.tasks.judge import inputs_of
@@ -20,7 +19,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.run import Plan, Revision
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
-from passgate.tasks.planning.new_plan import plan_of
+from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.report import report, view_of
 
 PASSPHRASE_VARIABLE = "PASSGATE_SIGNING_PASSPHRASE"

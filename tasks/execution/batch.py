@@ -9,7 +9,7 @@ from passgate.tasks.agents.starts import that_count
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.worker import open_worker
 from passgate.tasks.history.journal import Journal, JournalBusyError
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch, BatchOutcome, TaskTrials

@@ -3,18 +3,23 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from itertools import count, islice
 
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.batch import batches_of, confirming_batches
-from passgate.tasks.execution.confirming import confirming_trials
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
+from passgate.tasks.gates.evidence import wanted_trials
+from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.planning.order import run_order
+from passgate.tasks.stats.measurement import measurement_of
 
 
 @dataclass(frozen=True)
@@ -58,3 +63,22 @@ async def coordinate(plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], 
         trials = run_state.finished
         current = Round(confirming_batches(confirming_trials(plan, trials, pool(trials))))
     return tuple(warnings)
+
+
+def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:
+    """The tasks that get confirming trials, each with the numbers of those that can be run at once; none when every
+    failure is decided. Tasks that may not block get none.
+    """
+    policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
+    exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
+    tasks = {task.name: task for task in plan.tasks}
+    return [
+        (tasks[wanted.task], _free_numbers(tasks[wanted.task], trials, wanted.trials))
+        for wanted in wanted_trials(policy, measurement, baseline, exempt.tasks)
+    ]
+
+
+def _free_numbers(task: EvalTask, trials: Sequence[Trial], wanted: int) -> list[int]:
+    """So many numbers from k on that no trial has: a run that was cut off may have left gaps."""
+    taken = {trial.trial for trial in trials if trial.task_id == task.task_id}
+    return list(islice((number for number in count(task.k) if number not in taken), wanted))

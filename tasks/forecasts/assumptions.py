@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from passgate.tasks.forecasts.first_trials import Possible, TrialRule, TrialShares, assumed_baseline
-from passgate.tasks.history.error_rates import ErrorRates
+from passgate.tasks.history.baseline import ErrorRates
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Policy, Rule

@@ -1,9 +1,10 @@
 """What the newest runs of the baseline say of each task."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import groupby, takewhile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ from passgate.tasks.model.baseline import (
     FiguresOfRuns,
 )
 from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
@@ -202,4 +204,40 @@ def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
         threshold=task.scoring.threshold,
         sequential=task.sequential,
         outcomes=in_order(outcomes, task.k),
+    )
+
+
+ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")
+"""What troubles are read from."""
+
+
+class ErrorRates(NamedTuple):
+    """Of one task."""
+
+    errors: float
+    """Share of its trials that could not be measured."""
+    violations: Mapping[Rule, float]
+    """Share of its measured trials that violated each rule."""
+
+
+def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:
+    """What went wrong in the runs of a baseline, by `suite/task_id`, from the rows of its agent in the history."""
+    first = rows[rows["run_id"].isin(list(baseline.runs)) & (rows["trial"] < rows["k"])]
+    tried = first[first["status"] != TrialStatus.NOT_RUN]
+    return {
+        f"{suite}/{task_id}": _troubles(of_task)
+        for (suite, task_id), of_task in tried.groupby(["suite", "task_id"], sort=False)
+    }
+
+
+def _troubles(rows: pd.DataFrame) -> ErrorRates:
+    measured = rows[rows["status"].isin([str(status) for status in MEASURED])]
+    counts = Counter(
+        Rule(rule)
+        for violations in measured["violations"]
+        for rule in {str(violation).partition(":")[0] for violation in (() if violations is None else violations)}
+    )
+    return ErrorRates(
+        errors=1 - len(measured) / len(rows),
+        violations={rule: count / len(measured) for rule, count in counts.items()},
     )

@@ -22,6 +22,7 @@ from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
 from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
 from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.model.run import RunContext
 
 _log = logging.getLogger(__name__)
 
@@ -158,3 +159,9 @@ def _fsspec_file_system(location: str) -> tuple[fs.FileSystem, str]:
     except (ValueError, ImportError) as error:
         raise StorageError(f"the history {location} cannot be opened: {error}") from error
     return fs.PyFileSystem(fs.FSSpecHandler(files)), str(path).rstrip("/")
+
+
+def refuse_unwritable(context: RunContext) -> None:
+    """Find out, before the first trial, whether the history can take the run. Raises `UsageError`."""
+    suites = dict.fromkeys(str(task.suite) for task in context.tasks)
+    History(context.history_location).refuse_unwritable(context.day, suites)

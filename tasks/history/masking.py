@@ -5,6 +5,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from passgate.tasks.model.run import RunContext
+
 MASK = "***"
 _LEAST_LENGTH = 6
 
@@ -44,3 +46,8 @@ class Masker:
 
 def _as_json(value: str) -> tuple[str, str]:
     return json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]
+
+
+def masker_of(context: RunContext) -> Masker:
+    """The masker of the secrets that the run's policy declares."""
+    return Masker.of_environment(context.policy.secrets)

@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -15,6 +16,7 @@ from passgate.tasks.history.journal import FileJournal, Journal, ObjectJournal, 
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, protect_state_folder, storage_at
 from passgate.tasks.model.run import Plan
+from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.model.verdict import Verdict
 
@@ -224,3 +226,41 @@ def _locked(file: Path, busy: Exception) -> Iterator[None]:
         except BlockingIOError as error:
             raise busy from error
         yield
+
+
+class JournalTranscripts:
+    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, no line."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+
+    def __call__(self, digest: str) -> Transcript | None:
+        """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
+
+        Raises `StorageError`.
+        """
+        try:
+            place = self._places.get(digest)
+            if place is None:
+                return None
+            return FinishedTrial.model_validate_json(self._store.read_line(*place)).transcript
+        except ValueError as error:
+            raise StorageError(f"cannot read the transcripts of {self._store.location}: {error}") from error
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[str, int, int]]:
+        """The part of each transcript's line, where it begins and where it ends. A torn last line has none."""
+        places: dict[str, tuple[str, int, int]] = {}
+        parts = list(self._store.journal_parts())
+        if not parts:
+            raise ValueError("there is no journal")
+        for name, content in parts:
+            start = 0
+            for line in content.splitlines(keepends=True):
+                end = start + len(line)
+                if line.endswith(b"\n"):
+                    trial = FinishedTrial.model_validate_json(line).trial
+                    if not trial.reused_from:
+                        places[trial.transcript_digest] = name, start, end
+                start = end
+        return places

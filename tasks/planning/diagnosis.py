@@ -12,7 +12,7 @@ from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.planning.reach import own_endpoints
+from passgate.tasks.planning.requirements import own_endpoints
 from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolved_endpoint
 from passgate.tasks.providers.probe import probe
 

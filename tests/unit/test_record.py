@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from passgate.tasks.history.dataset import History
-from passgate.tasks.history.of_run import masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import Transcript

@@ -12,7 +12,7 @@ from passgate.tasks.model.forecast import BurnIn
 from passgate.tasks.model.policy import BaselinePolicy, Rule
 from passgate.tasks.model.run import Base, Plan, Revision
 from passgate.tasks.model.trial import Trial
-from passgate.tasks.planning.pooled_runs import pool_of_history, pool_of_runs
+from passgate.tasks.planning.baseline import pool_of_history, pool_of_runs
 from passgate.tasks.record import record
 from passgate.tasks.stats.estimators import shrunk_rates
 from tests.builders import a_baseline, a_finished, a_plan, a_policy, a_run_id, a_task, begun, measured, trials_of

@@ -9,7 +9,7 @@ import pytest
 from passgate.tasks.commands.forecast import basis_of, forecast
 from passgate.tasks.errors import UsageError
 from passgate.tasks.forecasts.assumptions import Basis
-from passgate.tasks.history.error_rates import ErrorRates
+from passgate.tasks.history.baseline import ErrorRates
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, Pins
 from passgate.tasks.model.forecast import Forecast

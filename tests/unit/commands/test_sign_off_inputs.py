@@ -142,7 +142,7 @@ def test_the_files_of_the_agent_are_an_input_where_the_policy_names_them(project
 
 
 def test_passgate_is_an_input(run: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("passgate.tasks.planning.new_plan.__version__", "99.0")
+    monkeypatch.setattr("passgate.tasks.planning.plan.__version__", "99.0")
     with pytest.raises(UsageError, match=r"passgate \(it was .*, now it is 99.0\)"):
         decide(run)
 

@@ -1,6 +1,6 @@
 """From the trials so far to the numbers of the confirming ones."""
 
-from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.model.policy import Policy, QuarantineEntry, QuarantineFile
 from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import a_baseline, a_plan, a_policy, a_task, a_trial, trials_of

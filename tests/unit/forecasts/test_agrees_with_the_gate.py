@@ -7,7 +7,7 @@ from itertools import count, islice
 
 import pytest
 
-from passgate.tasks.execution.confirming import confirming_trials
+from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import state_of

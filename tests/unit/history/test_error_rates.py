@@ -3,9 +3,8 @@
 import pandas as pd
 import pytest
 
-from passgate.tasks.history.baseline import baseline_of
+from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, baseline_of, error_rates_of
 from passgate.tasks.history.columns import arrow_schema, rows
-from passgate.tasks.history.error_rates import ERROR_RATE_COLUMNS, ErrorRates, error_rates_of
 from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Revision

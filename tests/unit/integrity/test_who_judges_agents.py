@@ -11,7 +11,7 @@ from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.planning.new_plan import plan_of
+from passgate.tasks.planning.plan import plan_of
 from tests.builders import write_task
 from tests.repositories import GitRepository
 from tests.unit.changes import LOOSE, commit_on_main, gates

@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec
-from passgate.tasks.planning.agent_files import agent_digest
+from passgate.tasks.planning.plan import agent_digest
 
 SPEC = AgentSpec(kind=AgentKind.CLI, target="my-agent")
 PATTERNS = ("src/**/*.py", "prompt.md")

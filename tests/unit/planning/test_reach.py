@@ -8,7 +8,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
-from passgate.tasks.planning.reach import refuse_unreachable
+from passgate.tasks.planning.requirements import refuse_unreachable
 from tests.answering import answering
 
 
