@@ -3,6 +3,7 @@
 No tags, no duplicate keys, no recursion, and a bound on what aliases may blow a file up to.
 """
 
+import itertools
 import math
 import stat
 from dataclasses import dataclass, field, replace
@@ -120,16 +121,11 @@ def _compose(text: str) -> yaml.Node | None:
     except yaml.MarkedYAMLError as error:
         place = _place(error.problem_mark or error.context_mark)
         what = ", ".join(filter(None, [error.context, error.problem]))
-        if _character(text, place) == "\t":
+        line = "".join(text.splitlines()[place.line - 1 : place.line])
+        if line[place.column - 1 : place.column] == "\t":
             what = "a tab; indent with spaces"
         raise UnreadableFileError(f"not valid YAML: {what}", place) from error
     return node
-
-
-def _character(text: str, place: Place) -> str:
-    """The character at a place; empty behind the end."""
-    line = "".join(text.splitlines()[place.line - 1 : place.line])
-    return line[place.column - 1 : place.column]
 
 
 def _refuse_depth(text: str) -> None:
@@ -214,7 +210,8 @@ class _Builder:
         """The pairs that a mapping merges; of one key those of the first source. They count as values each time."""
         pairs: dict[str, _Pair] = {}
         merged = [value for key, value in node.value if _is_merge(key)]
-        for source in (item for value in merged for item in _sources(value)):
+        lists = [value.value if isinstance(value, yaml.SequenceNode) else [value] for value in merged]
+        for source in itertools.chain(*lists):
             if not isinstance(source, yaml.MappingNode):
                 self._complain(path, "`<<` takes a mapping or a list of mappings")
                 continue
@@ -266,10 +263,6 @@ def _is_plain(node: yaml.Node) -> bool:
 
 def _is_merge(key: yaml.Node) -> bool:
     return str(key.tag) == f"{_TAG}merge"
-
-
-def _sources(merged: yaml.Node) -> list[yaml.Node]:
-    return list(merged.value) if isinstance(merged, yaml.SequenceNode) else [merged]
 
 
 def _place(mark: Any) -> Place:

@@ -69,10 +69,6 @@ class _BlockDumper(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
-
-
 def _style(text: str) -> str | None:
     if _OTHER_BREAKS.search(text):
         return '"'
@@ -81,7 +77,9 @@ def _style(text: str) -> str | None:
     return "'" if _LOOKS_OTHERWISE.fullmatch(text) else None
 
 
-_BlockDumper.add_representer(str, _text)
+_BlockDumper.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
+)
 
 
 def eval_document(name: str, tasks: Sequence[Said]) -> dict[str, Any]:

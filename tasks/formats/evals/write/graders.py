@@ -52,14 +52,6 @@ def _criterion(item: Said, default_id: str) -> Any:
     return {**item, **({"score_ranges": written} if written else {})}
 
 
-def _code(own: Said) -> dict[str, Any]:
-    return _renamed({**own, "command": written_command(own["command"])}, command="script")
-
-
-def _rubric(own: Said) -> dict[str, Any]:
-    return {"type": "rubric", "rubrics": written_criteria(own["criteria"]), **_except(own, "criteria")}
-
-
 def _composite(own: Said) -> dict[str, Any]:
     aggregator = own.get("aggregator")
     return {
@@ -102,9 +94,13 @@ def _except(said: Said, *keys: str) -> dict[str, Any]:
 
 
 _WRITERS: Mapping[str, Callable[[Said], dict[str, Any]]] = {
-    "code_grader": _code,
+    "code_grader": lambda own: _renamed({**own, "command": written_command(own["command"])}, command="script"),
     "llm_grader": lambda own: _renamed(own, prompt_file="prompt"),
-    "rubrics": _rubric,
+    "rubrics": lambda own: {
+        "type": "rubric",
+        "rubrics": written_criteria(own["criteria"]),
+        **_except(own, "criteria"),
+    },
     "javascript": lambda own: _except(own, "cwd"),
     "python": lambda own: _except(own, "cwd"),
     "composite": _composite,

@@ -119,8 +119,18 @@ def written_test(task: Said) -> dict[str, Any]:
         **asked,
         **_expected(task),
         **_test_graders(graders, task, is_conversation=conversation is not None),
-        **_execution(task, seconds),
-        **_run(task.get("trials", {}), seconds),
+        **_given(
+            "execution",
+            target=task.get("target"),
+            timeout_seconds=seconds if is_timeout(seconds) else None,
+            threshold=task.get("scoring", {}).get("threshold"),
+        ),
+        # How often the test is tried, and a time that `execution` cannot say.
+        **_given(
+            "run",
+            repeat=_repeat(task.get("trials", {})),
+            timeout_seconds=None if is_timeout(seconds) else seconds,
+        ),
         **written_workspace(task.get("environment", {}).get("workspace")),
         **{key: task[key] for key in ("metadata",) if key in task},
         **only_passgates(task, is_conversation=conversation is not None),
@@ -151,28 +161,12 @@ def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> d
     return {**rubric, **({"assert": written_graders(graders)} if graders else {})}
 
 
-def _execution(task: Said, seconds: Any) -> dict[str, Any]:
-    """Under `execution`: target and time of one trial, and the least score that passes."""
-    return _given(
-        "execution",
-        target=task.get("target"),
-        timeout_seconds=seconds if is_timeout(seconds) else None,
-        threshold=task.get("scoring", {}).get("threshold"),
-    )
-
-
-def _run(trials: Said, seconds: Any) -> dict[str, Any]:
-    """Under `run`: how often a test is tried, and a time that `execution` cannot say."""
-    repeat = _repeat(trials) if "k" in trials else None
-    return _given("run", repeat=repeat, timeout_seconds=None if is_timeout(seconds) else seconds)
-
-
 def _given(key: str, **said: Any) -> dict[str, Any]:
     known = {name: value for name, value in said.items() if value is not None}
     return {key: known} if known else {}
 
 
 def _repeat(trials: Said) -> Any:
-    if "metric" not in trials:
-        return trials["k"]
+    if "k" not in trials or "metric" not in trials:
+        return trials.get("k")
     return {"count": trials["k"], "strategy": _STRATEGIES[trials["metric"]]}
