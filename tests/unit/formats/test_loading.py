@@ -1,8 +1,8 @@
-"""From files to tasks, prices and pins."""
-
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import yaml
 
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.loading import (
@@ -10,13 +10,63 @@ from passgate.tasks.formats.loading import (
     load_pins,
     load_policy,
     load_prices,
+    load_quarantine,
     load_tasks,
     policy_or_default,
+    tasks_of_paths,
 )
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.task import GateName
-from tests.builders import SHIPPED, write_task
+from passgate.tasks.model.policy import QuarantineFile
+from passgate.tasks.model.task import GateName, Suite
+from tests.builders import SHIPPED, a_task, write_task
 from tests.unit.suite_files import add, add_all, begin_project
+
+TEST = {"id": "t", "input": "Hi", "criteria": "Is kind."}
+TASK, TALK, ATTACK = (
+    a_task(),
+    a_task(task_id="talk", suite=Suite.OPEN_ENDED),
+    a_task(task_id="attack", suite="adversarial"),
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    return tmp_path
+
+
+def add_eval(name: str, *tests: dict[str, str]) -> Path:
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump({"tests": list(tests)}))
+    return file
+
+
+def test_files_of_every_dialect_are_read(folder: Path) -> None:
+    write_task(Path("suites/golden/a.yaml"), task_id="a", suite="golden")
+    add_eval("suites/golden/b/EVAL.yaml", TEST)
+    found = tasks_of_paths([Path("suites")], SHIPPED, {})
+    assert found.problems == ()
+    assert [source.task.task_id for source in found.tasks] == ["a", "t"]
+    assert {source.root for source in found.tasks} == {folder / "suites"}
+    assert [source.origin.file for source in found.tasks] == ["suites/golden/a.yaml", "suites/golden/b/EVAL.yaml"]
+
+
+def test_a_file_outside_of_suites_is_its_own_world(folder: Path) -> None:
+    found = tasks_of_paths([add_eval("evals/x.yaml", TEST)], SHIPPED, {})
+    assert [source.root for source in found.tasks] == [folder / "evals"]
+
+
+def test_a_file_that_is_named_twice_is_read_once() -> None:
+    add_eval("evals/x.yaml", TEST)
+    found = tasks_of_paths([Path("evals/x.yaml"), Path("evals/x.yaml")], SHIPPED, {})
+    assert len(found.tasks) == 1
+
+
+def test_problems_of_all_files_come_together() -> None:
+    paths = [add_eval("a.yaml", {"id": "x"}), add_eval("b.yaml", {"id": "y"})]
+    assert {problem.file for problem in tasks_of_paths(paths, SHIPPED, {}).problems} == {"a.yaml", "b.yaml"}
 
 
 @pytest.fixture(autouse=True)
@@ -221,3 +271,53 @@ def test_a_folder_outside_of_suites_is_what_its_files_are_named_in() -> None:
     (one, _) = load_paths([Path("evals")], SHIPPED).tasks
     (alone, _) = load_paths([Path("evals/deep/chat.eval.yaml")], SHIPPED).tasks
     assert (one.task_id, alone.task_id) == ("deep/chat/one", "chat/one")
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def quarantine_of(file: Path, *tasks: str, days: int = 7) -> None:
+    day = datetime.now(UTC).date() + timedelta(days=days)
+    entry = f"owner: Ann, reason: flaky, issue: 'https://host/1', expires: {day}"
+    file.write_text("tasks:\n" + "".join(f"- {{task: {task}, {entry}}}\n" for task in tasks))
+
+
+def test_without_a_file_nobody_is_in_quarantine() -> None:
+    assert load_quarantine(Path("gates.yaml"), [TASK]) == QuarantineFile()
+
+
+def test_it_stands_beside_the_gates_file(desk: Path) -> None:
+    (desk / "policies").mkdir()
+    quarantine_of(desk / "policies/quarantine.yaml", "say-yes", "open_ended/talk")
+    quarantine = load_quarantine(Path("policies/gates.yaml"), [ATTACK, TALK, TASK])
+    assert [(entry.task, entry.owner) for entry in quarantine.tasks] == [
+        ("golden/say-yes", "Ann"),
+        ("open_ended/talk", "Ann"),
+    ]
+
+
+def test_an_expired_entry_is_no_problem() -> None:
+    quarantine_of(Path("quarantine.yaml"), "say-yes", days=-400)
+    assert len(load_quarantine(Path("gates.yaml"), [TASK]).tasks) == 1
+
+
+def test_it_is_refused_with_every_problem_in_its_place() -> None:
+    quarantine_of(Path("quarantine.yaml"), "gone", "attack", days=400)
+    with pytest.raises(InputError) as caught:
+        load_quarantine(Path("gates.yaml"), [TASK, ATTACK])
+    assert [(problem.file, problem.line, problem.path) for problem in caught.value.problems] == [
+        ("quarantine.yaml", 2, "tasks[0].task"),
+        ("quarantine.yaml", 2, "tasks[0].expires"),
+        ("quarantine.yaml", 3, "tasks[1].task"),
+        ("quarantine.yaml", 3, "tasks[1].expires"),
+    ]
+    assert "guards safety (it is adversarial)" in caught.value.problems[2].message
+
+
+def test_a_folder_of_that_name_is_refused() -> None:
+    Path("quarantine.yaml").mkdir()
+    with pytest.raises(InputError, match="no regular file"):
+        load_quarantine(Path("gates.yaml"), [])

@@ -1,13 +1,95 @@
-"""Tests as the documents of files."""
-
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from passgate.tasks.formats.evals.write.files import eval_document, eval_text, lines_texts, suite_name
+from passgate.tasks.formats.document import read_document
+from passgate.tasks.formats.evals.write.files import (
+    eval_document,
+    eval_text,
+    file_names,
+    lines_texts,
+    suite_name,
+    yaml_text,
+)
 from tests.unit.formats.evals.write.test_tests import TASK
+
+CHARACTERS = st.sampled_from(list(" \n\t'\"#:-?|>&*!%@`{}[],.x0~é\u2028\x85\r\x07\ufeff=<yn1e")) | st.characters(
+    exclude_categories=["Cs"]
+)
+TEXTS = st.text(CHARACTERS, max_size=10)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    TEXTS | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    ("task_id", "name"),
+    [
+        ("plain_1", "plain_1"),
+        ("a/b c", "a-b-c"),
+        ("../../etc/passwd", "etc-passwd"),
+        (".hidden", "hidden"),
+        ("_shared", "shared"),
+        ("漢字", "task"),
+        ("eval", "eval-task"),
+        ("Case", "Case-task"),
+        ("gates", "gates-task"),
+        ("x.eval", "x.eval-task"),
+        ("dataset-1", "dataset-1-task"),
+        ("x" * 300, "x" * 120),
+    ],
+)
+def test_a_name_is_like_the_id_and_safe(task_id: str, name: str) -> None:
+    assert file_names([task_id]) == [name]
+
+
+def test_no_two_have_the_same_name_in_any_file_system() -> None:
+    assert file_names(["a/b", "a b", "A-B", "a-b-2"]) == ["a-b", "a-b-2", "A-B-3", "a-b-2-2"]
+
+
+@given(st.lists(st.text(), unique=True))
+def test_names_are_safe_and_unlike_each_other(ids: list[str]) -> None:
+    names = file_names(ids)
+    assert len({name.lower() for name in names}) == len(ids)
+    assert all(name and name.isascii() and name[0] not in "._-" and "/" not in name for name in names)
+
+
+@given(value=VALUES)
+def test_reading_a_document_gives_what_was_written(tmp_path_factory: pytest.TempPathFactory, value: Any) -> None:
+    file = tmp_path_factory.mktemp("yaml") / "x.yaml"
+    file.write_text(yaml_text({"a": value}), encoding="utf-8")
+    document = read_document(file, "x.yaml")
+    assert document.problems == []
+    assert document.data == {"a": value}
+
+
+def test_texts_of_several_lines_are_literal_blocks() -> None:
+    assert yaml_text({"a": ["one\n\n  two\n"]}) == "a:\n  - |\n    one\n\n      two\n"
+
+
+def test_a_long_line_stays_one_line() -> None:
+    assert yaml_text({"a": "word " * 100 + "end"}).count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["yes", "y", "null", "1e3", "0o17", "0x1f", "1_000", ".5", "12:30", "2026-01-31", "~"])
+def test_what_looks_like_something_else_is_quoted(text: str) -> None:
+    assert yaml_text({"a": text}) == f"a: '{text}'\n"
+
+
+def test_the_same_value_twice_is_written_twice() -> None:
+    shared = {"x": [1]}
+    assert yaml_text({"a": shared, "b": shared}) == "a:\n  x:\n    - 1\nb:\n  x:\n    - 1\n"
+
+
+def test_keys_stay_in_their_order(tmp_path: Path) -> None:
+    assert list(yaml.safe_load(yaml_text({"b": 1, "a": 2}))) == ["b", "a"]
 
 
 def a_task(task_id: str, **said: Any) -> dict[str, Any]:

@@ -1,8 +1,6 @@
-"""Tasks as tests of eval files."""
-
 from typing import Any
 
-from passgate.tasks.formats.evals.write.tests import written_test
+from passgate.tasks.formats.evals.write.tests import only_passgates, written_test
 
 TASK: dict[str, Any] = {
     "task_id": "t",
@@ -13,6 +11,88 @@ TASK: dict[str, Any] = {
     "tracked_metrics": ["tokens", "latency", "cost", "tool_use"],
     "scoring": {"rule": "weighted_average"},
 }
+
+
+def test_messages_are_written_with_their_calls() -> None:
+    messages = [
+        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
+        {"role": "assistant", "tool_calls": [{"tool": "get", "arguments": {"x": 1}, "result": "y"}]},
+    ]
+    test = written_test({**TASK, "inputs": {"messages": messages}, "expected_messages": messages[1:]})
+    calls = [{"tool": "get", "input": {"x": 1}, "output": "y"}]
+    assert test["input"] == [
+        {"role": "user", "content": [{"type": "file", "value": "./a.md"}]},
+        {"role": "assistant", "tool_calls": calls},
+    ]
+    assert test["expected_output"] == [{"role": "assistant", "tool_calls": calls}]
+
+
+def test_a_conversation_is_turns() -> None:
+    turns = {
+        "type": "turns",
+        "turns": [{"assertions": [{"type": "contains", "value": "a"}]}, {"expected_output": "b"}],
+        "conversation": [{"type": "contains", "value": "c"}],
+        "on_turn_failure": "stop",
+    }
+    test = written_test({**TASK, "environment": {"user": {"says": ["And then?"]}}, "graders": [turns]})
+    assert test["mode"] == "conversation"
+    assert test["turns"] == [
+        {"input": "Hi", "assert": [{"type": "contains", "value": "a"}]},
+        {"input": "And then?", "expected_output": "b"},
+    ]
+    assert test["assert"] == [{"type": "contains", "value": "c"}]
+    assert test["on_turn_failure"] == "stop"
+    assert "input" not in test
+
+
+def test_turns_that_nobody_says_are_a_grader() -> None:
+    turns = {"type": "turns", "turns": [{"assertions": [{"type": "llm_grader"}]}, {}]}
+    assert written_test({**TASK, "graders": [turns]})["assert"] == [
+        {"type": "turns", "turns": [{"assertions": [{"type": "llm_judge"}]}, {}]}
+    ]
+
+
+def test_a_test_that_says_all_without_it_has_no_such_key() -> None:
+    assert only_passgates(TASK, is_conversation=False) == {}
+
+
+def test_everything_that_other_tools_do_not_know_is_in_it() -> None:
+    own = {
+        "tracked_metrics": ["tokens"],
+        "gates": {"nightly": False},
+        "reference": {"solution": {"script": "./s.sh"}},
+        "trials": {"metric": "pass@k"},
+    }
+    environment = {"sandbox": "shop", "budgets": {"max_steps": 3, "max_seconds": 9}, "workspace": {}}
+    said = {**TASK, **own, "environment": environment, "inputs": {"prompt": "Hi", "files": ["a"]}, "scoring": {}}
+    written = {
+        "inputs": {"files": ["a"]},
+        "environment": {"sandbox": "shop", "budgets": {"max_steps": 3}},
+        **own,
+        "scoring": {"rule": "all"},
+    }
+    assert only_passgates(said, is_conversation=False) == {"passgate": written}
+
+
+def test_a_workspace_has_its_hooks_and_its_requirements_apart() -> None:
+    workspace = {
+        "template": "./t",
+        "before_all": {"command": ["sh", "-c", "make"]},
+        "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5},
+        "required_commands": ["git"],
+        "environment": {"A": "b"},
+    }
+    test = written_test({**TASK, "environment": {"workspace": workspace}})
+    assert test["workspace"] == {
+        "template": "./t",
+        "hooks": {"before_all": "make", "after_each": {"command": ["rm", "x"], "cwd": "./t", "timeout_seconds": 5}},
+        "env": {"required_commands": ["git"]},
+    }
+    assert test["environment"] == {"type": "host", "env": {"A": "b"}}
+
+
+def test_a_workspace_of_which_nothing_is_said_is_one_all_the_same() -> None:
+    assert written_test({**TASK, "environment": {"workspace": {}}})["workspace"] == {"repos": []}
 
 
 def test_what_is_not_said_is_not_written() -> None:

@@ -1,5 +1,3 @@
-"""Eval files that take in others."""
-
 from pathlib import Path
 
 import pytest
@@ -7,6 +5,14 @@ import pytest
 from tests.unit.formats.evals.eval_files import read, write
 
 CHILD = """\
+tags: [all]
+metadata: {area: core, tags: [deep]}
+tests:
+  - {id: a-1, metadata: {priority: high}}
+  - {id: a-2, metadata: {priority: low, tags: [slow]}}
+  - {id: b-1, metadata: {priority: [high, low], area: edge}}
+"""
+CASES = """\
 name: child
 tags: [regression]
 input: shared
@@ -17,13 +23,62 @@ tests:
 """
 
 
+def chosen(tmp_path: Path, select: str, kind: str = "suite") -> tuple[list[str | None], list[str]]:
+    entry = f"tests: [{{include: ./child.yaml, type: {kind}, select: {select}}}]\n"
+    write(tmp_path, {"w.yaml": entry, "child.yaml": CHILD})
+    answer = read(tmp_path, "w.yaml")
+    return answer.ids, answer.problems
+
+
+@pytest.mark.parametrize(
+    ("select", "ids"),
+    [
+        ("a-*", ["a-1", "a-2"]),
+        ("[b-1, a-2]", ["a-2", "b-1"]),
+        ("{test_ids: '*-1'}", ["a-1", "b-1"]),
+        ("{test_ids: '*-1', metadata: {priority: low}}", ["b-1"]),
+        ("{metadata: {priority: [low, none]}}", ["a-2", "b-1"]),
+        ("{metadata: {area: core}}", ["a-1", "a-2"]),
+        ("{tags: slow}", ["a-2"]),
+        ("{tags: [slow, all]}", ["a-1", "a-2", "b-1"]),
+        ("{tags: deep, test_ids: b*}", ["b-1"]),
+    ],
+)
+def test_what_holds_is_taken_in_the_order_of_the_file(tmp_path: Path, select: str, ids: list[str]) -> None:
+    assert chosen(tmp_path, select) == (ids, [])
+
+
+def test_the_tags_of_a_suite_whose_cases_alone_are_taken_do_not_count(tmp_path: Path) -> None:
+    assert chosen(tmp_path, "{tags: slow}", "tests") == (["a-2"], [])
+    assert chosen(tmp_path, "{tags: all}", "tests")[0] == []
+
+
+@pytest.mark.parametrize(
+    ("select", "problem"),
+    [
+        ("c-*", "no test is selected"),
+        ("a1", "no test is selected; did you mean 'a-1'?"),
+        ("3", "expected a pattern of ids, a list of them, or a mapping"),
+        ("{ids: a}", "unknown key"),
+        ("[1]", "test_ids: expected a text or a list of texts"),
+        ("{metadata: 1}", "expected a mapping"),
+    ],
+)
+def test_a_select_that_selects_nothing_is_a_problem(tmp_path: Path, select: str, problem: str) -> None:
+    ids, problems = chosen(tmp_path, select)
+    assert len(problems) == 1
+    assert problem in problems[0]
+    assert "w.yaml:1:" in problems[0]
+    assert ids in ([], ["a-1", "a-2", "b-1"])
+
+
 def test_a_suite_keeps_its_words_but_not_its_runtime_policy(tmp_path: Path) -> None:
     write(tmp_path, {"wrap.eval.yaml": """\
         experiment: {threshold: 0.8}
         tests:
           - {id: inline}
           - {include: ./inc/child.eval.yaml, type: suite, run: {threshold: 1.0}}
-        """, "inc/child.eval.yaml": CHILD})  # fmt: skip
+        """, "inc/child.eval.yaml": CASES})  # fmt: skip
     answer = read(tmp_path, "wrap.eval.yaml")
     assert answer.problems == []
     assert answer.ids == ["c1", "c2", "inline"], "imported suites come first"
@@ -37,7 +92,10 @@ def test_a_suite_keeps_its_words_but_not_its_runtime_policy(tmp_path: Path) -> N
 def test_the_cases_of_a_suite_are_taken_without_its_words(tmp_path: Path) -> None:
     write(
         tmp_path,
-        {"w.yaml": "name: w\ntests: [{include: ./child.eval.yaml, type: tests}]\n", "child.eval.yaml": CHILD},
+        {
+            "w.yaml": "name: w\ntests: [{include: ./child.eval.yaml, type: tests}]\n",
+            "child.eval.yaml": CASES,
+        },
     )
     answer = read(tmp_path, "w.yaml")
     assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
@@ -89,7 +147,7 @@ def test_runs_come_from_the_inside_out(tmp_path: Path) -> None:
     ],
 )
 def test_an_include_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: str, problem: str) -> None:
-    write(tmp_path, {"w.yaml": f"tests: [{entry}]\n", "child.eval.yaml": CHILD, "raw.yaml": "[{id: x}]"})
+    write(tmp_path, {"w.yaml": f"tests: [{entry}]\n", "child.eval.yaml": CASES, "raw.yaml": "[{id: x}]"})
     answer = read(tmp_path, "w.yaml")
     assert answer.problems == [f"w.yaml:{problem.replace('{name}', tmp_path.name)}"]
     assert answer.tests == ()
@@ -104,7 +162,7 @@ def test_an_include_that_cannot_be_used_is_a_problem(tmp_path: Path, entry: str,
     ],
 )
 def test_who_imports_suites_has_no_workspace(tmp_path: Path, parent: str, place: str) -> None:
-    files = {"w.yaml": f"{parent}\ntests: [{{include: ./c.yaml, type: suite}}]\n", "c.yaml": CHILD}
+    files = {"w.yaml": f"{parent}\ntests: [{{include: ./c.yaml, type: suite}}]\n", "c.yaml": CASES}
     write(tmp_path, files)
     assert read(tmp_path, "w.yaml").problems == [
         f"w.yaml:{place}: a file that includes suites (`type: suite`) has no workspace; put it into the suites"
@@ -112,7 +170,7 @@ def test_who_imports_suites_has_no_workspace(tmp_path: Path, parent: str, place:
 
 
 def test_who_takes_cases_may_have_a_workspace(tmp_path: Path) -> None:
-    write(tmp_path, {"w.yaml": "workspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n", "c.yaml": CHILD})
+    write(tmp_path, {"w.yaml": "workspace: ./w\ntests: [{include: ./c.yaml, type: tests}]\n", "c.yaml": CASES})
     assert read(tmp_path, "w.yaml").problems == []
 
 
@@ -133,7 +191,7 @@ def test_a_file_may_be_included_twice(tmp_path: Path) -> None:
         tests:
           - {include: ./c.yaml, type: suite, select: c1}
           - {include: ./c.yaml, type: suite, select: c2}
-        """, "c.yaml": CHILD})  # fmt: skip
+        """, "c.yaml": CASES})  # fmt: skip
     answer = read(tmp_path, "w.yaml")
     assert (answer.problems, answer.ids) == ([], ["c1", "c2"])
 

@@ -1,8 +1,8 @@
-"""What a task says, as plain values."""
-
 from typing import Any
 
-from passgate.tasks.formats.evals.write.serialise import LeavesError, Serialisation, serialised_task
+import pytest
+
+from passgate.tasks.formats.evals.write.serialise import LeavesError, Serialisation, differences, serialised_task
 from passgate.tasks.model.task import TaskFile
 
 PLAIN: dict[str, Any] = {
@@ -120,3 +120,20 @@ def test_a_prompt_stands_in_for_its_file_where_the_file_cannot_be_named() -> Non
     written, losses = said({"graders": [judge]}, allowed="near")
     assert written["graders"] == [{"type": "llm_grader", "prompt": "Is it?"}]
     assert losses == ["graders[0].prompt_file (too far)"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "paths"),
+    [
+        ({"a": 1}, {"a": 1.0}, []),
+        ({"a": 1}, {"a": True}, ["a"]),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, ["a[1].b"]),
+        ({"a": [1]}, {"a": [1, 2]}, ["a"]),
+        ({"a": {"b": 1, "c": {"d": 2}}}, {}, ["a.b", "a.c.d"]),
+        ({}, {"a": {"b": 1}}, ["a.b"]),
+        ({"a": {}}, {}, ["a"]),
+        ({"a": "x"}, {"a": {"x": 1}}, ["a"]),
+    ],
+)
+def test_every_difference_has_its_path(left: Any, right: Any, paths: list[str]) -> None:
+    assert list(differences(left, right)) == paths

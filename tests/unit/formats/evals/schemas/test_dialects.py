@@ -1,0 +1,196 @@
+from typing import Any
+
+import pytest
+
+from tests.unit.formats.evals.schema_answers import CORPUS, answers, described_everywhere, files_below
+
+TEST = {"id": "a", "criteria": "b", "input": "c"}
+OLD = {"id": "a", "expected_outcome": "b", "input_messages": [{"role": "user", "content": "c"}]}
+AGENTV_TEST = {"id": "a", "criteria": "b", "input": "c"}
+
+
+def problems(**said: Any) -> list[str]:
+    return answers("eval", {"name": "my-eval", **said})
+
+
+@pytest.mark.parametrize("key", ["tests", "evalcases", "eval_cases", "cases"])
+def test_the_tests_have_several_names(key: str) -> None:
+    assert problems(**{key: [TEST, OLD, "./more.yaml"]}) == []
+    assert problems(**{key: "./cases.jsonl"}) == []
+
+
+def test_graders_of_both_generations_are_known() -> None:
+    judge = {"name": "a", "type": "llm_judge", "prompt": "./a.md", "weight": 2.0}
+    code = {"name": "b", "type": "code_judge", "script": ["python", "a.py"], "anything": 1}
+    item = {"id": "a", "expected_outcome": "b", "score_ranges": {"0": "c", "10": "d"}}
+    gate = {
+        "name": "g",
+        "type": "composite",
+        "evaluators": [judge, code],
+        "aggregator": {"type": "safety_gate", "required": ["a"]},
+    }
+    rest = [
+        {"type": "rubric", "rubrics": ["a", item]},
+        {"type": "tool_trajectory", "mode": "in_order", "expected": [{"tool": "a", "args": "any"}]},
+        {"type": "field_accuracy", "fields": [{"path": "a", "match": "regex"}], "aggregation": "minimum"},
+        {"type": "execution_metrics", "max_input_tokens": 3},
+        {"type": "skill-trigger", "skill": "a", "should_trigger": False},
+        {"type": "contains", "value": "a", "required": 0.5},
+        {"type": "equals", "value": 42},
+        "It is kind.",
+    ]
+    assert problems(**{"assert": [judge, code, gate, *rest]}, tests=[TEST]) == []
+    execution = {"target": "default", "timeout_seconds": 300, "evaluators": [judge, code, gate, *rest]}
+    assert problems(execution=execution, evalcases=[{**OLD, "execution": execution}]) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({}, ": one of these keys is needed: tests, evalcases, eval_cases, cases"),
+        ({"tests": []}, "tests: must not be empty"),
+        ({"tests": [{"criteria": "a", "input": "b"}]}, "tests[0]: the key 'id' is missing"),
+        ({"tests": [{"id": "a", "criteria": "b"}]}, "tests[0]: one of these keys is needed: input, input_messages"),
+        ({"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, expected_outcome, "),
+        ({"tests": [{**TEST, "critera": "b"}]}, "tests[0].critera: unknown key; did you mean 'criteria'?"),
+        ({"tests": [TEST], "name": "My Eval"}, "name: 'My Eval' does not match "),
+        ({"tests": [TEST], "name": "my--eval"}, "name: 'my--eval' does not match "),
+        (
+            {"tests": [{**TEST, "assert": [{"type": "llm_juge", "prompt": "a"}]}]},
+            "tests[0].assert[0].type: \"llm_juge\" is not one of the allowed values; did you mean 'llm_judge'?",
+        ),
+        ({"tests": [{**TEST, "assert": [{"type": "contains"}]}]}, "tests[0].assert[0]: the key 'value' is missing"),
+        (
+            {"tests": [{**TEST, "assert": [{"type": "is_json", "weight": -1}]}]},
+            "tests[0].assert[0].weight: must be at least 0, not -1",
+        ),
+        (
+            {"tests": [{**TEST, "rubrics": [{"id": "a", "outcome": "b", "wight": 2}]}]},
+            "tests[0].rubrics[0].wight: unknown key; did you mean 'weight'?",
+        ),
+        ({"tests": [{**TEST, "input": [{"role": "human"}]}]}, 'tests[0].input[0].role: "human" is not one of '),
+        (
+            {"tests": [TEST], "execution": {"timeout_seconds": 0}},
+            "execution.timeout_seconds: must be at least 1, not 0",
+        ),
+    ],
+)
+def test_mistakes_are_refused(said: dict[str, Any], problem: str) -> None:
+    (found,) = problems(**said)
+    assert found.startswith(problem)
+
+
+def test_graders_of_the_file_are_enough_for_a_test() -> None:
+    assert problems(tests=[{"id": "a", "input": "b"}], **{"assert": [{"type": "is_json"}]}) == []
+
+
+def test_every_key_of_a_file_and_a_test_says_what_it_means() -> None:
+    assert described_everywhere("eval") == []
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of eval files is not here")
+def test_the_files_of_the_corpus_are_accepted() -> None:
+    files = [file for file in files_below("agentevals*") if file.parent.name != "tests"]
+    refused = {file.name: found for file in files if (found := answers("eval", file))}
+    assert len(files) > 20
+    assert set(refused) == {"patterns__multi-turn__09.yaml"}, refused
+    assert refused["patterns__multi-turn__09.yaml"] == [": the key 'name' is missing"]
+
+
+def agentv_problems(**said: Any) -> list[str]:
+    return answers("agentv", {"tests": [AGENTV_TEST], **said})
+
+
+def test_a_suite_is_accepted() -> None:
+    test = {
+        **AGENTV_TEST,
+        "input": [{"role": "user", "content": [{"type": "file", "value": "a.md"}]}],
+        "expected_output": {"a": 1},
+        "assertions": [
+            "It is kind.",
+            {"include": "safe"},
+            {"type": "icontains-any", "value": ["a"], "negate": True},
+            {"type": "code-grader", "command": ["bun", "a.ts"], "target": {"max_calls": 3}, "extra": 1},
+            {"type": "execution-metrics", "maxToolCalls": 3, "max_cost_usd": 0.1},
+            {"type": "llm-grader", "prompt": {"command": ["a"]}, "preprocessors": [{"type": "xlsx"}]},
+            {
+                "type": "composite",
+                "aggregator": {"type": "code-grader", "path": "a"},
+                "assertions": [{"type": "is-json"}],
+            },
+        ],
+        "execution": {"skip_defaults": True},
+        "run": {"threshold": 0.7, "repeat": {"count": 2, "strategy": "pass_all"}},
+    }
+    workspace = {
+        "template": "./w",
+        "repos": [{"repo": "a/b", "base_commit": "c"}],
+        "hooks": {"before_all": {"command": ["a"]}},
+    }
+    experiment = {"target": "a", "targets": [{"name": "b"}, "c"], "repeat": 3, "threshold": 0.5}
+    assert (
+        agentv_problems(tests=[test, "./cases/*.yaml"], workspace=workspace, experiment=experiment, input="Be kind.")
+        == []
+    )
+
+
+def test_a_wrapper_is_accepted() -> None:
+    include = {"include": "a.eval.yaml", "type": "suite", "select": {"test_ids": ["a*"]}, "run": {"threshold": 0.5}}
+    assert agentv_problems(tests=[include], experiment={"name": "x", "repeat": {"count": 2}}) == []
+    assert agentv_problems(tests="./cases/") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"tests": [{"criteria": "a"}]}, "tests[0]: the key 'id' is missing"),
+        ({"tests": [{"id": "a", "input": "b"}]}, "tests[0]: one of these keys is needed: criteria, "),
+        ({"tests": [{"include": "a.yaml"}]}, "tests[0]: the key 'type' is missing"),
+        ({"tests": [{"include": "a.yaml", "type": "suites"}]}, 'tests[0].type: "suites" is not one of '),
+        (
+            {"assertions": [{"type": "contians"}]},
+            "assertions[0].type: \"contians\" is not one of the allowed values; did you mean 'contains'?",
+        ),
+        ({"assertions": [{"type": "assert-set", "assert": []}]}, 'assertions[0].type: "assert-set" is not one of '),
+        ({"assertions": [{"type": "rubrics"}]}, "assertions[0]: one of these keys is needed: criteria, rubrics, "),
+        ({"assertions": [{"include": "a", "required": True}]}, "assertions[0].required: unknown key; known: include"),
+        ({"execution": {"trials": {"count": 0}}}, "execution.trials.count: must be at least 1, not 0"),
+        ({"workspace": {"repos": [{"path": "a"}]}}, "workspace.repos[0]: the key 'repo' is missing"),
+        ({"experimnt": {}}, "experimnt: unknown key; did you mean 'experiment'?"),
+    ],
+)
+def test_mistakes_are_refused_of_agentv(said: dict[str, Any], problem: str) -> None:
+    (found,) = agentv_problems(**said)
+    assert found.startswith(problem)
+
+
+def test_graders_of_the_file_are_enough_for_a_test_of_agentv() -> None:
+    assert agentv_problems(tests=[{"id": "a", "input": "b"}], assertions=["It is kind."]) == []
+
+
+def test_keys_of_the_files_own_begin_with_x() -> None:
+    assert agentv_problems(**{"x-owner": {"a": 1}, "$schema": "a"}) == []
+
+
+def test_every_key_of_a_file_and_a_test_says_what_it_means_of_agentv() -> None:
+    assert described_everywhere("agentv") == []
+
+
+REFUSED = {
+    "trace-file-demo.eval.yaml": "input: unknown key",
+    "docs__graders__custom-assertions__02.yaml": '"word-count" is not one of',
+    "docs__guides__agent-eval-layers__05.yaml": "sidebar: unknown key",
+    "docs__guides__eval-authoring__04.yaml": "one of these keys is needed",
+}
+"""What AgentV's own files get wrong: keys that nothing reads, a program that is not there, a test without a goal."""
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of eval files is not here")
+@pytest.mark.parametrize("part", ["agentv/v4.42.4", "agentv/seed-9022d87", "agentv-docs-seed/files"])
+def test_the_files_of_the_corpus_are_accepted_of_agentv(part: str) -> None:
+    files = list(files_below(part))
+    refused = {file.name: found for file in files if (found := answers("agentv", file))}
+    assert len(files) > 25
+    assert set(refused) <= set(REFUSED), refused
+    for name, found in refused.items():
+        assert REFUSED[name] in found[0]
