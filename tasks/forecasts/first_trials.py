@@ -15,6 +15,7 @@ from passgate.tasks.stats.estimators import binomial
 MOST_TRIALS: Final = 600
 """More trials of a task are not counted: they would change next to nothing and take long to go through."""
 _NEGLIGIBLE: Final = 1e-9
+"""Counts that are rarer are dropped after each run: there would be more of them with every run."""
 _LEAST_CHANCE: Final = 1e-6
 
 

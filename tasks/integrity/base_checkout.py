@@ -100,8 +100,8 @@ def _edits_in(edits: Sequence[Edit], path: str) -> bool:
 
 
 def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
-    """The plan that restored files make of the same run: the agent, and the folders outside of the suites that it works
-    on, are those of the plan `own`, and so are the prices of models that the restored files do not know.
+    """The plan that the files of a checkout make of the same run: the agent, and the folders outside of the suites that
+    it works on, are those of the plan `own`, and so are the prices of models that those files do not know.
 
     Secrets of either are masked. Raises `InputError` or `UsageError`.
     """
@@ -124,7 +124,7 @@ def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
 
 
 def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
-    """What is wrong with restored files, in a line, named as in the repository."""
+    """What is wrong with the files of a checkout, in a line, named as in the repository."""
     problems = str(error).splitlines()
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     first = problems[0]
@@ -175,7 +175,7 @@ class JudgedAgent:
 def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Path, root: Path) -> JudgedAgent:
     """The agent of a change, or the merge base's where the change edits what judges of it.
 
-    `own` is the plan of the change's own files, `folder` has the restored files of the repository `root`.
+    `own` is the plan of the change's own files, `folder` is a checkout of the repository `root`.
     """
     before = _agent_at(own, files, folder, root)
     if isinstance(before, str):
@@ -186,7 +186,7 @@ def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Pat
 
 
 def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpec | str:
-    """The agent as restored files define it, or why they do not."""
+    """The agent as the files of the checkout define it, or why they do not."""
     if looks_like_a_form(own.request.agent):
         return own.agent  # it stands on the command line
     try:
@@ -197,7 +197,7 @@ def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpe
 
 
 def _in_place(named: NamedAgents, folder: Path, root: Path) -> NamedAgents:
-    """The agents with their paths in the repository instead of the folder that its files are restored in."""
+    """The agents with their paths in the repository instead of the checkout."""
 
     def moved(file: TargetsFile) -> TargetsFile:
         return replace(file, folder=root / file.folder.resolve().relative_to(folder.resolve()))
@@ -206,7 +206,7 @@ def _in_place(named: NamedAgents, folder: Path, root: Path) -> NamedAgents:
 
 
 def _with_recordings_of_base(agent: AgentSpec, edits: Sequence[Edit], folder: Path, root: Path) -> AgentSpec:
-    """The agent that repeats the restored recordings, where these are edited; its name stays."""
+    """The agent that repeats the recordings of the checkout, where these are edited; its name stays."""
     recordings = recordings_of(agent, root)
     if recordings is None or not (folder / recordings).is_dir() or not _edits_in(edits, recordings):
         return agent

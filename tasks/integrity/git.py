@@ -10,6 +10,7 @@ from passgate.tasks.model.run import Revision
 LINK, SUBMODULE = "120000", "160000"
 """The modes of what is no file in a repository."""
 _SECONDS = 10
+# A repository may name programs that git would run, and paths may look like patterns.
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # A pull request is checked out without a branch; the CI system knows its name.

@@ -39,7 +39,7 @@ _BESIDE_GATES: Mapping[str, What] = {
     AGENTS_FILE: "agents",
 }
 _AGENTS: Final = "agents"
-_RESTORED = "base"
+_CHECKOUT = "base"
 """Where in the run's folder the files of the merge base are."""
 _OUTSIDE = "the suites or the gates file are outside the repository: passgate cannot tell what a change edits there"
 
@@ -106,16 +106,17 @@ def who_judges(own: Plan) -> JudgingPlans:
 
 def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     run_folder = RunStore.of(compared.own.run_id)
-    folder = run_folder.make(_RESTORED)
+    folder = run_folder.make(_CHECKOUT)
     try:
-        restored = _restored(compared, folder)
+        found = _checked_out(compared, folder)
     except BaseException:
+        # A run without a plan could be neither shown nor carried on.
         run_folder.remove()
         raise
-    if isinstance(restored, _CannotJudge):
+    if isinstance(found, _CannotJudge):
         run_folder.remove()
-        return restored
-    plan, base = restored
+        return found
+    plan, base = found
     change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
     return JudgingPlans(
         _with_base(plan, base.model_copy(update={"judged_by": "base"})),
@@ -123,7 +124,7 @@ def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     )
 
 
-def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+def _checked_out(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
     try:
         files = check_out(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
@@ -133,13 +134,13 @@ def _restored(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _Canno
     if missing is not None:
         return missing
     try:
-        return _restored_plan(compared, files, folder)
+        return _plan_of_base(compared, files, folder)
     except (InputError, UsageError) as error:
         why = first_problem(error, files)
         return _CannotJudge(f"{_at(compared.base)} cannot be read, so this change judges itself: {why}")
 
 
-def _restored_plan(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
+def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """Raises `InputError` or `UsageError` for files that cannot be read."""
     own, base = compared.own, compared.base
     policy, _ = policy_of_run(files.gates, Path(own.request.gates))

@@ -23,6 +23,7 @@ from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.stats.estimators import mean_lower_bound
 
 _ROUNDING = 1e-9
+"""The mean of scores that all are the threshold may lie a hair below it."""
 
 
 class OperatingCharacteristic(NamedTuple):

@@ -28,6 +28,7 @@ LEAST_RUNS = 2
 CONFIDENCE = 0.9
 """Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
 _ROUNDING = 1e-9
+"""Degrees of freedom that are whole but for rounding are not cut down by one."""
 Floats = npt.NDArray[np.float64]
 
 

@@ -156,7 +156,7 @@ def test_targets_are_definitions_wherever_they_are_found(
     define_target(repository, {"name": "desk", "provider": "openai", "model": "m"}, file=file)
     plan = planned(agent="desk", **places)
     assert judging(plan)[0].startswith("kind (cli")
-    assert plan.agent == before.agent, "its folder is the repository's, not that of the restored files"
+    assert plan.agent == before.agent, "its folder is the repository's, not that of the checkout"
 
 
 def test_an_alias_that_leads_elsewhere_is_another_agent_without_a_baseline(repository: GitRepository) -> None:
