@@ -28,3 +28,12 @@ def test_the_verbs_are_the_files_of_tasks() -> None:
     listed = re.search(r"^    tasks/ +(.+): the verbs$", (REPOSITORY / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     assert listed is not None
     assert files == set(listed[1].split())
+
+
+def test_the_way_of_a_trial_leads_through_these_functions_and_is_short() -> None:
+    section = (REPOSITORY / "CONTRIBUTING.md").read_text().partition("## Follow one trial")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", section, re.MULTILINE)
+    assert 0 < len(steps) <= 12
+    for file, function in steps:
+        text = (REPOSITORY / file).read_text()
+        assert re.search(rf"^(async )?def {function}\(", text, re.MULTILINE), (file, function)
