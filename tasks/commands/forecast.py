@@ -30,7 +30,7 @@ from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
 from passgate.tasks.model.measurement import Measurement
-from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.policy import VETOES, Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
@@ -231,6 +231,6 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
         is_limited = rule in gate.blocks_on and any(name.startswith(rule) for name in limited)
         if is_limited and bounds is None and not plan.agent.is_reference:
             yield f"no red is forecast for {figures}: {_TOO_FEW}"
-    vetoes = {Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL} & {*gate.blocks_on}
+    vetoes = VETOES & {*gate.blocks_on}
     if vetoes and not any(one.violations for one in basis.error_rates.values()):
         yield "no violation is on record, so no red is forecast for one"

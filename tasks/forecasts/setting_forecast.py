@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from math import prod
 from statistics import fmean
-from typing import Final
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
 from passgate.tasks.forecasts.chances import GateChances, GateTask
@@ -15,12 +14,10 @@ from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTes
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
-from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.policy import VETOES, Rule
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
-
-VETOES: Final = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
 
 
 def effort(setting: Setting, task_chances: Sequence[TaskChances]) -> Effort:

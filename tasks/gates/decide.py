@@ -11,13 +11,11 @@ from passgate.tasks.gates.notes import notes
 from passgate.tasks.model.agent import AgentChange, judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
-from passgate.tasks.model.policy import GatePolicy, Rule
+from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
 
-_VETOES = frozenset(Rule(rule) for rule in ViolationRule)
 _OPEN = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})
 """Rules that leave a gate undecided rather than failed."""
 
@@ -71,7 +69,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
 
 
 def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
-    if reason.rule in _VETOES:
+    if reason.rule in VETOES:
         return reason.rule in policy.blocks_on
     if f"{reason.suite}/{reason.task_id}" in exempt:
         return False

@@ -86,7 +86,7 @@ def expired(file: QuarantineFile, today: date) -> tuple[QuarantineEntry, ...]:
 
 def exempt_by_quarantine(entry: QuarantineEntry) -> Exemption:
     """What a verdict says of a task in quarantine."""
-    return Exemption(task=entry.task, why=f"quarantined until {entry.expires} by {_owner(entry)}: {_why(entry)}")
+    return Exemption(task=entry.task, why=f"quarantined until {entry.expires} by {_whose(entry)}")
 
 
 def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> Iterator[str]:
@@ -95,23 +95,19 @@ def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> I
         since = entry.expires + timedelta(days=1)
         yield (
             f"the quarantine of {entry.task} has expired and the task blocks again since {since}: repair the "
-            f"task, or remove its entry from quarantine.yaml ({_owner(entry)}: {_why(entry)})"
+            f"task, or remove its entry from quarantine.yaml ({_whose(entry)})"
         )
     for task, entry in quarantined(file, today).items():
         green = baseline.of(task).green_in_a_row
         if green >= file.release_after:
             yield (
                 f"{task} was green in the last {green} runs on {baseline.branch}: remove its entry from "
-                f"quarantine.yaml ({_owner(entry)}: {_why(entry)})"
+                f"quarantine.yaml ({_whose(entry)})"
             )
 
 
-def _owner(entry: QuarantineEntry) -> str:
-    return _in_a_line(entry.owner)
-
-
-def _why(entry: QuarantineEntry) -> str:
-    return f"{_in_a_line(entry.reason)} ({_in_a_line(entry.issue)})"
+def _whose(entry: QuarantineEntry) -> str:
+    return f"{_in_a_line(entry.owner)}: {_in_a_line(entry.reason)} ({_in_a_line(entry.issue)})"
 
 
 def _in_a_line(text: str) -> str:

@@ -88,6 +88,10 @@ class Rule(StrEnum):
     SIGN_OFF = "sign_off"
 
 
+VETOES = frozenset({Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL})
+"""No other result buys back what violates these."""
+
+
 class SuitePolicy(Frozen):
     """What a task of a suite has when it does not say otherwise. A task may not raise `max_steps`."""
 
