@@ -11,7 +11,7 @@ from passgate.tasks.providers.exchange import ApiFormatError
 
 Kind = TypeVar("Kind")
 _MAX_TOKENS = 10**12
-"""A count above this is no count of tokens but a mistake, which would use up every budget."""
+"""A count above this is a mistake of the server, and no count of tokens."""
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
 _SHORT_NAMES = {
     "image_url": "image",
