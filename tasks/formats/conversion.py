@@ -5,7 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ class ConvertedFiles:
 def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> ConvertedFiles:
     """A file for each task, in a folder for each suite."""
     root = folder.absolute()
-    said = [_said(task, _inside(task.root, root)) for task in tasks]
+    said = [_said(task, partial(_inside, task.root, root)) for task in tasks]
     names = file_names(task.task.task_id for task in tasks)
     files = [folder / task.task.suite / f"{name}.yaml" for task, name in zip(tasks, names, strict=True)]
     written = [_as_in_digest(task, plain) for task, (plain, _) in zip(tasks, said, strict=True)]
@@ -149,7 +149,7 @@ def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> ConvertedFil
 
 def _as_in_digest(source: SourceTask, plain: dict[str, Any]) -> dict[str, Any]:
     """A task with its inputs word by word, which the digest of the task holds, where none of their paths has moved."""
-    unmoved, _ = _said(source, _as_written)
+    unmoved, _ = _said(source, str)
     if plain.get("inputs") != unmoved.get("inputs"):
         return plain
     return {**plain, "inputs": source.task.model_dump(mode="json", include={"inputs"})["inputs"]}
@@ -170,7 +170,7 @@ def lines_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
 
 def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) -> ConvertedFiles:
     root = suites_folder_of(file)
-    expected = tuple(_said(task, _seen_from(task.root, root))[0] for task in tasks)
+    expected = tuple(_said(task, partial(_seen_from, task.root, root))[0] for task in tasks)
     ids = tuple(full_id(task.task.task_id, file.absolute(), ground_of(file, root)) for task in tasks)
     return ConvertedFiles(root, texts, expected, ((),) * len(tasks), ids)
 
@@ -178,7 +178,7 @@ def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) 
 def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
     """Tasks with paths as a file writes them: relative to its folder."""
     folder = file.absolute().parent
-    return [_said(task, _dotted(task.root, folder))[0] for task in tasks]
+    return [_said(task, partial(_dotted, task.root, folder))[0] for task in tasks]
 
 
 def _said(task: SourceTask, place: Place) -> tuple[dict[str, Any], tuple[Loss, ...]]:
@@ -197,51 +197,30 @@ def _schema(document: Mapping[str, Any], file: Path) -> str | None:
 
 
 @cache
-def _seen_from(root: Path, folder: Path) -> Place:
-    """Paths of a suites folder as seen from another folder. What is not there stays as it is written, and so does all
+def _seen_from(root: Path, folder: Path, path: str) -> str:
+    """A path of a suites folder as seen from another folder. What is not there stays as it is written, and so does all
     where the folder is the same: the digests of tasks hold paths as they are written.
     """
-    if folder == root:
-        return _as_written
-
-    @cache
-    def place(path: str) -> str:
-        try:
-            is_there = (root / path).exists()
-        except (OSError, ValueError):
-            is_there = False
-        if not is_there:
-            return path
-        seen = Path(os.path.relpath(root / path, folder)).as_posix()
-        return f"{seen}/" if path.endswith("/") else seen
-
-    return place
+    try:
+        is_there = folder != root and (root / path).exists()
+    except (OSError, ValueError):
+        is_there = False
+    if not is_there:
+        return path
+    seen = Path(os.path.relpath(root / path, folder)).as_posix()
+    return f"{seen}/" if path.endswith("/") else seen
 
 
-def _as_written(path: str) -> str:
-    return path
-
-
-def _dotted(root: Path, folder: Path) -> Place:
+def _dotted(root: Path, folder: Path, path: str) -> str:
     """The same so that everyone sees that it is a path: `./x`."""
-    plain = _seen_from(root, folder)
-
-    def place(path: str) -> str:
-        seen = plain(path)
-        is_plain = seen == path and not (folder / seen).exists()
-        return seen if seen == "." or seen.startswith(("../", "/")) or seen == ".." or is_plain else f"./{seen}"
-
-    return place
+    seen = _seen_from(root, folder, path)
+    is_plain = seen == path and not (folder / seen).exists()
+    return seen if seen == "." or seen.startswith(("../", "/")) or seen == ".." or is_plain else f"./{seen}"
 
 
-def _inside(root: Path, folder: Path) -> Place:
+def _inside(root: Path, folder: Path, path: str) -> str:
     """The same for a suites folder, which no path may leave."""
-    plain = _seen_from(root, folder)
-
-    def place(path: str) -> str:
-        seen = plain(path)
-        if seen == ".." or seen.startswith("../"):
-            raise LeavesError(f"{seen!r} leaves the suites folder {folder.name!r}: write into a folder above it")
-        return seen
-
-    return place
+    seen = _seen_from(root, folder, path)
+    if seen == ".." or seen.startswith("../"):
+        raise LeavesError(f"{seen!r} leaves the suites folder {folder.name!r}: write into a folder above it")
+    return seen

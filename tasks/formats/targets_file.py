@@ -6,7 +6,7 @@ What is wrong with a target is said when that target is asked for, so that it do
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -142,10 +142,14 @@ def agent_of(target: AgentVTarget) -> AgentSpec | list[Problem]:
 
 
 def _cli_agent(target: AgentVTarget) -> AgentSpec | list[Problem]:
-    problems = target.shape_problems(_CLI_KEYS) or list(_cli_problems(target))
+    problems = target.shape_problems(_CLI_KEYS)
     if problems:
         return problems
-    return _spec(target, AgentKind.CLI, _line(target), {"files_format": target.text(target.key(*_FILES))})
+    if target.text(target.key(*_COMMAND)) is None:
+        problems.append(target.problem("the key 'command' is missing"))
+    if target.entry.get("provider_batching") is True:
+        problems.append(target.problem("every trial starts a command of its own: no batches", "provider_batching"))
+    return problems or _spec(target, AgentKind.CLI, _line(target), {"files_format": target.text(target.key(*_FILES))})
 
 
 def _line(target: AgentVTarget) -> str:
@@ -161,36 +165,29 @@ def _line(target: AgentVTarget) -> str:
     return f'[ -n "$(ls -A)" ] || cd {path} || exit; {line}'
 
 
-def _cli_problems(target: AgentVTarget) -> Iterator[Problem]:
-    if target.text(target.key(*_COMMAND)) is None:
-        yield target.problem("the key 'command' is missing")
-    if target.entry.get("provider_batching") is True:
-        yield target.problem("every trial starts a command of its own: no batches", "provider_batching")
-
-
 def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem]:
-    problems = target.shape_problems(_CHAT_KEYS) or list(_chat_problems(target, provider))
+    problems = target.shape_problems(_CHAT_KEYS)
     if problems:
         return problems
     usual, address = _CHAT_PROVIDERS[provider], target.key(*_ADDRESS)
-    base_url = target.text(address) or usual.base_url
+    model, base_url, variable = target.text(target.key(*_MODEL)), target.text(address), _key_variable(target, usual)
+    if model is None:
+        problems.append(target.problem("the key 'model' is missing"))
+    if provider == "azure" and base_url is None:
+        problems.append(target.problem("the key 'endpoint' is missing"))
+    if variable is None:
+        message = "keys do not stand in files: write ${{ NAME }}, the variable that holds it"
+        problems.append(target.problem(message, "api_key"))
+    if problems:
+        return problems
     if provider == "azure" and base_url is not None:
         base_url = _azure_address(base_url)
-    endpoint = Endpoint(base_url=base_url, api_key_variable=_key_variable(target, usual))
+    endpoint = Endpoint(base_url=base_url or usual.base_url, api_key_variable=variable)
     wrong = [target.problem(message, address) for _, message in endpoint_findings(endpoint)]
     names = {"temperature": "temperature", "max_output_tokens": usual.limit}
     parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
     settings = {"upstreams": Upstreams(openai=endpoint), "completion": CompletionOptions(parameters=parameters)}
-    return wrong or _spec(target, AgentKind.OPENAI, target.text(target.key(*_MODEL)) or "", settings)
-
-
-def _chat_problems(target: AgentVTarget, provider: str) -> Iterator[Problem]:
-    if target.text(target.key(*_MODEL)) is None:
-        yield target.problem("the key 'model' is missing")
-    if provider == "azure" and target.text(target.key(*_ADDRESS)) is None:
-        yield target.problem("the key 'endpoint' is missing")
-    if _key_variable(target, _CHAT_PROVIDERS[provider]) is None:
-        yield target.problem("keys do not stand in files: write ${{ NAME }}, the variable that holds it", "api_key")
+    return wrong or _spec(target, AgentKind.OPENAI, model or "", settings)
 
 
 def _key_variable(target: AgentVTarget, usual: _ChatProvider) -> str | None:
