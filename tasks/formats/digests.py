@@ -247,12 +247,8 @@ def _tree_digest(path: Path) -> str:
     if not path.is_dir():
         return hashlib.sha256(path.read_bytes()).hexdigest()
     files = sorted(entry for entry in path.rglob("*") if entry.is_file() and "__pycache__" not in entry.parts)
-    return digest_of(
-        [
-            [entry.relative_to(path).as_posix(), entry.stat().st_mode & 0o111 != 0, _tree_digest(entry)]
-            for entry in files
-        ]
-    )
+    modes = {entry: entry.stat().st_mode & 0o111 != 0 for entry in files}
+    return digest_of([[entry.relative_to(path).as_posix(), modes[entry], _tree_digest(entry)] for entry in files])
 
 
 def judging_outside(tasks: Sequence[EvalTask], suites_folder: Path) -> set[str]:

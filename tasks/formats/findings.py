@@ -29,10 +29,8 @@ def check_path(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
     elif not exists:
         neighbours = [entry.name for entry in target.parent.iterdir()] if target.parent.is_dir() else []
         close = difflib.get_close_matches(target.name, neighbours, n=1)
-        yield (
-            path,
-            f"no file {name!r} in the suites folder" + (f"; did you mean {close[0]!r}?" if close else ""),
-        )
+        remedy = f"; did you mean {close[0]!r}?" if close else ""
+        yield path, f"no file {name!r} in the suites folder{remedy}"
 
 
 def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:

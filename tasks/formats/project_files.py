@@ -150,10 +150,8 @@ def read_quarantine(
 
 def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Finding]:
     if len(quarantine.tasks) > quarantine.most:
-        yield (
-            ("tasks", quarantine.most),
-            f"{len(quarantine.tasks)} entries are more than `most: {quarantine.most}`: repair a task and take it out",
-        )
+        number, most = len(quarantine.tasks), quarantine.most
+        yield ("tasks", most), f"{number} entries are more than `most: {most}`: repair a task and take it out"
     latest = today + timedelta(days=quarantine.most_days)
     for index, entry in enumerate(quarantine.tasks):
         for key in ("task", "owner", "reason"):
@@ -163,10 +161,8 @@ def _quarantine_findings(quarantine: QuarantineFile, today: date) -> Iterator[Fi
         if not (is_address(entry.issue) and entry.issue.isprintable() and " " not in entry.issue):
             yield ("tasks", index, "issue"), "not a link as in https://host/issues/12, without a password in it"
         if entry.expires > latest:
-            yield (
-                ("tasks", index, "expires"),
-                f"further ahead than `most_days: {quarantine.most_days}`: {latest} is the latest day today",
-            )
+            message = f"further ahead than `most_days: {quarantine.most_days}`: {latest} is the latest day today"
+            yield ("tasks", index, "expires"), message
 
 
 def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Iterator[Finding]:
@@ -178,10 +174,8 @@ def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Itera
             yield ("tasks", index, "task"), f"no task of the suites has this name{remedy}"
         elif guards_safety(task):
             why = "it is adversarial" if task.suite is Suite.ADVERSARIAL else "its graders can find a violation"
-            yield (
-                ("tasks", index, "task"),
-                f"guards safety ({why}), and nothing buys back a violation: move what is flaky to a task of its own",
-            )
+            remedy = "nothing buys back a violation: move what is flaky to a task of its own"
+            yield ("tasks", index, "task"), f"guards safety ({why}), and {remedy}"
 
 
 def _repeated(names: Sequence[str]) -> Iterator[Finding]:

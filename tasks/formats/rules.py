@@ -173,10 +173,8 @@ def _scoring_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
         yield ("graders",), "no grader has a weight: there is no score"
     for index, grader in enumerate(task.graders):
         if grader.weight != 1 and not weighted:
-            yield (
-                ("graders", index, "weight"),
-                "all graders must pass: a weight needs `scoring: {rule: weighted_average}`",
-            )
+            message = "all graders must pass: a weight needs `scoring: {rule: weighted_average}`"
+            yield ("graders", index, "weight"), message
     suite = policy.suites[task.suite]
     metric = task.trials.metric or suite.metric
     if metric in _OF_SCORES and not weighted:
@@ -240,10 +238,8 @@ def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
         return
     cap, asked = policy.suites[task.suite].max_steps, task.environment.budgets.max_steps
     if asked is not None and asked > cap:
-        yield (
-            ("environment", "budgets", "max_steps"),
-            f"{asked} steps are more than the limit of {cap} of the suite {task.suite!s}",
-        )
+        message = f"{asked} steps are more than the limit of {cap} of the suite {task.suite!s}"
+        yield ("environment", "budgets", "max_steps"), message
 
 
 def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ from passgate.tasks.formats.evals.read.raw import (
     selected,
 )
 from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
-from passgate.tasks.formats.evals.read.top_level import check_root, check_top_level, has_tests, tests_of, without_tests
+from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
 
 MAX_DEPTH = 8
 """Of files that include files."""
@@ -74,7 +74,7 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
     if root is None:
         return []
     if isinstance(root.value, list):
-        return _entries(root, _Scope(_bare(file, documents), documents, (*trail, file)))
+        return _entries(root, _bare(file, documents, trail))
     if not isinstance(root.value, dict):
         documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
         return []
@@ -86,7 +86,7 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
 def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of a mapping that has no list of them: it is one, or it stands beside them."""
     if _is_case(root, file):
-        return [_case(root, file, _Scope(_bare(file, documents), documents, (*trail, file)))]
+        return [_case(root, file, _bare(file, documents, trail))]
     lines = lines_beside(file)
     if lines is not None:
         return _lines_suite(lines, documents, trail)
@@ -96,7 +96,6 @@ def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Pa
 
 def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     check_top_level(root, documents.complaints)
-    check_root(root, documents.complaints)
     scope = _Scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
     tests = tests_of(root, documents.complaints)
     gathered = _entries(tests, scope) if tests is not None else []
@@ -107,19 +106,18 @@ def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Pa
 
 def _lines_suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of a JSONL file, with what its sidecar says of them."""
-    context, sidecar = _bare(file, documents), sidecar_of(file, documents)
+    scope, sidecar = _bare(file, documents, trail), sidecar_of(file, documents)
     if sidecar is not None:
         check_top_level(sidecar, documents.complaints)
-        check_root(sidecar, documents.complaints)
-        documents = documents.for_files_of(sidecar)
-        context = replace(context, root=sidecar)
-    scope = _Scope(context, documents, (*trail, file))
-    return with_templates(_lines(file, scope), context, documents)
+        context = replace(scope.context, root=sidecar)
+        scope = replace(scope, context=context, documents=documents.for_files_of(sidecar))
+    return with_templates(_lines(file, scope), scope.context, scope.documents)
 
 
-def _bare(file: Path, documents: Documents) -> SuiteContext:
-    """The context of raw cases that no eval file takes in."""
-    return SuiteContext(Node({}, LinePlaces(documents.shown(file)), file.parent), file, documents.ground)
+def _bare(file: Path, documents: Documents, trail: tuple[Path, ...]) -> _Scope:
+    """The scope of raw cases that no eval file takes in."""
+    root = Node({}, LinePlaces(documents.shown(file)), file.parent)
+    return _Scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:

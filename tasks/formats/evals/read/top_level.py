@@ -77,12 +77,6 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
 _PRIVATE = "x-"
 
 
-def check_root(root: Node, complaints: Complaints) -> None:
-    """What is wrong with the name, the version and the description of a file."""
-    for key in ROOT_RULES:
-        _check_key(root, key, complaints)
-
-
 def check_execution(execution: Node, complaints: Complaints) -> None:
     """What is wrong with the time-out of an `execution`."""
     _check_key(execution, "timeout_seconds", complaints)
@@ -103,12 +97,16 @@ def _check_key(container: Node, key: str, complaints: Complaints) -> None:
 
 
 def check_top_level(root: Node, complaints: Complaints) -> None:
-    """Every key of an eval file must be known; keys that begin with `x-` are the file's own."""
+    """Every key of an eval file must be known; keys that begin with `x-` are the file's own. Its name, version and
+    description must keep the rules of the formats.
+    """
     for key in root.value:
         if key not in TOP_LEVEL_KEYS and not key.startswith(_PRIVATE):
             close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"keys of your own begin with `{_PRIVATE}`"
             complaints.problems.append(root.child(key).problem(f"unknown key; {remedy}", at_key=True))
+    for key in ROOT_RULES:
+        _check_key(root, key, complaints)
 
 
 def without_tests(root: Node) -> Problem:
