@@ -5,7 +5,6 @@ import io
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -195,22 +194,8 @@ def _grader(short: re.Match[str]) -> dict[str, Any]:
     return grader
 
 
-@dataclass(frozen=True)
-class CaseFolder:
-    """A folder that is a test."""
-
-    file: Path
-    """Its case file."""
-    workspace: Path | None
-    """The folder of files for the agent that stands beside the case file."""
-
-    @property
-    def name(self) -> str:
-        return self.file.parent.name
-
-
-def case_folders(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
-    """The cases of a folder, by name. A folder without a case file is a warning, none at all is a problem."""
+def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
+    """The case files of the folders in a folder, by name. A folder without one is a warning, none at all a problem."""
     found = [case for entry in _folders(folder, at, documents) for case in _case(entry, at, documents)]
     if not found:
         message = (
@@ -220,10 +205,10 @@ def case_folders(folder: Path, at: Node, documents: Documents) -> list[CaseFolde
     return found
 
 
-def case_folder_of(file: Path) -> CaseFolder:
-    """The case that a case file is of."""
-    workspace = file.parent / _WORKSPACE
-    return CaseFolder(file, workspace if workspace.is_dir() else None)
+def workspace_beside(case_file: Path) -> Path | None:
+    """The folder of files for the agent that stands beside a case file."""
+    workspace = case_file.parent / _WORKSPACE
+    return workspace if workspace.is_dir() else None
 
 
 def _folders(folder: Path, at: Node, documents: Documents) -> Iterator[Path]:
@@ -242,7 +227,7 @@ def _folders(folder: Path, at: Node, documents: Documents) -> Iterator[Path]:
             documents.refuse(at.problem(f"{entry.name!r} in it leaves the repository"))
 
 
-def _case(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
+def _case(folder: Path, at: Node, documents: Documents) -> list[Path]:
     candidates = [folder / name for name in CASE_FILES]
     documents.ground.looked_at.update(candidates)
     files = [file for file in candidates if file.is_file()]
@@ -250,4 +235,4 @@ def _case(folder: Path, at: Node, documents: Documents) -> list[CaseFolder]:
         documents.complaints.warnings.append(at.problem(f"the folder {folder.name!r} has no {CASE_FILES[0]}: skipped"))
     if len(files) > 1:
         documents.refuse(at.problem(f"the folder {folder.name!r} has both {CASE_FILES[0]} and {CASE_FILES[1]}"))
-    return [case_folder_of(file) for file in files[:1]]
+    return files[:1]

@@ -8,24 +8,23 @@ from passgate.tasks.formats.evals.read.case_files import (
     CASE_FILES,
     CSV_SUFFIX,
     LINES_SUFFIX,
-    case_folder_of,
-    case_folders,
+    case_files,
     lines_beside,
     read_lines,
     read_table,
     says_something,
     sidecar_of,
+    workspace_beside,
 )
 from passgate.tasks.formats.evals.read.documents import Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.formats.evals.read.raw import (
-    Include,
     RawTest,
     SuiteContext,
     check_parent,
     is_include,
-    read_include,
+    is_usable,
     selected,
 )
 from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
@@ -143,23 +142,22 @@ def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
         scope.documents.refuse(entry.problem("expected a test: a mapping, or the path of a file with tests"))
         return []
     if is_include(entry.value):
-        include = read_include(entry, scope.documents)
-        return [] if include is None else _included(include, scope)
+        return _included(entry, scope) if is_usable(entry, scope.documents) else []
     return [RawTest(entry, scope.context, scope.context)]
 
 
-def _included(include: Include, scope: _Scope) -> list[RawTest]:
-    files = files_of(include.reference, scope.documents)
-    if include.type == "suite":
+def _included(include: Node, scope: _Scope) -> list[RawTest]:
+    reference, select, run = include.child("include"), include.get("select"), include.get("run")
+    files = files_of(reference, scope.documents)
+    if include.value["type"] == "suite":
         check_parent(scope.context.root, scope.documents)
-        tests = [test for file in files for test in _imported(file, include.reference, scope)]
+        tests = [test for file in files for test in _imported(file, reference, scope)]
     else:
         inner = replace(scope, cases_only=True)
-        tests = [test for file in files for test in _file_tests(file, include.reference, inner)]
-    if include.select is not None and tests:
-        tests = selected(tests, include.select, scope.documents)
-    run = () if include.run is None else (include.run,)
-    return [replace(test, runs=(*test.runs, *run)) for test in tests]
+        tests = [test for file in files for test in _file_tests(file, reference, inner)]
+    if select is not None and tests:
+        tests = selected(tests, select, scope.documents)
+    return tests if run is None else [replace(test, runs=(*test.runs, run)) for test in tests]
 
 
 def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
@@ -203,8 +201,8 @@ def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
 def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """The raw cases of a file or of a folder with cases."""
     if file.is_dir():
-        folders = case_folders(file, at, scope.documents)
-        return [test for folder in folders for test in _file_tests(folder.file, at, scope)]
+        cases = case_files(file, at, scope.documents)
+        return [test for case in cases for test in _file_tests(case, at, scope)]
     inner = _opened(file, at, scope)
     if inner is None:
         return []
@@ -262,8 +260,7 @@ def _case(root: Node, file: Path, scope: _Scope) -> RawTest:
     test = RawTest(root, scope.context, scope.context)
     if file.name not in CASE_FILES:
         return test
-    folder = case_folder_of(file)
-    return replace(test, default_id=folder.name, workspace=folder.workspace)
+    return replace(test, default_id=file.parent.name, workspace=workspace_beside(file))
 
 
 def _cases_of(root: Node, scope: _Scope) -> list[RawTest]:

@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from passgate.tasks.formats.evals.read.documents import Documents
 from passgate.tasks.formats.evals.read.node import Node
@@ -112,24 +112,15 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-@dataclass(frozen=True)
-class Include:
-    """Files whose tests are taken in."""
-
-    reference: Node
-    type: Literal["suite", "tests"]
-    """`suite`: eval files with what they say of their tests. `tests`: cases for what the including file says."""
-    select: Node | None
-    run: Node | None
-
-
 def is_include(value: object) -> bool:
     """Whether an item of a list of tests is an include."""
     return isinstance(value, dict) and "include" in value
 
 
-def read_include(entry: Node, documents: Documents) -> Include | None:
-    """An include, or `None` when it cannot be used."""
+def is_usable(entry: Node, documents: Documents) -> bool:
+    """Whether an include is right. Its `type` is `suite` for eval files with what they say of their tests, `tests` for
+    cases for what the including file says.
+    """
     before = len(documents.complaints.problems)
     documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
     reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
@@ -141,9 +132,7 @@ def read_include(entry: Node, documents: Documents) -> Include | None:
         documents.refuse(kind.problem(f"{kind.value!r} is not one of the allowed values{nearest(kind.value, _TYPES)}"))
     if run is not None and not isinstance(run.value, dict):
         documents.refuse(run.problem("expected a mapping"))
-    if kind is None or len(documents.complaints.problems) > before:
-        return None
-    return Include(reference, kind.value, entry.get("select"), run)
+    return len(documents.complaints.problems) == before
 
 
 def check_parent(root: Node, documents: Documents) -> None:

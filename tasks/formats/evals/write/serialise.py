@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
 from passgate.tasks.formats.rules import MESSAGES, NO_FILES
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, ScriptAssertion
@@ -161,13 +161,11 @@ def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bo
 def _value(value: Any, saying: Serialisation, path: str, *, is_typed: bool) -> Any:
     if isinstance(value, BaseModel):
         return _said(value, saying, path)
-    if isinstance(value, Enum):
-        return str(value)
     if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
         return _items(value, saying, path)
     if is_typed and isinstance(value, float) and value.is_integer():
         return int(value)
-    return _plain(value)
+    return to_jsonable_python(value)
 
 
 def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]:
@@ -179,13 +177,6 @@ def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]
         except LeavesError as error:
             saying.losses.append(Loss(f"{path}[{index}]", str(error)))
     return items
-
-
-def _plain(value: Any) -> Any:
-    """A JSON value with lists for tuples."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
