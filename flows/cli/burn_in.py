@@ -63,10 +63,10 @@ def burn_in(
 def _interrupted(plan: "Plan", runs: int, finished: "Finished", pool: "Pool | None") -> bool:
     """Run the gates. Return whether Ctrl-C or SIGTERM interrupted them."""
     from passgate.flows.process.interrupts import until_ended
-    from passgate.tasks.commands.burn_in import burn_in as burn
+    from passgate.tasks.commands.burn_in import burn_in as run_repeatedly
 
     try:
-        until_ended(burn(plan, runs, finished, pool, _progress(runs, finished)))
+        until_ended(run_repeatedly(plan, runs, finished, pool, _progress(runs, finished)))
     except KeyboardInterrupt:
         return True
     return False

@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
@@ -191,16 +192,5 @@ def _at_server() -> str:
 
 
 def _flow(gate: GateName) -> Any:
-    match gate:
-        case GateName.CI_MERGE:
-            from passgate.flows.ci_merge import ci_merge
-
-            return ci_merge
-        case GateName.NIGHTLY:
-            from passgate.flows.nightly import nightly
-
-            return nightly
-        case GateName.RELEASE_CANDIDATE:
-            from passgate.flows.release_candidate import release_candidate
-
-            return release_candidate
+    """The flow of a gate, which stands under the gate's name in a module of this name."""
+    return getattr(import_module(f"passgate.flows.{gate}"), gate)

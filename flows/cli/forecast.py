@@ -48,7 +48,7 @@ def forecast(
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
     from passgate.flows.cli.terminal import color, say, width, write_plot
     from passgate.tasks.commands.forecast import basis_of_options, plan_of_forecast
-    from passgate.tasks.commands.forecast import forecast as foresee
+    from passgate.tasks.commands.forecast import forecast as make_forecast
     from passgate.tasks.errors import UsageError
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.reports.forecast import forecast_text
@@ -60,7 +60,7 @@ def forecast(
         raise UsageError(f"--plot {plot}: the picture is an SVG: give FILE.svg")
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     plan = plan_of_forecast(gate, request)
-    found = foresee(plan, basis_of_options(plan, assume, rates), gates=runs, seed=seed)
+    found = make_forecast(plan, basis_of_options(plan, assume, rates), gates=runs, seed=seed)
     say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
     if plot is not None:
         from passgate.tasks.reports.plots import forecast_plot

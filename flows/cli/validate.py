@@ -23,10 +23,10 @@ def validate(
     """Check files and list every problem as file:line:column. Run nothing."""
     from passgate.flows.cli.task_files import remark
     from passgate.flows.cli.terminal import say
-    from passgate.tasks.commands.validate import validate as look_at
+    from passgate.tasks.commands.validate import validate as validate_files
     from passgate.tasks.reports.figures import count
 
-    found = look_at(paths, Path(gates), remark)
+    found = validate_files(paths, Path(gates), remark)
     tasks = f", {count(len(found.tasks), 'task')}" if found.tasks else ""
     say(f"{count(found.files, 'file')}{tasks} checked, no problems")
     return 0

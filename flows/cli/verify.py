@@ -21,11 +21,11 @@ def verify(
     differs.
     """
     from passgate.flows.cli.terminal import color, say, width
-    from passgate.tasks.commands.verify import verify as look_at
+    from passgate.tasks.commands.verify import verify as verify_envelope
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.reports.checks import verification_report
 
-    verification = look_at(file, key, Path.cwd())
+    verification = verify_envelope(file, key, Path.cwd())
     say(verification_report(verification, width=width(), color=color()))
     if verification.statement is None or not verification.holds:
         return ExitCode.FAIL

@@ -59,13 +59,13 @@ async def check_graders(
 
     Judges are asked as in a run, and cost the same. Raises `UsageError` for a judge that cannot be used.
     """
-    slots = asyncio.Semaphore(policy.concurrency.trials)
+    limit = asyncio.Semaphore(policy.concurrency.trials)
     checks: list[GraderCheck] = []
     for folder, of_folder in tasks.items():
         async with open_resources(
             _ORACLE, folder, policy, grade=grade_evidence, prices=prices, cost_cap=CostCap()
-        ) as bench:
-            checks += await _together(_check_task(task, bench, slots) for task in of_folder)
+        ) as resources:
+            checks += await _together(_check_task(task, resources, limit) for task in of_folder)
     return checks
 
 
@@ -76,36 +76,36 @@ async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [one.result() for one in running]
 
 
-async def _check_task(task: EvalTask, bench: TrialResources, slots: asyncio.Semaphore) -> GraderCheck:
-    proof = Proof(task, grader_problem) if task.cannot_run else await _proof(task, bench, slots)
+async def _check_task(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> GraderCheck:
+    proof = Proof(task, grader_problem) if task.cannot_run else await _proof(task, resources, limit)
     check = check_of(proof)
     # What is said of the trials is written somewhere.
-    return GraderCheck.model_validate_json(bench.masker.json(check.model_dump_json()))
+    return GraderCheck.model_validate_json(resources.masker.json(check.model_dump_json()))
 
 
-async def _proof(task: EvalTask, bench: TrialResources, slots: asyncio.Semaphore) -> Proof:
+async def _proof(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> Proof:
     async def try_bad(what: str, agent: Agent) -> Tried:
-        async with slots:
-            return await _tried(what, agent, task, bench)
+        async with limit:
+            return await _tried(what, agent, task, resources)
 
-    bad = await _together(try_bad(what, agent) for what, agent in _bad_agents(task, bench.suites_folder))
+    bad = await _together(try_bad(what, agent) for what, agent in _bad_agents(task, resources.suites_folder))
     proof = Proof(task, grader_problem, bad=tuple(bad))
-    agent = _good_agent(task, bench.suites_folder)
-    async with slots:
-        return await (_derived(proof, bench) if agent is None else _with_mutants(proof, agent, bench))
+    agent = _good_agent(task, resources.suites_folder)
+    async with limit:
+        return await (_derived(proof, resources) if agent is None else _with_mutants(proof, agent, resources))
 
 
-async def _derived(proof: Proof, bench: TrialResources) -> Proof:
+async def _derived(proof: Proof, resources: TrialResources) -> Proof:
     """The proof with a good transcript that is derived; without one where none can be, or the graders refuse it."""
     transcript = derived_transcript(proof.task)
     if transcript is None:
         return proof
-    tried = await _with_mutants(proof, _Speaker(transcript), bench)
+    tried = await _with_mutants(proof, _TranscriptAgent(transcript), resources)
     passed = tried.good is not None and tried.good.status is TrialStatus.PASSED
     return replace(tried, derived=True) if passed else proof
 
 
-class _Speaker(Agent):
+class _TranscriptAgent(Agent):
     """An agent that says and does what a transcript holds."""
 
     def __init__(self, transcript: Transcript) -> None:
@@ -131,27 +131,29 @@ def _good_agent(task: EvalTask, suites_folder: Path) -> Agent | None:
     return ReplayAgent(None, suites_folder) if task.replay is not None else None
 
 
-async def _tried(what: str, agent: Agent, task: EvalTask, bench: TrialResources) -> Tried:
-    finished = await run_trial(task, 0, replace(bench, agent=agent))
+async def _tried(what: str, agent: Agent, task: EvalTask, resources: TrialResources) -> Tried:
+    finished = await run_trial(task, 0, replace(resources, agent=agent))
     trial = finished.trial
     return Tried(what, trial.status, trial.reason, trial.grades, finished.transcript)
 
 
-async def _with_mutants(proof: Proof, agent: Agent, bench: TrialResources) -> Proof:
+async def _with_mutants(proof: Proof, agent: Agent, resources: TrialResources) -> Proof:
     """The proof with the good trial, the mutants of its transcript and the refusals."""
     task = proof.task
     seconds = task.budgets.max_seconds or DEFAULT_SECONDS
     try:
-        async with bench.workbench.sandbox(task) as sandbox:
-            said = await converse(agent, task, 0, sandbox.for_the_agent, Unmetered(), bench.judge, seconds=seconds)
-            transcript = said.checked()
+        async with resources.workbench.sandbox(task) as sandbox:
+            conversed = await converse(
+                agent, task, 0, sandbox.for_the_agent, Unmetered(), resources.judge, seconds=seconds
+            )
+            transcript = conversed.checked()
             evidence = Evidence(
                 task=task,
                 transcript=transcript,
                 metrics=trial_metrics(transcript),
                 sandbox=sandbox,
-                suites_folder=bench.suites_folder,
-                judge=bench.judge,
+                suites_folder=resources.suites_folder,
+                judge=resources.judge,
             )
             good = _outcome("the known-good", task, evidence, await grade_trial(evidence))
             proof = replace(proof, good=good)

@@ -42,14 +42,14 @@ def sign_off(
         verdict, plan = _awaiting(store), store.read_plan()
         _refuse_changed_inputs(plan, verdict, store)
         masker = masker_of(plan)
-        said = SignOff(
+        decided = SignOff(
             by=masker.text(_text("--by", by, _LONGEST_NAME)),
             decision=decision,
             reason=masker.text(_text("--reason", reason, _LONGEST_REASON)),
             at=datetime.now(UTC),
             verdict_digest=verdict_digest(verdict),
         )
-        signed = signed_off(verdict, said)
+        signed = signed_off(verdict, decided)
         _write(signed, key, store, masker)
     return signed
 

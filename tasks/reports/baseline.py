@@ -55,13 +55,13 @@ def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -
 
 def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
     """The baseline with every field, what is pinned, and why the merge base cannot be told where it cannot."""
-    said = {
+    fields = {
         "agent": str(plan.agent),
         **baseline.model_dump(mode="json"),
         "pins": plan.pins and plan.pins.model_dump(mode="json"),
         "note": plan.base.note,
     }
-    return json.dumps(said, indent=2)
+    return json.dumps(fields, indent=2)
 
 
 def pin_text(pins: Pins) -> str:

@@ -44,18 +44,15 @@ def _basis(forecast: Forecast) -> str:
     low, high = (figures.percent(end(rates)) if rates else figures.UNKNOWN for end in (min, max))
     span = low if low == high else f"{low} to {high}"
     trials = sum(task.n or 0 for task in forecast.tasks)
-    match forecast.rates:
-        case "history":
-            said = f"{span}, from {figures.count(trials, 'trial')} of the history, drawn towards that of all tasks"
-        case "burn-in":
-            said = f"{span}, as measured"
-        case "assumed":
-            said = f"{span}, assumed"
-        case "file":
-            said = f"{span}, as the file says"
+    sources = {
+        "history": f"from {figures.count(trials, 'trial')} of the history, drawn towards that of all tasks",
+        "burn-in": "as measured",
+        "assumed": "assumed",
+        "file": "as the file says",
+    }
     runs = forecast.baseline_runs
     made = figures.count(runs, "run") if runs else "what as many runs of such an agent as the policy pools would give"
-    return f"pass rates  {said}\nbaseline    {made}"
+    return f"pass rates  {span}, {sources[forecast.rates]}\nbaseline    {made}"
 
 
 def _failures_table(forecast: Forecast, width: int) -> Table:

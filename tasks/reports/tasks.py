@@ -24,13 +24,13 @@ def tasks_as_yaml(tasks: Sequence[EvalTask]) -> str:
 
 
 def _yaml(task: EvalTask) -> str:
-    said = task.model_dump(mode="json", exclude_defaults=True, exclude=set(_DIGESTS))
-    if "messages" in said:
-        said["inputs"]["messages"] = said.pop("messages")
+    fields = task.model_dump(mode="json", exclude_defaults=True, exclude=set(_DIGESTS))
+    if "messages" in fields:
+        fields["inputs"]["messages"] = fields.pop("messages")
     if not task.description:
-        del said["description"]
-    said["gates"] = sorted(said["gates"])
-    return visible(yaml.dump(said, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+        del fields["description"]
+    fields["gates"] = sorted(fields["gates"])
+    return visible(yaml.dump(fields, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
 
 
 class _TaskDumper(yaml.SafeDumper):
