@@ -2,7 +2,7 @@
 
 import math
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ COLUMNS = (
     "wall_time_seconds",
 )
 """What a trend is read from."""
-_TOLD: Final = ("passed", "failed", "error")
+_STATUSES: Final = ("passed", "failed", "error")
 _ESTIMATORS: Final = {Metric.PASS_AT_K: pass_at_k, Metric.PASS_HAT_K: pass_hat_k}
 
 
@@ -47,20 +47,20 @@ def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
 def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
     costs = pd.concat([rows["cost"], rows["unmeasured_cost"]]).dropna()
     rows = rows[rows["trial"] < rows["k"]]
-    counts = [_counts(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
-    measured = rows[rows["status"].isin(_TOLD[:2])]
-    value = fmean(task.value for task in counts)
+    values = [_value(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
+    measured = rows[rows["status"].isin(_STATUSES[:2])]
+    value = fmean(values)
     known = not math.isnan(value)  # a task with fewer than k trials has no value
-    low, high = suite_interval(value, len(counts)) if known else (None, None)
+    low, high = suite_interval(value, len(values)) if known else (None, None)
     return TrendPoint(
         run_id=run_id,
         gate=GateName(rows["gate"].iloc[0]),
         suite=suite,
         started_at=rows["started_at"].min().to_pydatetime(),
         agent=str(rows["agent"].iloc[0]),
-        tasks=len(counts),
-        trials_passed=sum(task.c for task in counts),
-        trials_measured=sum(task.n for task in counts),
+        tasks=len(values),
+        trials_passed=int((rows["status"] == "passed").sum()),
+        trials_measured=len(measured),
         trials_error=int((rows["status"] == "error").sum()),
         value=value if known else None,
         low=low,
@@ -70,37 +70,30 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
     )
 
 
-class TaskCounts(NamedTuple):
-    """One task's trials: n measured, c passed, and the value of its metric; NaN where they do not tell it."""
-
-    n: int
-    c: int
-    value: float
-
-
-def _counts(rows: pd.DataFrame) -> TaskCounts:
+def _value(rows: pd.DataFrame) -> float:
+    """The value of one task's metric; NaN where its trials do not tell it."""
     statuses = rows["status"].value_counts()
-    c, failed, errors = (int(statuses.get(status, 0)) for status in _TOLD)
-    n, k = c + failed, int(rows["k"].iloc[0])
+    passed, failed, errors = (int(statuses.get(status, 0)) for status in _STATUSES)
+    n, k = passed + failed, int(rows["k"].iloc[0])
     metric, sequential = Metric(rows["metric"].iloc[0]), rows["sequential"].iloc[0]
     if isinstance(sequential, str):
-        return TaskCounts(n, c, _accepted(rows, SequentialTest.model_validate_json(sequential), k))
+        return _accepted(rows, SequentialTest.model_validate_json(sequential), k)
     if metric not in _ESTIMATORS:
         score = score_of(metric, list(rows["score"].dropna()), k)
-        return TaskCounts(n, c, math.nan if score is None else score)
+        return math.nan if score is None else score
     if n < k and not errors and len(rows) == k:
         # What was not run was not needed, or there was no money for it: the value is known only if it was not needed.
-        return TaskCounts(n, c, _value(decide(metric, passed=c, failed=failed, planned=k)))
-    return TaskCounts(n, c, float(_ESTIMATORS[metric](n, c, k)))
+        return _indicator(decide(metric, passed=passed, failed=failed, planned=k))
+    return float(_ESTIMATORS[metric](n, passed, k))
 
 
 def _accepted(rows: pd.DataFrame, test: SequentialTest, k: int) -> float:
     """1 where a sequential test accepts the task, 0 where it rejects it."""
-    measured = rows[rows["status"].isin(_TOLD[:2])]
-    outcomes = zip(measured["trial"].tolist(), (measured["status"] == _TOLD[0]).tolist(), strict=True)
+    measured = rows[rows["status"].isin(_STATUSES[:2])]
+    outcomes = zip(measured["trial"].tolist(), (measured["status"] == "passed").tolist(), strict=True)
     metric = Metric(rows["metric"].iloc[0])
-    return _value(decide(metric, passed=0, failed=0, planned=k, sequential=test, outcomes=in_order(outcomes, k)))
+    return _indicator(decide(metric, passed=0, failed=0, planned=k, sequential=test, outcomes=in_order(outcomes, k)))
 
 
-def _value(state: TaskState) -> float:
+def _indicator(state: TaskState) -> float:
     return math.nan if state.indicator is None else state.indicator
