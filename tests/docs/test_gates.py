@@ -88,7 +88,7 @@ def test_a_grader_that_cannot_fail_is_refused_as_it_says(tmp_path: Path, monkeyp
 def test_what_verify_looks_at_and_finds() -> None:
     text = section("docs/releases.md", "Verifying")
     source = Path(verifying.__file__).read_text(encoding="utf-8")
-    named = {*re.findall(r'subject="(\w+)"', source), *re.findall(r'subject = "(\w+)"', source)}
+    named = {*re.findall(r'_(?:ok|differs|not_here)\("(\w+)"', source)}
     assert set(cells(text)) == named | {VERDICT_FILE, verifying._JOURNAL}
     assert set(map(str, verdict.CheckResult)) <= code_in(text)
 

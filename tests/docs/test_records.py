@@ -4,7 +4,7 @@ import json
 
 from passgate.tasks.history.columns import SCHEMA_VERSION
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity import who_judges as choose
+from passgate.tasks.integrity import who_judges
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
@@ -56,7 +56,7 @@ def test_the_columns_have_the_types_that_they_say() -> None:
 def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict, folder.attestation)
-    files = {*(file.name for file in written), *REPORTS, f"{choose._RESTORED}/", f"{folder.change.path.name}/"}
+    files = {*(file.name for file in written), *REPORTS, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 
 
