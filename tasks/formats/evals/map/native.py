@@ -13,7 +13,7 @@ from passgate.tasks.formats.evals.write.serialise import Serialisation, serialis
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
-from passgate.tasks.model.assertions import GraderOptions
+from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.task import (
     Budgets,
@@ -27,11 +27,8 @@ from passgate.tasks.model.task import (
 )
 
 NAMESPACE = "passgate:"
-_TYPES = (
-    *("deterministic_tests", "static_analysis", "state_check", "tool_calls", "trajectory_metrics", "policy_check"),
-    *("output_check", f"{NAMESPACE}llm_rubric"),
-)
-"""An `llm_rubric` without the namespace is AgentV's."""
+_THEIRS_TOO = "llm_rubric"
+"""Without the namespace it is AgentV's."""
 _NOT_THEIRS = ("required", "min_score", "negate")
 """What graders of eval files have and these have not."""
 _PATHS = {"tests", "configuration", "rubric"}
@@ -150,4 +147,8 @@ def _environment(known: Environment, native: Environment) -> Environment:
     return native.model_copy(update=update)
 
 
-NATIVE_FORMS = tuple(map(_form, _TYPES))
+NATIVE_FORMS = tuple(
+    _form(f"{NAMESPACE}{name}" if name == _THEIRS_TOO else name)
+    for name, model in MODELS.items()
+    if not issubclass(model, AssertionOptions)
+)
