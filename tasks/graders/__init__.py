@@ -14,6 +14,7 @@ from passgate.tasks.graders.interface import Evidence, GradeFunction, Unreported
 from passgate.tasks.graders.judges.llm_grader import grade_by_judge
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.judges.rubrics import grade_rubrics
+from passgate.tasks.graders.max_length import grade_max_length
 from passgate.tasks.graders.policy_check import forbidden_by, grade_policy
 from passgate.tasks.graders.programs.code_grader import grade_code
 from passgate.tasks.graders.programs.script_assertion import grade_script
@@ -65,6 +66,7 @@ GRADERS: dict[str, GradeFunction] = {
     "trajectory_metrics": grade_trajectory,
     "policy_check": grade_policy,
     "output_check": grade_output,
+    "max_length": grade_max_length,
     "llm_rubric": grade_rubric,
     "contains": grade_text,
     "contains_any": grade_text,

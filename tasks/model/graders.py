@@ -186,6 +186,14 @@ class OutputCheck(GraderOptions):
     """The answer must be a JSON document that this JSON Schema accepts."""
 
 
+class MaxLength(GraderOptions):
+    """The agent's final answer is not too long."""
+
+    type: Literal["max_length"]
+    characters: Annotated[int, Field(ge=1)]
+    """The most that the answer may have, without whitespace around it."""
+
+
 class LlmRubric(GraderOptions):
     """A judge model marks the conversation against a rubric."""
 
@@ -262,6 +270,7 @@ Grader = Annotated[
     | TrajectoryMetrics
     | PolicyCheck
     | OutputCheck
+    | MaxLength
     | LlmRubric
     | AnswerAssertion
     | Composite

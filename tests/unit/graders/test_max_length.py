@@ -1,0 +1,31 @@
+"""The length of the final answer."""
+
+import pytest
+from pydantic import ValidationError
+
+from passgate.tasks.graders import grade
+from passgate.tasks.model.graders import MaxLength
+from passgate.tasks.model.transcript import Transcript
+
+
+def options(characters: int) -> MaxLength:
+    return MaxLength(type="max_length", characters=characters)
+
+
+@pytest.mark.parametrize(
+    ("answer", "passed"),
+    [("", True), ("yes", True), ("  yes\n", True), ("yes!", False), ("für", True), ("日本語", True)],
+)
+async def test_the_characters_of_the_answer_are_counted(make_evidence, answer: str, passed: bool) -> None:
+    found = await grade(options(3), make_evidence(transcript=Transcript(output=answer)))
+    assert (found.passed, found.score, found.error) == (passed, float(passed), None)
+
+
+async def test_the_message_says_both_lengths(make_evidence) -> None:
+    found = await grade(options(3), make_evidence(transcript=Transcript(output="too long")))
+    assert found.checks[0].message == "the answer has 8 characters, at most 3 are allowed"
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValidationError, match="characters"):
+        options(0)
