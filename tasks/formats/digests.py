@@ -17,6 +17,7 @@ from passgate.tasks.model.task import EvalTask, TaskFile, Workspace
 Command = tuple[str, tuple[str, ...]]
 """A folder relative to the suites folder, and the words of what runs there."""
 
+# Bytes that Linux takes for a path and for a part of it: asking for a longer one raises.
 _LONGEST_NAME = 4096
 _LONGEST_PART = 255
 _RUN_BY_PYTHON = "__main__.py"
@@ -167,6 +168,7 @@ class FileDigests:
 
     def _grader(self, grader: Grader) -> Any:
         """A grader's options; many tests may share one grader."""
+        # The grader is kept beside its options: its id is its own only while it lives.
         known = self._graders.get(id(grader))
         if known is None:
             if len(self._graders) >= _MOST_GRADERS:

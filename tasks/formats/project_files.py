@@ -26,10 +26,11 @@ _NEVER_A_FAIL = {
 }
 PRICES_FILE = "prices.yaml"
 PINS_FILE = "baseline.yaml"
-
-_HEADER = "# What passgate compares with, whatever is newer: `passgate baseline show`, `passgate baseline clear`.\n"
+_PINS_HEADER = (
+    "# What passgate compares with, whatever is newer: `passgate baseline show`, `passgate baseline clear`.\n"
+)
 QUARANTINE_FILE = "quarantine.yaml"
-_SHAPE = 'expected a mapping as in {"golden/task_id": 0.98}, or a list of rates in the order of the tasks'
+_RATES_SHAPE = 'expected a mapping as in {"golden/task_id": 0.98}, or a list of rates in the order of the tasks'
 
 
 def read_policy(file: Path, name: str) -> Policy | list[Problem]:
@@ -119,7 +120,7 @@ def write_pins(file: Path, pins: Pins) -> None:
     content = pins.model_dump(mode="json", exclude_none=True)
     if not pins.runs:
         del content["runs"]
-    text = _HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    text = _PINS_HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
     write_atomically(file, text)
 
 
@@ -195,9 +196,9 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
     if document.problems:
         return _not_json(file, name) or document.problems
     if data == {}:
-        return [document.problem((), f"the file gives no rate: {_SHAPE}")]
+        return [document.problem((), f"the file gives no rate: {_RATES_SHAPE}")]
     if not isinstance(data, Mapping | list):
-        return [document.problem((), _SHAPE)]
+        return [document.problem((), _RATES_SHAPE)]
     problems = [document.problem(path, message, at_key=True) for path, message in _names_findings(data, tasks)]
     for key, rate in data.items() if isinstance(data, Mapping) else enumerate(data):
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:

@@ -21,16 +21,16 @@ _SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
 _TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
 """Keys of a sidecar that change nothing about its tests."""
 CSV_SUFFIX = ".csv"
-_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
-_TYPES = _LISTS | {
+_CSV_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
+_CSV_TYPES = _CSV_LISTS | {
     "contains", "icontains", "starts-with", "ends-with", "regex", "is-json", "equals", "latency", "cost", "llm-rubric",
 }  # fmt: skip
 _RUBRICS = ("llm-rubric:", "grade:")
-_SHORT = re.compile(
+_SHORT_GRADER = re.compile(
     r"(?P<negated>not-)?(?P<type>[a-z][a-z-]*)(?:\((?P<limit>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?", re.DOTALL
 )
 _PROGRAMS = ("javascript:", "fn:", "eval:", "python:", "file://")
-_UNREADABLE = (
+_UNKNOWN_COLUMN = (
     "a column that passgate does not read; known: __expected, __expected1 and so on, __description, __metadata:NAME, "
     "__metric, __threshold, __prefix, __suffix"
 )
@@ -151,7 +151,7 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
     elif not column.startswith("__"):
         test["vars"][column] = cell
     elif column not in {"__metric", "__prefix", "__suffix"}:
-        documents.refuse(node.problem(_UNREADABLE))
+        documents.refuse(node.problem(_UNKNOWN_COLUMN))
 
 
 def _metadata(name: str, cell: str) -> dict[str, Any]:
@@ -171,11 +171,11 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
             expected.problem("a program in a table; write the test in a YAML file, with a `script` grader")
         )
         return []
-    short = _SHORT.fullmatch(text)
-    if short is None or (short["type"] not in _TYPES and short["limit"] is None and short["value"] is None):
+    short = _SHORT_GRADER.fullmatch(text)
+    if short is None or (short["type"] not in _CSV_TYPES and short["limit"] is None and short["value"] is None):
         return [{"type": "equals", "value": text}]
-    if short["type"] not in _TYPES:
-        documents.refuse(expected.problem(f"unknown grader {short['type']!r}; known: {', '.join(sorted(_TYPES))}"))
+    if short["type"] not in _CSV_TYPES:
+        documents.refuse(expected.problem(f"unknown grader {short['type']!r}; known: {', '.join(sorted(_CSV_TYPES))}"))
         return []
     return [_grader(short)]
 
@@ -183,7 +183,7 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
 def _grader(short: re.Match[str]) -> dict[str, Any]:
     kind, value, limit = short["type"], short["value"], short["limit"]
     grader: dict[str, Any] = {"type": kind}
-    if kind in _LISTS:
+    if kind in _CSV_LISTS:
         grader["value"] = [item.strip() for item in (value or "").split(",")]
     elif value is not None:
         grader["value"] = value.strip()

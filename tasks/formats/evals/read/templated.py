@@ -17,11 +17,11 @@ from passgate.tasks.formats.schema_check import nearest
 _GRADERS = ("assert", "assertions")
 _MERGED = ("vars", "options", "metadata")
 MAX_PROMPT_BYTES = 1024 * 1024
-_CONTENTS = ("raw", "prompt", "file")
-_KEYS = (*_CONTENTS, "id", "label")
-_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
-_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
-_FILES = _DOCUMENTS | _PROGRAMS | {".txt", ".md", ".j2"}
+_PROMPT_CONTENTS = ("raw", "prompt", "file")
+_PROMPT_KEYS = (*_PROMPT_CONTENTS, "id", "label")
+_PROMPT_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
+_PROMPT_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
+_PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
 _BETWEEN = "\n---\n"
 """What stands between several prompts of one text file."""
 _SLUG = re.compile(r"[^a-z0-9]+")
@@ -126,14 +126,14 @@ def _prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
 
 def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
     """A prompt with an id or a label."""
-    documents.refuse_unknown_keys(item, _KEYS)
+    documents.refuse_unknown_keys(item, _PROMPT_KEYS)
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
-    given = [part for part in map(item.get, _CONTENTS) if part is not None]
+    given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
     identity = item.get("id")
     if not given and identity is not None and _is_path(str(identity.value)):
         given = [identity]
     if len(given) != 1:
-        documents.refuse(item.problem(f"expected one of: {', '.join(_CONTENTS)}"))
+        documents.refuse(item.problem(f"expected one of: {', '.join(_PROMPT_CONTENTS)}"))
         return
     for node in _contents(given[0], documents):
         yield PromptTemplate(node, names[0] if names else "", names)
@@ -153,16 +153,16 @@ def _contents(part: Node, documents: Documents) -> Iterator[Node]:
 
 def _is_path(text: str) -> bool:
     """Whether a prompt is a file's name: it says so, or it is one word that ends as one."""
-    return text.startswith(FILE_SCHEME) or (not set(text) & set(" \n{") and Path(text).suffix in _FILES)
+    return text.startswith(FILE_SCHEME) or (not set(text) & set(" \n{") and Path(text).suffix in _PROMPT_FILES)
 
 
 def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
     """The prompts in a file. One that is a program gives none that can be run."""
-    if file.suffix in _PROGRAMS:
+    if file.suffix in _PROMPT_PROGRAMS:
         message = f"{at.value!r} is a program; passgate takes texts and messages"
         documents.complaints.cannot_run.append(at.problem(message))
         yield at
-    elif file.suffix in _DOCUMENTS:
+    elif file.suffix in _PROMPT_DOCUMENTS:
         content = documents.read(file)
         if content is not None and not isinstance(content.value, str | list):
             documents.refuse(content.problem("expected a list of messages"))
