@@ -8,23 +8,23 @@ from typing import Final
 
 TrialKey = tuple[str, int]
 """A task's id and the number of the trial."""
-PATIENCE_SECONDS: Final = 10.0
+WAIT_SECONDS: Final = 10.0
 
 
 class Scheduler:
     """Lets so many trials run at once.
 
     With an order they begin in it, also where a later one asks before an earlier one does. An earlier one that has not
-    asked is waited for, with slots free, no longer than `patience` seconds: whoever starts the trials may hold some of
+    asked is waited for, with slots free, no longer than `wait_seconds`: whoever starts the trials may hold some of
     them back until others have finished. From then on those begin that have asked, in the order among them.
     """
 
-    def __init__(self, at_once: int, order: Iterable[TrialKey] = (), *, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, at_once: int, order: Iterable[TrialKey] = (), *, wait_seconds: float = WAIT_SECONDS) -> None:
         self._free = at_once
         self._places = {key: place for place, key in enumerate(order)}
         self._expected = deque(self._places)
         self._late: set[TrialKey] = set()
-        self._patience = patience
+        self._wait_seconds = wait_seconds
         self._timer: asyncio.TimerHandle | None = None
         self._waiting: dict[TrialKey, asyncio.Future[None]] = {}
 
@@ -57,7 +57,7 @@ class Scheduler:
     def _begin(self) -> None:
         while self._free and self._waiting:
             if self._expected and self._expected[0] not in self._waiting:
-                self._be_patient(self._expected[0])
+                self._wait_for(self._expected[0])
                 return
             key = self._expected.popleft() if self._expected else next(iter(self._waiting))
             turn = self._waiting.pop(key)
@@ -66,9 +66,9 @@ class Scheduler:
                 turn.set_result(None)
                 self._free -= 1
 
-    def _be_patient(self, key: TrialKey) -> None:
+    def _wait_for(self, key: TrialKey) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._patience, self._go_on_without, key)
+            self._timer = asyncio.get_running_loop().call_later(self._wait_seconds, self._go_on_without, key)
 
     def _go_on_without(self, key: TrialKey) -> None:
         """What has not asked by now is expected no longer, if it is the same trial that all wait for."""

@@ -29,47 +29,49 @@ _RETRY_PAUSE_SECONDS = 1.0
 
 
 def left_out(
-    task: EvalTask, trial: int, reason: str, bench: TrialResources, *, paid_before: float = 0.0
+    task: EvalTask, trial: int, reason: str, resources: TrialResources, *, paid_before: float = 0.0
 ) -> FinishedTrial:
     """A trial that is not run because it could not change the verdict any more."""
     blank = _blank(task, trial, 0, paid_before).model_copy(update={"left_out": True})
-    return _not_run(blank, reason, bench)
+    return _not_run(blank, reason, resources)
 
 
-async def run_trial(task: EvalTask, trial: int, bench: TrialResources, *, paid_before: float = 0.0) -> FinishedTrial:
+async def run_trial(
+    task: EvalTask, trial: int, resources: TrialResources, *, paid_before: float = 0.0
+) -> FinishedTrial:
     """One trial. What may be gone at the next attempt is tried again, what is left then has the status `error`.
 
     Once the money of the run is spent, trials are `not_run`. `paid_before` is what it has cost already, in US dollars.
     """
-    if bench.cost_cap.exhausted:
-        reason = f"the run's cost cap of ${bench.cost_cap.cap:g} is spent"
-        return _not_run(_blank(task, trial, 0, paid_before), reason, bench)
-    for attempt in range(1, bench.error_retries + 2):
-        finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), bench)
-        if not transient or attempt > bench.error_retries:
+    if resources.cost_cap.exhausted:
+        reason = f"the run's cost cap of ${resources.cost_cap.cap:g} is spent"
+        return _not_run(_blank(task, trial, 0, paid_before), reason, resources)
+    for attempt in range(1, resources.error_retries + 2):
+        finished, transient = await _attempt(task, _blank(task, trial, attempt, paid_before), resources)
+        if not transient or attempt > resources.error_retries:
             break
         paid_before = finished.trial.cost
         await asyncio.sleep(_RETRY_PAUSE_SECONDS * attempt)
     return finished
 
 
-async def _attempt(task: EvalTask, blank: Trial, bench: TrialResources) -> tuple[FinishedTrial, bool]:
+async def _attempt(task: EvalTask, blank: Trial, resources: TrialResources) -> tuple[FinishedTrial, bool]:
     """One attempt at a trial, and whether it is worth another one. What is known of it is kept, however it ends."""
-    known = TrialRecord(blank, ChargedLlmJudge(bench.judge) if bench.judge else None)
+    known = TrialRecord(blank, ChargedLlmJudge(resources.judge) if resources.judge else None)
     update: dict[str, Any]
     try:
-        update = await _measured(task, known, bench)
+        update = await _measured(task, known, resources)
         transient = update["status"] is TrialStatus.ERROR and any(grade.transient for grade in update["grades"])
     except (MeasurementError, OSError) as error:
         status = TrialStatus.NOT_RUN if isinstance(error, CostCapError) else TrialStatus.ERROR
         update = {"status": status, "reason": str(error)}
         transient = status is TrialStatus.ERROR and getattr(error, "transient", True)
-    return _finished(known.ended(update), known.transcript, bench.masker), transient
+    return _finished(known.ended(update), known.transcript, resources.masker), transient
 
 
-def _not_run(blank: Trial, reason: str, bench: TrialResources) -> FinishedTrial:
+def _not_run(blank: Trial, reason: str, resources: TrialResources) -> FinishedTrial:
     return _finished(
-        blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), bench.masker
+        blank.model_copy(update={"status": TrialStatus.NOT_RUN, "reason": reason}), Transcript(), resources.masker
     )
 
 
@@ -93,13 +95,13 @@ def _blank(task: EvalTask, trial: int, attempt: int, paid_before: float) -> Tria
     )
 
 
-async def _measured(task: EvalTask, known: TrialRecord, bench: TrialResources) -> dict[str, Any]:
+async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResources) -> dict[str, Any]:
     """What a trial comes to. Raises `MeasurementError`; `known` holds what was found out before."""
-    async with bench.workbench.sandbox(task) as sandbox:
+    async with resources.workbench.sandbox(task) as sandbox:
         seconds = task.budgets.max_seconds or DEFAULT_SECONDS
-        with _access(task, bench.meter) as access:
+        with _access(task, resources.meter) as access:
             said = await converse(
-                bench.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
+                resources.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
             )
             known.agent_paid = access.paid
         metrics = trial_metrics(said.transcript)
@@ -111,11 +113,11 @@ async def _measured(task: EvalTask, known: TrialRecord, bench: TrialResources) -
             transcript=said.transcript,
             metrics=metrics,
             sandbox=sandbox,
-            suites_folder=bench.suites_folder,
+            suites_folder=resources.suites_folder,
             judge=known.judge,
-            agent_kind=bench.agent_kind,
+            agent_kind=resources.agent_kind,
         )
-        grades, with_grades = await bench.grade(evidence)
+        grades, with_grades = await resources.grade(evidence)
         known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades})
     return {**trial_result(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
 

@@ -208,7 +208,7 @@ def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
 
 
 ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")
-"""What troubles are read from."""
+"""What error rates are read from."""
 
 
 class ErrorRates(NamedTuple):
@@ -225,12 +225,12 @@ def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRat
     first = rows[rows["run_id"].isin(list(baseline.runs)) & (rows["trial"] < rows["k"])]
     tried = first[first["status"] != TrialStatus.NOT_RUN]
     return {
-        f"{suite}/{task_id}": _troubles(of_task)
+        f"{suite}/{task_id}": _error_rates(of_task)
         for (suite, task_id), of_task in tried.groupby(["suite", "task_id"], sort=False)
     }
 
 
-def _troubles(rows: pd.DataFrame) -> ErrorRates:
+def _error_rates(rows: pd.DataFrame) -> ErrorRates:
     measured = rows[rows["status"].isin([str(status) for status in MEASURED])]
     counts = Counter(
         Rule(rule)

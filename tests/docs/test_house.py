@@ -1,6 +1,8 @@
 """The map of the house in CONTRIBUTING.md against the folders."""
 
+import ast
 import re
+from collections import Counter
 
 from tests.conftest import REPOSITORY
 
@@ -37,3 +39,14 @@ def test_the_way_of_a_trial_leads_through_these_functions_and_is_short() -> None
     for file, function in steps:
         text = (REPOSITORY / file).read_text()
         assert re.search(rf"^(async )?def {function}\(", text, re.MULTILINE), (file, function)
+
+
+def test_no_class_name_stands_twice() -> None:
+    files = (file for folder in ("flows", "tasks") for file in (REPOSITORY / folder).rglob("*.py"))
+    names = Counter(
+        node.name
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in names.items() if count > 1] == []

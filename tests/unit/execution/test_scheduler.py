@@ -45,13 +45,13 @@ def test_with_an_order_trials_begin_in_it_however_they_ask(asked: list[TrialKey]
 
 
 async def test_a_trial_that_does_not_ask_is_waited_for_and_not_for_ever() -> None:
-    scheduler = Scheduler(1, KEYS, patience=0.05)
+    scheduler = Scheduler(1, KEYS, wait_seconds=0.05)
     began, _ = await ask(scheduler, [KEYS[5], KEYS[3], KEYS[4]])
     assert began == KEYS[3:6]
 
 
 async def test_who_asks_in_time_keeps_its_place() -> None:
-    scheduler, began = Scheduler(1, KEYS[:3], patience=5.0), []
+    scheduler, began = Scheduler(1, KEYS[:3], wait_seconds=5.0), []
 
     async def trial(key: TrialKey, later: float) -> None:
         await asyncio.sleep(later)
@@ -63,7 +63,7 @@ async def test_who_asks_in_time_keeps_its_place() -> None:
 
 
 async def test_who_asks_late_has_its_place_among_those_who_still_wait() -> None:
-    scheduler, began = Scheduler(1, KEYS[:4], patience=0.02), []
+    scheduler, began = Scheduler(1, KEYS[:4], wait_seconds=0.02), []
     release = asyncio.Event()
 
     async def trial(key: TrialKey) -> None:
@@ -84,7 +84,7 @@ async def test_who_asks_late_has_its_place_among_those_who_still_wait() -> None:
 
 async def test_who_is_late_is_waited_for_once_however_many_there_are() -> None:
     """As when whoever starts the trials holds some back until others have finished."""
-    scheduler = Scheduler(1, KEYS, patience=0.05)
+    scheduler = Scheduler(1, KEYS, wait_seconds=0.05)
     clock = asyncio.get_running_loop().time
     started = clock()
     began, _ = await ask(scheduler, KEYS[3:])
