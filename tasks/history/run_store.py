@@ -129,12 +129,10 @@ class RunStore:
 
         Raises `UsageError` while somebody else does, or without a journal.
         """
-        busy = UsageError(f"the run {self.name} is going on, or somebody else is signing it off")
-        try:
-            with _locked(self.journal, busy):
-                yield
-        except FileNotFoundError as error:
-            raise UsageError(f"the run {self.name} has no journal any more: run the gate again") from error
+        if not self.journal.exists():
+            raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
+        with _locked(self.journal, UsageError(f"the run {self.name} is going on, or somebody else is signing it off")):
+            yield
 
     def open_journal(self, masker: Masker, part: str = "") -> AbstractContextManager[Journal]:
         """The journal to append to: the coordinator's, or a part of its own for a batch that runs elsewhere.
