@@ -13,7 +13,6 @@ from passgate import __version__
 from passgate.tasks.agents import FORMS
 from passgate.tasks.agents.llm_judge import SETTINGS, RecordedJudge, make_llm_judge
 from passgate.tasks.agents.starts import START_REMEDY
-from passgate.tasks.commands.try_task import one_trial
 from passgate.tasks.errors import InputError, MeasurementError, PassgateError, UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.agents_file import AGENTS_FILE
@@ -239,6 +238,9 @@ async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, Fin
 
 
 async def _trial_of(name: str, gates: Path, suites: Path) -> FinishedTrial:
+    # Running trials imports pandas, which the other checks need not wait for.
+    from passgate.tasks.commands.try_task import one_trial
+
     agent = find_agent(name, gates, suites)
     policy, _ = policy_of_run(gates)
     return await one_trial(_first_to_run(load_folder(suites, policy).tasks), agent, gates, suites, policy)
