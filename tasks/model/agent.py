@@ -142,6 +142,18 @@ class AgentSpec(AgentSettings):
         """The model of every call, where that is known before the agent runs."""
         return self.model or (self.target if self.kind is AgentKind.OPENAI else None)
 
+    @property
+    def own_endpoints(self) -> list[tuple[Literal["openai", "anthropic"], Endpoint]]:
+        """The providers that it plainly calls and the endpoints that it names: passgate's own loop has the first."""
+        found: list[tuple[Literal["openai", "anthropic"], Endpoint]] = []
+        if not self.calls_models:
+            return found
+        if self.kind is AgentKind.OPENAI or self.upstreams.openai != Endpoint():
+            found.append(("openai", self.upstreams.openai))
+        if self.kind is not AgentKind.OPENAI and self.upstreams.anthropic != Endpoint():
+            found.append(("anthropic", self.upstreams.anthropic))
+        return found
+
     def __str__(self) -> str:
         if self.name:
             return self.name

@@ -12,7 +12,6 @@ from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import KINDS, AgentSpec, Endpoint
 from passgate.tasks.model.checks import State, Symptom
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.planning.requirements import own_endpoints
 from passgate.tasks.providers.endpoints import Provider, ResolvedEndpoint, resolved_endpoint
 from passgate.tasks.providers.probe import probe
 
@@ -32,7 +31,7 @@ async def diagnose(agent: AgentSpec, suites: Path, prices: PriceTable, needs_pri
     symptoms = [kind.describe(agent)]
     if not agent.calls_models:
         return symptoms
-    endpoints = list(own_endpoints(agent))
+    endpoints = agent.own_endpoints
     answers = [_endpoint(subject, provider, endpoint) for provider, endpoint in endpoints]
     answered, probed = await asyncio.gather(asyncio.gather(*answers), kind.probe(agent))
     symptoms += [*answered, *probed]

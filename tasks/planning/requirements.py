@@ -1,7 +1,7 @@
 """What a run needs before its first trial: an agent that can be made, known prices, places that can be written."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,22 +78,12 @@ def refuse_unreachable(agent: AgentSpec) -> None:
     service of an `http` agent. Raises `UsageError` for a key that is missing or refused, which only the user can mend,
     and `MeasurementError` for a provider that cannot be reached, which nobody has to have broken.
     """
-    for provider, endpoint in own_endpoints(agent):
+    for provider, endpoint in agent.own_endpoints:
         target = resolved_endpoints(agent.upstreams, os.environ)[provider]
         _refuse_missing_key(agent, endpoint, target)
         _refuse_target(provider, target)
     if agent.kind is AgentKind.HTTP:
         _refuse_service(agent.target)
-
-
-def own_endpoints(agent: AgentSpec) -> Iterator[tuple[Provider, Endpoint]]:
-    """The providers that an agent plainly calls and the endpoints that it names: passgate's own loop has the first."""
-    if not agent.calls_models:
-        return
-    if agent.kind is AgentKind.OPENAI or agent.upstreams.openai != Endpoint():
-        yield "openai", agent.upstreams.openai
-    if agent.kind is not AgentKind.OPENAI and agent.upstreams.anthropic != Endpoint():
-        yield "anthropic", agent.upstreams.anthropic
 
 
 def _refuse_missing_key(agent: AgentSpec, endpoint: Endpoint, target: ResolvedEndpoint) -> None:

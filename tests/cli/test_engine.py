@@ -64,7 +64,7 @@ def test_the_embedded_engine_shows_the_steps_the_failed_task_and_the_reasons(gat
     for noise in ("Traceback", "uvicorn", "WARNING"):
         assert noise not in ended.stderr
     states = dict(stored(gate, "SELECT name, state_type FROM task_run"))
-    steps = {"load", "baseline", "golden/good", "golden/bad", "record", "judge", "report"}
+    steps = {"load", "baseline", "golden/good", "golden/bad", "record", "measure", "judge", "report"}
     assert states == {step: "FAILED" if step == "golden/bad" else "COMPLETED" for step in steps}
     ((name, message),) = stored(
         gate, "SELECT state_name, message FROM flow_run f JOIN flow_run_state s ON s.id = f.state_id"
