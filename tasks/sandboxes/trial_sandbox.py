@@ -6,16 +6,19 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
-from passgate.tasks.sandboxes.isolation import TRIAL_FOLDERS, Isolation
+from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
 from passgate.tasks.sandboxes.processes import run_process
+
+_MOST_STARTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,17 +108,34 @@ class TrialSandbox:
     ) -> ProcessResult:
         ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
         async with self._around.processes:
-            result = await run_process(
-                wrapped,
-                working_folder=folder,
-                environment={**minimal_environment(self._folder), **given},
-                mark=None if ends_by_itself else secrets.token_hex(16),
-                seconds=seconds,
-                stdin=stdin,
+            result = await _started(
+                partial(
+                    run_process,
+                    wrapped,
+                    working_folder=folder,
+                    environment={**minimal_environment(self._folder), **given},
+                    mark=None if ends_by_itself else secrets.token_hex(16),
+                    seconds=seconds,
+                    stdin=stdin,
+                )
             )
         if self._is_agents:
             await asyncio.to_thread(self.restore)
         return result
+
+
+async def _started(run: Callable[[], Awaitable[ProcessResult]]) -> ProcessResult:
+    """What an isolated command came to, without the mark of its start. Raises `MeasurementError` where the isolation
+    could not be made.
+    """
+    # Bubblewrap fails where a file of /tmp goes away while it mounts that one. The command was not run then.
+    for _ in range(_MOST_STARTS):
+        result = await run()
+        if result.stderr.startswith(STARTED):
+            return result.model_copy(update={"stderr": result.stderr.removeprefix(STARTED)})
+        if result.timed_out:
+            return result
+    raise MeasurementError(f"the sandbox could not be made {_MOST_STARTS} times: {result.stderr.strip()[-500:]}")
 
 
 def _restore(folder: Path) -> None:

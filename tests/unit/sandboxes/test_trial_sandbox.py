@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.builders import a_task
 from tests.unit.sandboxes.conftest import marked, until
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
 
 CONNECT = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])), timeout=5).close()"
@@ -146,6 +148,44 @@ async def test_the_variables_of_the_workspace_are_the_agents_alone(isolation: st
             assert given.stdout == "mine C\n", "what a command is given for itself goes first"
             assert (await sandbox.run(show, seconds=20)).stdout == " C.UTF-8\n"
             assert (await sandbox.run_for_authors(show, folder=suites, seconds=20)).stdout == " C.UTF-8\n"
+
+
+FAILS_AT_FIRST = """#!/bin/sh
+# Bubblewrap on a machine where a file of /tmp goes away while it is mounted: it complains, and runs nothing.
+case "$*" in *count-me*) ;; *) exec {bwrap} "$@" ;; esac
+echo x >> {tries}
+if [ $(wc -l < {tries}) -le {failures} ]; then
+  echo "bwrap: Can't bind mount /oldroot/tmp/x on /newroot/tmp/x: No such file or directory" >&2
+  exit 1
+fi
+exec {bwrap} "$@"
+"""
+
+
+@pytest.mark.usefixtures("needs_bubblewrap")
+class TestAnIsolationThatFails:
+    """What bubblewrap itself fails at is nobody's failed command."""
+
+    async def _ran(self, workbench_of, tmp_path: Path, monkeypatch, failures: int) -> ProcessResult:
+        real, tries = shutil.which("bwrap"), tmp_path / "tries"
+        fake = tmp_path / "bin" / "bwrap"
+        fake.parent.mkdir()
+        fake.write_text(FAILS_AT_FIRST.format(bwrap=real, tries=tries, failures=failures))
+        fake.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
+        with workbench_of() as workbench:
+            async with workbench.sandbox(a_task()) as sandbox:
+                assert sandbox.isolation == "bubblewrap"
+                command = 'echo once >> ran; cat ran; echo "bwrap: mine" >&2; exit 3 # count-me'
+                return await sandbox.run(["sh", "-c", command], seconds=20)
+
+    async def test_the_command_is_started_again_and_runs_once(self, workbench_of, tmp_path: Path, monkeypatch) -> None:
+        result = await self._ran(workbench_of, tmp_path, monkeypatch, failures=3)
+        assert (result.exit_code, result.stdout, result.stderr) == (3, "once\n", "bwrap: mine\n")
+
+    async def test_where_it_always_fails_nothing_was_measured(self, workbench_of, tmp_path: Path, monkeypatch) -> None:
+        with pytest.raises(MeasurementError, match="the sandbox could not be made 5 times: bwrap: Can't bind mount"):
+            await self._ran(workbench_of, tmp_path, monkeypatch, failures=99)
 
 
 def test_this_machine_has_git() -> None:
