@@ -18,7 +18,7 @@ from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
 from passgate.tasks.sandboxes.processes import run_process
 
-_MOST_STARTS = 5
+_MOST_STARTS = 20
 
 
 @dataclass(frozen=True, kw_only=True)

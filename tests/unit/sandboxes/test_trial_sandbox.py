@@ -184,7 +184,7 @@ class TestAnIsolationThatFails:
         assert (result.exit_code, result.stdout, result.stderr) == (3, "once\n", "bwrap: mine\n")
 
     async def test_where_it_always_fails_nothing_was_measured(self, workbench_of, tmp_path: Path, monkeypatch) -> None:
-        with pytest.raises(MeasurementError, match="the sandbox could not be made 5 times: bwrap: Can't bind mount"):
+        with pytest.raises(MeasurementError, match="the sandbox could not be made 20 times: bwrap: Can't bind mount"):
             await self._ran(workbench_of, tmp_path, monkeypatch, failures=99)
 
 
