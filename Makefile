@@ -21,7 +21,7 @@ test: check
 	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --dist worksteal -m "not slow"
 
 test-slow: install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n $$(nproc) --dist worksteal -m slow
 
 check: install
 	$(BIN)/ruff format --check .

@@ -7,6 +7,8 @@ import pytest
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 WRITES_OK_IN_PYTHON = "open('result.txt', 'w').write('ok')\n"
 
 

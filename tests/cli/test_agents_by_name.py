@@ -1,7 +1,11 @@
 """`--agent NAME`: agents of agents.yaml and targets of AgentV, run as they are."""
 
+import pytest
+
 from tests.cli.test_validate import GOOD
 from tests.conftest import Project
+
+pytestmark = pytest.mark.slow
 
 TARGETS = """\
 targets:

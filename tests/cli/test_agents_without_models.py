@@ -2,9 +2,13 @@
 
 import socket
 
+import pytest
+
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 from tests.unit.agents.agent_server import running_agent
+
+pytestmark = pytest.mark.slow
 
 NO_KEYS = {"OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": ""}
 

@@ -16,6 +16,8 @@ from tests.builders import a_plan, a_run_id, begun, trials_of
 from tests.cli.test_run import GATES, WRITES_OK
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 FIRST, SECOND = (a_run_id(day, gate=GateName.NIGHTLY) for day in ("20260130", "20260131"))
 EARLIER = {"GIT_COMMITTER_DATE": "2026-01-01T00:00:00Z"}
 WHY = ("--reason", "The provider was ill.", "--by", "Ann")

@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
+
+pytestmark = pytest.mark.slow
 
 SKIPPED = "the history .passgate/history: 1 file is skipped: suite=golden/day="
 

@@ -17,6 +17,8 @@ from tests.processes import interrupted, marked_processes, wait_until
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
+pytestmark = pytest.mark.slow
+
 GATES = """
 version: 1
 suites: {golden: {k: 3, metric: pass^k, max_steps: 5}}

@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
 import yaml
 
 from tests.conftest import Project
+
+pytestmark = pytest.mark.slow
 
 EVAL = """
 name: shop

@@ -9,6 +9,8 @@ import pytest
 from tests.builders import task_document
 from tests.conftest import REPOSITORY, Project
 
+pytestmark = pytest.mark.slow
+
 KEYS = {
     "schema_version",
     "gate",
@@ -109,7 +111,6 @@ def test_bad_usage_is_2_with_the_reason(strict: Project, arguments: tuple[str, .
     assert message in " ".join(result.stderr.split())
 
 
-@pytest.mark.slow
 def test_the_picture(strict: Project) -> None:
     pytest.importorskip("matplotlib")
     result = strict.passgate("forecast", "ci_merge", "--assume", "0.99", "--plot", "forecast.svg")
@@ -121,7 +122,6 @@ def test_the_picture(strict: Project) -> None:
     assert "cannot write none/x.svg" in nowhere.stderr
 
 
-@pytest.mark.slow
 def test_of_stored_runs(project: Project) -> None:
     """The rates are those of the history."""
     project.write("suites/golden/a.yaml", json.dumps(task_document(task_id="a")))

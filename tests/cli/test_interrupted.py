@@ -11,6 +11,8 @@ from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 from tests.processes import interrupted, marked_processes
 
+pytestmark = pytest.mark.slow
+
 # A stream that presses ^C as soon as a command prints.
 PRESSING = """
 import io, os, signal, sys
@@ -50,7 +52,6 @@ def ends_when_its_agent_runs(project: Project, *arguments: str) -> subprocess.Co
     return interrupted(project, command, signal.SIGINT, lambda: marked_processes(f"sleep\x004242.{mark}") != [])
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_says_how_to_carry_it_on(project: Project) -> None:
     gate_of(project)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

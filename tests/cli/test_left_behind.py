@@ -7,6 +7,8 @@ import pytest
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 LEAVES = {
     "a tree deeper than a path can say": """
         for _ in range(1200):

@@ -10,6 +10,8 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Status
 from tests.upstream_shapes import Says
 
+pytestmark = pytest.mark.slow
+
 LOOKS = Says(calls=[("look", {})])
 
 

@@ -11,6 +11,8 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
 
+pytestmark = pytest.mark.slow
+
 PYTHON_AGENT = """
 import json, urllib.request
 

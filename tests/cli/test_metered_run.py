@@ -11,6 +11,8 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down
 from tests.upstream_shapes import Says
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def metered(project: Project, upstream: ScriptedUpstream) -> Project:
@@ -68,7 +70,6 @@ def test_a_dead_provider_is_inconclusive_within_seconds(metered: Project, upstre
     assert "the circuit breaker is open" in " ".join(result.stdout.split())
 
 
-@pytest.mark.slow
 def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Project) -> None:
     metered.write("prices.yaml", "version: 1\nmodels: {}\n")
     limits = "    limits: {cost_increase_pct: 10}\n"
@@ -83,7 +84,6 @@ def test_an_unknown_price_under_a_cost_limit_names_model_and_file(metered: Proje
     assert "the price of the model 'm' is unknown and the gate has a cost limit" in known_before.stderr
 
 
-@pytest.mark.slow
 def test_the_cost_cap_leaves_a_list_of_what_was_not_run(metered: Project, upstream: ScriptedUpstream) -> None:
     without_vetoes = "".join(line for line in TASK.splitlines(keepends=True) if "forbidden" not in line)
     for name in ("say-yes", "t0", "t1", "t2"):

@@ -12,6 +12,8 @@ from tests.builders import write_task
 from tests.conftest import Project
 from tests.signing import a_run_that_awaits, write_gate, write_keys
 
+pytestmark = pytest.mark.slow
+
 APPROVE = ("--by", "Ada", "--decision", "approve", "--reason", "read every transcript")
 REJECT = ("--by", "Ada", "--decision", "reject", "--reason", "too slow")
 
@@ -71,7 +73,6 @@ def test_a_release_is_run_approved_signed_and_verified(project: Project, tmp_pat
     assert "differs  verdict.json" in verified.stdout
 
 
-@pytest.mark.slow
 def test_a_release_is_rejected_once_and_for_all(released: Project) -> None:
     rejected = released.passgate("sign-off", "last", *REJECT)
     assert rejected.returncode == 1, rejected.stderr

@@ -13,6 +13,8 @@ import pytest
 from tests.cli.test_run import WRITES_OK, agent_file, gate_of
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 NO_SPACE = "passgate: cannot write to standard output: No space left on device\n"
 AGENT = ("--agent", "python:agent:agent")
 COMMANDS = [
@@ -88,7 +90,6 @@ def test_a_full_disk_is_said_and_is_no_bug(suites: Project, arguments: tuple[str
     assert (ended.returncode, ended.stderr) == (3, NO_SPACE)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_a_closed_standard_output_is_as_good_as_dev_null(suites: Project, arguments: tuple[str, ...]) -> None:
     ended = redirected(suites, ">&-", *suites.command(*arguments))
@@ -118,7 +119,6 @@ def test_a_verdict_stands_whatever_the_streams_are(runnable: Project) -> None:
     assert (full.returncode, full.stderr) == (0, NO_SPACE)
 
 
-@pytest.mark.slow
 def test_a_run_whose_output_is_lost_has_the_exit_code_of_its_verdict(runnable: Project) -> None:
     assert with_broken_output(runnable, "run", "ci_merge", *AGENT).returncode == 0
     runnable.environment["BAD"] = "1"

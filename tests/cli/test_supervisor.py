@@ -17,6 +17,8 @@ from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
 from tests.processes import hearing_interrupts, marked_processes, parent_of, wait_until, worker_of
 
+pytestmark = pytest.mark.slow
+
 RESUME = "carry the run on with `passgate run ci_merge --resume last`"
 
 

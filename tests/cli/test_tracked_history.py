@@ -13,6 +13,8 @@ from tests.builders import a_plan, a_run_id, begun, trials_of
 from tests.cli.test_run import GATES, WRITES_OK
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 RUN = a_run_id("20260130")
 REMEDY = "a line in .gitignore and a commit"
 

@@ -13,7 +13,7 @@ from tests.conformance.corpus import CORPUS, REFUSED
 from tests.conformance.explained import EXPLANATIONS, explanation_of
 from tests.conftest import Project
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}")
+pytestmark = [pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}"), pytest.mark.slow]
 
 
 def test_every_eval_file_loads_or_is_refused_for_a_mistake_of_its_own() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 AGENT = "python:agent:agent"
 GATES = """
 version: 1
@@ -97,7 +99,6 @@ def test_a_fall_is_confirmed_and_blocks(repository: Project) -> None:
     assert verdict["confirmations"][0]["finding"] in {"fallen", "undecided"}
 
 
-@pytest.mark.slow
 def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     repository.write("suites/golden/b.yaml", TASK.format(name="b"))
     repository.git("add", "-A")
@@ -111,7 +112,6 @@ def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     assert [reason["blocking"] for reason in verdict["reasons"] if reason["task_id"] == "b"] == [False]
 
 
-@pytest.mark.slow
 def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(repository: Project) -> None:
     says(repository, a="pfp" + "p" * 60)
     whole = run(repository)
@@ -124,7 +124,6 @@ def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(reposi
     assert resumed["confirmations"] == whole["confirmations"]
 
 
-@pytest.mark.slow
 def test_what_was_red_on_main_too_is_nobodys_fault(repository: Project) -> None:
     repository.git("checkout", "-q", "main")
     says(repository, a="f")

@@ -20,6 +20,8 @@ from passgate.tasks.stats.estimators import wilson_interval
 from tests.builders import write_task
 from tests.function_agent import FunctionAgent
 
+pytestmark = pytest.mark.slow
+
 RATES = {"a": 0.99, "b": 0.97, "c": 0.95, "d": 0.93, "e": 0.9, "f": 0.85}
 """How often the simulated agent does each task."""
 STRICT = {"mode": "strict"}

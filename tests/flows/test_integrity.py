@@ -25,6 +25,8 @@ from passgate.tasks.planning.baseline import Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 from tests.conftest import Project
 
+pytestmark = pytest.mark.slow
+
 GATES = """
 version: 1
 suites:
@@ -114,7 +116,6 @@ def _each_trial_was_run_once(project: Project) -> None:
     assert (set(rows["run_id"]), len(rows)) == ({folder.name}, 4)
 
 
-@pytest.mark.slow
 def test_a_change_that_deletes_a_failing_task_and_brings_another_is_judged_by_the_old_one(gated: Project) -> None:
     (gated.path / "suites/golden/a.yaml").unlink()
     task(gated, "c", "equals: nothing-like-it")
@@ -137,7 +138,6 @@ def test_a_gate_that_is_switched_off_in_the_working_tree_still_blocks(gated: Pro
     assert not (gated.path / ".passgate/elsewhere").exists()
 
 
-@pytest.mark.slow
 def test_an_honest_change_passes_both_ways_and_names_its_edits(gated: Project) -> None:
     task(gated, "c", "exists: false")
     commit(gated, "One more task")
@@ -147,7 +147,6 @@ def test_an_honest_change_passes_both_ways_and_names_its_edits(gated: Project) -
     assert "2 more trials" in printed
 
 
-@pytest.mark.slow
 def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project) -> None:
     task(gated, "a", 'matches: "."')
     commit(gated, "Loosen")
@@ -161,7 +160,6 @@ def test_with_a_base_of_ones_own_there_may_be_nothing_to_compare(gated: Project)
     assert "--base HEAD~1: the run has --base HEAD" in resumed.stderr
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_goes_on_and_gives_both_verdicts(gated: Project) -> None:
     task(gated, "a", 'matches: "."')
     gated.write("agent.sh", "printf bad > a.txt; printf ok > b.txt\n")
@@ -189,7 +187,6 @@ def _cut(journal: Path, *, lines_left: int) -> None:
     journal.write_text("".join(whole[:lines_left]) + '{"trial": {"sui')
 
 
-@pytest.mark.slow
 def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) -> None:
     task(gated, "a", 'matches: "."')
     commit(gated, "Loosen")
@@ -200,7 +197,6 @@ def test_a_shallow_clone_says_what_is_missing(gated: Project, tmp_path: Path) ->
     assert any("fetch-depth: 0" in note for note in verdict["notes"])
 
 
-@pytest.mark.slow
 def test_a_change_that_brings_a_suite_runs_it_with_its_own_files_and_the_rest_with_those_of_the_merge_base(
     gated: Project,
 ) -> None:
@@ -258,7 +254,6 @@ def finished(*trials: Trial) -> list[FinishedTrial]:
         {"metric": "pass@k"},
     ],
 )
-@pytest.mark.slow
 def test_trials_of_tasks_that_differ_are_not_shared(other: dict[str, Any]) -> None:
     trials = finished(*trials_of(A, "pf"), *trials_of(B, "pe"), *trials_of(C, "p"))
     shared = shared_trials(a_plan(A, B, C), a_plan(A.model_copy(update=other), B), trials)
@@ -280,7 +275,6 @@ METERED = AgentSpec(kind=AgentKind.OPENAI, target="gpt-5")
         ),
     ],
 )
-@pytest.mark.slow
 def test_with_another_judge_or_other_prices_no_trial_is_the_same(
     here: dict[str, Any], there: dict[str, Any], edited: str
 ) -> None:
@@ -308,7 +302,6 @@ def planned(*tasks: Any, **request: Any) -> Plan:
 
 
 @pytest.mark.usefixtures("working_folder")
-@pytest.mark.slow
 async def test_without_edits_the_verdict_stands_alone() -> None:
     plan = a_plan(A)
     verdict = judged(plan, [])
@@ -328,7 +321,6 @@ async def _fails(plan: Plan, pool: Pool) -> list[FinishedTrial]:
 
 
 @pytest.mark.usefixtures("working_folder")
-@pytest.mark.slow
 async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other() -> None:
     plan = planned(A)
     trials = finished(*trials_of(A, "pp"))
@@ -344,7 +336,6 @@ async def _breaks(plan: Plan, pool: Pool) -> list[FinishedTrial]:
 
 
 @pytest.mark.usefixtures("working_folder")
-@pytest.mark.slow
 async def test_a_bug_is_not_taken_for_an_answer() -> None:
     plan = planned(A)
     with pytest.raises(ZeroDivisionError):
@@ -353,7 +344,6 @@ async def test_a_bug_is_not_taken_for_an_answer() -> None:
 
 @pytest.mark.usefixtures("working_folder")
 @pytest.mark.parametrize(("cap", "left"), [(None, None), (10.0, 7.0), (2.0, 0.0)])
-@pytest.mark.slow
 async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | None) -> None:
     """Three of the four trials, a dollar each, are of a task that the change does not have."""
     plan = planned(A, C, max_cost=cap, jobs=2)

@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import Project
 from tests.flows.test_integrity import GATES, commit, task
 
+pytestmark = pytest.mark.slow
+
 DESK = "agents: {{desk: {{agent: '{agent}'}}}}\n"
 TAKES_OVER = """
 import json, os, passgate.tasks.gates.decide as decide

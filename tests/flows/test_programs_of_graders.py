@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from passgate.tasks.formats.loading import load_tasks
 from tests.builders import SHIPPED
 from tests.conftest import Project
 from tests.eval_gate import write_files
 from tests.programs import needs
+
+pytestmark = pytest.mark.slow
 
 READ: Final = "const given = JSON.parse(await Bun.stdin.text());\n"
 REPLY: Final = "console.log(JSON.stringify({ score: wanted ? 1 : 0, assertions: [] }));\n"

@@ -1,6 +1,10 @@
 """The hooks of an eval file's workspace in a run: what they do is there for the agent, and who fails is told."""
 
+import pytest
+
 from tests.conftest import Project
+
+pytestmark = pytest.mark.slow
 
 EVAL = """
 name: hooks

@@ -9,6 +9,8 @@ import pytest
 
 from tests.builders import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench.gate_trust", "--processes", "1", *arguments]
@@ -21,7 +23,6 @@ def of_rates(folder: Path, rates: object, *arguments: str) -> subprocess.Complet
     return run("--rates", str(file), *arguments)
 
 
-@pytest.mark.slow
 def test_limits_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
     done = run("--gates", "20", "--sections", "gefd")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -33,7 +34,6 @@ def test_limits_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
     assert done.stdout.rstrip().endswith("all targets are met")
 
 
-@pytest.mark.slow
 def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> None:
     rates = {"refund": 0.99, "greet": 0.95, "flaky": 0.6}
     done = of_rates(tmp_path, rates, "--gates", "400", "--k", "2")
@@ -45,7 +45,6 @@ def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> N
     assert done.stdout.rstrip().endswith("all targets are met")
 
 
-@pytest.mark.slow
 def test_the_same_seed_draws_the_same_gates(tmp_path: Path) -> None:
     one, same, other = (
         of_rates(tmp_path, [0.9, 0.5], "--gates", "60", "--sections", "e", "--seed", seed) for seed in ("1", "1", "2")
@@ -66,7 +65,6 @@ def test_a_target_that_is_missed_is_an_exit_code(tmp_path: Path) -> None:
     assert "MISSED a: 3 golden tasks x 1 at 0.8, 20 baseline trials each, unchanged: red, evidence" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_table_of_policies_agrees_with_its_simulation() -> None:
     program = (
         "from bench.gate_trust.choice import choice\n"

@@ -28,7 +28,7 @@ EXPECTED = {
 of examples name files beside those.
 """
 
-pytestmark = pytest.mark.skipif(not FOLDERS, reason="the corpus of eval files is not here")
+pytestmark = [pytest.mark.skipif(not FOLDERS, reason="the corpus of eval files is not here"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
