@@ -36,9 +36,9 @@ _PRIVATE = (f"{ROOT_PREFIX}*", f"{BUG_PREFIX}*")
 """What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them."""
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
 STARTED = "\0"
-"""What standard error begins with once the isolation stands. Without it bubblewrap has failed, and nothing was run."""
+"""What is written to standard error once the isolation stands, before the command begins."""
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
-_LIMITED = ("sh", "-c", "ulimit -c 0; ulimit -f 2097152; printf '\\000' >&2; exec \"$@\"", "sh")
+_LIMITED = ("sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
 
 
 @dataclass(frozen=True)

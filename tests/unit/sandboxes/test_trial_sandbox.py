@@ -188,6 +188,18 @@ class TestAnIsolationThatFails:
             await self._ran(workbench_of, tmp_path, monkeypatch, failures=99)
 
 
+async def test_what_is_complained_of_before_the_start_is_no_failed_start(
+    isolation: str, workbench_of, suites: Path
+) -> None:
+    """A linker that misses a library says so before anything is run, and the command runs once all the same."""
+    async with workbench_of() as workbench, workbench.sandbox(a_task()) as sandbox:
+        command = ["sh", "-c", "echo once >> ran; cat ran; exit 3"]
+        result = await sandbox.run(command, seconds=20, environment={"LD_PRELOAD": "/missing.so"})
+    assert (result.exit_code, result.stdout) == (3, "once\n")
+    assert result.stderr.startswith("ERROR: ld.so")
+    assert "\0" not in result.stderr
+
+
 def test_this_machine_has_git() -> None:
     """Some tests here would pass without it."""
     assert subprocess.run(["git", "--version"], capture_output=True, check=False, env=os.environ).returncode == 0
