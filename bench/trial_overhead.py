@@ -84,11 +84,11 @@ async def gated(tasks: tuple[EvalTask, ...]) -> None:
                 tasks={task.task_id: task for task in tasks},
                 resources=dict.fromkeys(Suite, bench),
                 journal=journal,
-                scheduler=Scheduler(AT_ONCE),
                 run_state=RunState(),
                 starts=Starts(),
             )
-            await asyncio.gather(*(worker.run(batch) for batch in batches_of(tasks)))
+            scheduler = Scheduler(AT_ONCE)
+            await asyncio.gather(*(worker.run(batch, scheduler) for batch in batches_of(tasks)))
 
 
 def timed(name: str, trials: int, work: Callable[[], object]) -> None:

@@ -160,17 +160,17 @@ class _Series:
                 tasks={task.task_id: task for task in self._plan.tasks},
                 resources=self._resources,
                 journal=journal,
-                scheduler=_SchedulerOfRun(self._scheduler, number),
                 run_state=run_state,
                 starts=self._starts,
             )
             baseline = Baseline(branch="") if pool is None else pool(())
-            order = tuple(run_order(self._plan.tasks, baseline))
-            await worker.run(Batch(name="planned", trials=(), order=order))
+            planned = Batch(name="planned", trials=tuple(run_order(self._plan.tasks, baseline)))
+            scheduler = _SchedulerOfRun(self._scheduler, number)
+            await worker.run(planned, scheduler)
             while pool and (wanted := confirming_trials(self._plan, run_state.finished, pool(run_state.finished))):
                 async with asyncio.TaskGroup() as group:
                     for batch in confirming_batches(wanted):
-                        group.create_task(worker.run(batch))
+                        group.create_task(worker.run(batch, scheduler))
         return tuple(one.trial for one in read_journal(file)[0])
 
 

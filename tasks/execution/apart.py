@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from passgate.tasks.execution.coordinator import Executor, Round
-from passgate.tasks.model.run import Batch, BatchOutcome, TaskTrials
+from passgate.tasks.model.run import Batch, BatchOutcome
 from passgate.tasks.model.trial import TrialStatus
 
 RunBatch = Callable[[Batch], Awaitable[BatchOutcome]]
@@ -32,8 +32,8 @@ class _Money:
         """What each of some batches may spend."""
         if self.left is None:
             return [None] * len(batches)
-        every = sum(len(batch.keys) for batch in batches)
-        return [self.left * len(batch.keys) / every for batch in batches]
+        every = sum(len(batch.trials) for batch in batches)
+        return [self.left * len(batch.trials) / every for batch in batches]
 
     def spend(self, amount: float) -> None:
         if self.left is not None:
@@ -81,19 +81,12 @@ async def _run_one(
 
 
 def _ordered(batch: Batch, order: Sequence[tuple[str, int]]) -> Batch:
-    """The batch with its part of an order of all trials; trials that are not in it have finished before."""
-    own = set(batch.keys)
-    return batch.model_copy(update={"order": tuple(key for key in order if key in own) or batch.keys})
+    """The batch with its trials in an order of all of the round; those that are not in it have finished before."""
+    places = {key: place for place, key in enumerate(order)}
+    return batch.model_copy(update={"trials": tuple(sorted(batch.trials, key=lambda key: places.get(key, -1)))})
 
 
 def _unpaid(batch: Batch, outcome: BatchOutcome) -> Batch | None:
     """The trials of a batch for which its share was too small; `None` where there is none."""
-    missing = {(one.task_id, one.trial) for one in outcome.trials if one.status is TrialStatus.NOT_RUN}
-    if not missing:
-        return None
-    kept = (
-        TaskTrials(task_id=one.task_id, numbers=tuple(n for n in one.numbers if (one.task_id, n) in missing))
-        for one in batch.trials
-    )
-    order = tuple(key for key in batch.keys if key in missing)
-    return batch.model_copy(update={"trials": tuple(one for one in kept if one.numbers), "order": order})
+    unpaid = {(one.task_id, one.trial) for one in outcome.trials if one.status is TrialStatus.NOT_RUN}
+    return batch.model_copy(update={"trials": tuple(key for key in batch.trials if key in unpaid)}) if unpaid else None

@@ -7,12 +7,13 @@ from contextlib import AbstractContextManager, ExitStack
 
 from passgate.tasks.agents.starts import that_count
 from passgate.tasks.execution.resources import GradeTrial
-from passgate.tasks.execution.worker import open_worker
+from passgate.tasks.execution.scheduler import Scheduler
+from passgate.tasks.execution.worker import open_worker, trials_at_once
 from passgate.tasks.history.journal import Journal, JournalBusyError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch, BatchOutcome, TaskTrials
+from passgate.tasks.model.run import Batch, BatchOutcome
 from passgate.tasks.model.task import EvalTask
 
 MOST_BATCHES = 32
@@ -39,10 +40,8 @@ async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial) -> BatchO
         journal = await _entered(store.open_journal(masker_of(plan), part), stack)
         journal.drop_torn_line()
         finished = that_count(store.read_journal())
-        cost_cap = CostCap(batch.max_cost)
-        opened = open_worker(plan, journal, finished, cost_cap, grade, at_once=batch.trials_at_once, order=batch.order)
-        async with opened as worker:
-            return await worker.run(batch)
+        async with open_worker(plan, journal, finished, CostCap(batch.max_cost), grade) as worker:
+            return await worker.run(batch, Scheduler(batch.trials_at_once or trials_at_once(plan)))
 
 
 async def _entered(opened: AbstractContextManager[Journal], stack: ExitStack) -> Journal:
@@ -63,7 +62,7 @@ def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
     for task in tasks:
         by_suite.setdefault(task.suite, []).append(task)
     return tuple(
-        Batch(name=_name_of(some), trials=_trials((task, range(task.k)) for task in some))
+        Batch(name=_name_of(some), trials=tuple((task.task_id, number) for task in some for number in range(task.k)))
         for of_suite in by_suite.values()
         for some in (of_suite[start : start + size] for start in range(0, len(of_suite), size))
     )
@@ -72,13 +71,9 @@ def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
 def confirming_batches(wanted: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[Batch, ...]:
     """Confirming trials, by their numbers, in a batch for each task."""
     return tuple(
-        Batch(name=f"confirm {task.name}", step="confirm", trials=_trials([(task, numbers)]))
+        Batch(name=f"confirm {task.name}", step="confirm", trials=tuple((task.task_id, number) for number in numbers))
         for task, numbers in wanted
     )
-
-
-def _trials(numbers: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[TaskTrials, ...]:
-    return tuple(TaskTrials(task_id=task.task_id, numbers=tuple(some)) for task, some in numbers)
 
 
 def _name_of(tasks: Sequence[EvalTask]) -> str:

@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 
 from passgate.tasks.execution.coordinator import Executor, Round
-from passgate.tasks.execution.engine import Engine, no_fault
+from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, open_worker, trials_at_once
@@ -33,18 +32,20 @@ async def in_process(
 
 
 async def _execute(
-    engine: Engine, plan: Plan, opened: Worker, current: Round, ended: Callable[[BatchOutcome], None]
+    engine: Engine, plan: Plan, worker: Worker, current: Round, ended: Callable[[BatchOutcome], None]
 ) -> None:
-    worker = replace(opened, scheduler=Scheduler(trials_at_once(plan), current.order))
+    # One for the round: the order and the number of trials at once hold over all of its batches.
+    scheduler = Scheduler(trials_at_once(plan), current.order)
     async with asyncio.TaskGroup() as group:
         for batch in current.batches:
-            group.create_task(_step(engine, worker, batch, ended))
+            group.create_task(_step(engine, worker, batch, scheduler, ended))
 
 
-async def _step(engine: Engine, worker: Worker, batch: Batch, ended: Callable[[BatchOutcome], None]) -> None:
-    fault = _fault if batch.step == "run" else no_fault
-    ended(await engine.step(batch.step, partial(worker.run, batch), batch.name, fault))
+async def _step(
+    engine: Engine, worker: Worker, batch: Batch, scheduler: Scheduler, ended: Callable[[BatchOutcome], None]
+) -> None:
+    def fault(_outcome: BatchOutcome) -> str:
+        # Confirming trials show a task that has failed already.
+        return worker.fault_of(batch) if batch.step == "run" else ""
 
-
-def _fault(outcome: BatchOutcome) -> str:
-    return outcome.fault
+    ended(await engine.step(batch.step, partial(worker.run, batch, scheduler), batch.name, fault))

@@ -17,7 +17,7 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan
 from passgate.tasks.model.task import EvalTask, Suite
-from passgate.tasks.model.trial import FinishedTrial, Trial
+from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.stats.measurement import measurement_of
 
 
@@ -28,27 +28,24 @@ class Worker:
     tasks: Mapping[str, EvalTask]
     resources: Mapping[Suite, TrialResources]
     journal: Journal
-    scheduler: Scheduler
     run_state: RunState
     starts: Starts
 
-    async def run(self, batch: Batch) -> BatchOutcome:
-        """Run every trial of a batch that was not measured yet, each when a slot is free for it.
+    async def run(self, batch: Batch, scheduler: Scheduler) -> BatchOutcome:
+        """Run every trial of a batch that was not measured yet, each when the scheduler has a slot for it.
 
         Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as
         `not_run`. Raises `UsageError` once the trials show that the agent's command cannot be started.
         """
-        missing = [(self.tasks[task_id], number) for task_id, number in batch.keys]
-        missing = [(task, number) for task, number in missing if not self.run_state.has((task.task_id, number))]
+        missing = [key for key in batch.trials if not self.run_state.has(key)]
         ended: list[tuple[FinishedTrial, float]] = []
         async with asyncio.TaskGroup() as group:
-            for task, number in missing:
-                group.create_task(self._run_one(task, number, ended))
+            for key in missing:
+                group.create_task(self._run_one(key, scheduler, ended))
         return BatchOutcome(
             name=batch.name,
             trials=tuple(finished.trial for finished, _ in ended),
             spent=sum(finished.trial.cost - paid_before for finished, paid_before in ended),
-            fault=_fault_of([self.tasks[one.task_id] for one in batch.trials], self.run_state.finished),
             not_started=tuple(finished.transcript.detail for finished, _ in ended if finished.has_not_started),
             warnings=self.warnings,
         )
@@ -58,40 +55,33 @@ class Worker:
         """What went wrong so far that no trial depends on, each once."""
         return tuple(dict.fromkeys(one for opened in self.resources.values() for one in opened.workbench.warnings))
 
-    async def _run_one(self, task: EvalTask, number: int, ended: list[tuple[FinishedTrial, float]]) -> None:
-        key, resources = (task.task_id, number), self.resources[task.suite]
-        paid_before = self.run_state.paid_for(key)
-        async with self.scheduler.slot(key):
+    def fault_of(self, batch: Batch) -> str:
+        """Which tasks of a batch have not passed by the trials so far, each with its first failure or error."""
+        tasks = [self.tasks[task_id] for task_id in dict.fromkeys(task_id for task_id, _ in batch.trials)]
+        return "; ".join(
+            f"{task.suite}/{task.task_id}: {task.failure or task.error}"
+            for task in measurement_of(tasks, self.run_state.finished).tasks
+            if task.state is not TaskState.PASSED
+        )
+
+    async def _run_one(self, key: TrialKey, scheduler: Scheduler, ended: list[tuple[FinishedTrial, float]]) -> None:
+        task = self.tasks[key[0]]
+        resources, paid_before = self.resources[task.suite], self.run_state.paid_for(key)
+        async with scheduler.slot(key):
             reason = self.run_state.needless(task)
             if reason is None:
-                finished = await run_trial(task, number, resources, paid_before=paid_before)
+                finished = await run_trial(task, key[1], resources, paid_before=paid_before)
                 await self.journal.append(finished)
                 ended.append((finished, paid_before))
                 self.starts.add(finished)
                 self.run_state.add(finished.trial)
                 return
-        await self.journal.append(left_out(task, number, reason, resources, paid_before=paid_before))
-
-
-def _fault_of(tasks: Sequence[EvalTask], trials: Sequence[Trial]) -> str:
-    """Which of these tasks have not passed by the trials so far, each with its first failure or error."""
-    return "; ".join(
-        f"{task.suite}/{task.task_id}: {task.failure or task.error}"
-        for task in measurement_of(tasks, trials).tasks
-        if task.state is not TaskState.PASSED
-    )
+        await self.journal.append(left_out(task, key[1], reason, resources, paid_before=paid_before))
 
 
 @asynccontextmanager
 async def open_worker(
-    plan: Plan,
-    journal: Journal,
-    finished: Sequence[FinishedTrial],
-    cost_cap: CostCap,
-    grade: GradeTrial,
-    *,
-    at_once: int | None = None,
-    order: Sequence[TrialKey] = (),
+    plan: Plan, journal: Journal, finished: Sequence[FinishedTrial], cost_cap: CostCap, grade: GradeTrial
 ) -> AsyncIterator[Worker]:
     """A worker for a plan of which these trials have finished, while the context lasts. Raises `UsageError`."""
     starts = Starts()
@@ -101,7 +91,6 @@ async def open_worker(
             tasks={task.task_id: task for task in plan.tasks},
             resources=resources,
             journal=journal,
-            scheduler=Scheduler(at_once or trials_at_once(plan), order),
             run_state=RunState((one.trial for one in finished), partial(needless, plan)),
             starts=starts,
         )

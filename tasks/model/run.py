@@ -160,30 +160,17 @@ class Plan(RunContext):
         return Path(self.request.suites).absolute() if suite in self.brought else Path(self.suites_folder)
 
 
-class TaskTrials(Frozen):
-    """Trials of one eval task."""
-
-    task_id: str
-    numbers: tuple[int, ...]
-
-
 class Batch(Frozen):
     """Trials that one process runs, in plain values. All that is wanted of an eval task is in one batch."""
 
     name: str
     step: Literal["run", "confirm"] = "run"
-    trials: tuple[TaskTrials, ...]
-    order: tuple[tuple[str, int], ...] = ()
-    """Task ids and trial numbers, in the order in which the trials begin; that of `trials` when not given."""
+    trials: tuple[tuple[str, int], ...]
+    """Task ids and trial numbers, in the order in which the trials begin."""
     trials_at_once: Annotated[int, Field(ge=1)] | None = None
     """The request's or the policy's when not given."""
     max_cost: float | None = None
     """US dollars that the batch may spend; no limit when not given."""
-
-    @property
-    def keys(self) -> tuple[tuple[str, int], ...]:
-        """The task id and the number of each trial."""
-        return self.order or tuple((one.task_id, number) for one in self.trials for number in one.numbers)
 
 
 class BatchOutcome(Frozen):
@@ -194,8 +181,6 @@ class BatchOutcome(Frozen):
     """Those that were run now, in the order of their ends."""
     spent: float = 0.0
     """US dollars, of calls of trials that were not measured too."""
-    fault: str = ""
-    """Which of its tasks have not passed by their trials so far, each with its first failure or error."""
     not_started: tuple[str, ...] = ()
     """What the agent's command could not be started for, of each trial in which it could not."""
     warnings: tuple[str, ...] = ()

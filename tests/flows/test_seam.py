@@ -163,8 +163,8 @@ def test_a_batch_whose_process_was_killed_goes_on_elsewhere(repository: Project)
     child.wait()
     before = {(one.trial.task_id, one.trial.trial) for one in store.read_journal()}
     outcome = asyncio.run(in_child_process(store.location, batch))
-    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.keys) - before
-    assert {(one.trial.task_id, one.trial.trial) for one in store.read_journal()} == set(batch.keys)
+    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.trials) - before
+    assert {(one.trial.task_id, one.trial.trial) for one in store.read_journal()} == set(batch.trials)
 
 
 ON_A_TASK_RUNNER = """

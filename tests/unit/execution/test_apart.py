@@ -33,7 +33,7 @@ class Machines:
         await asyncio.sleep(0)
         self.running -= 1
         spent, trials = 0.0, []
-        for task_id, number in batch.keys:
+        for task_id, number in batch.trials:
             cost = self.costs(task_id, number)
             paid = batch.max_cost is None or spent + cost <= batch.max_cost + 1e-9
             spent += cost if paid else 0.0

@@ -17,7 +17,7 @@ from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.execution.worker import Worker
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch, TaskTrials
+from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
 from tests.builders import a_task, trials_of
@@ -45,17 +45,11 @@ async def run(
             tasks={task.task_id: task for task in tasks},
             resources=dict.fromkeys(Suite, bench),
             journal=journal,
-            scheduler=Scheduler(limit, order),
             run_state=run_state or RunState(),
             starts=Starts(),
         )
-        (batch,) = batches_of(tasks) if len(tasks) == 1 else [one_batch(*tasks)]
-        return len((await worker.run(batch)).trials)
-
-
-def one_batch(*tasks: EvalTask) -> Batch:
-    trials = [TaskTrials(task_id=task.task_id, numbers=tuple(range(task.k))) for task in tasks]
-    return Batch(name="batch", trials=tuple(trials))
+        batch = Batch(name="batch", trials=tuple((task.task_id, trial) for task in tasks for trial in range(task.k)))
+        return len((await worker.run(batch, Scheduler(limit, order))).trials)
 
 
 async def test_every_trial_of_a_batch_is_in_the_journal(bench, tmp_path: Path) -> None:
@@ -170,7 +164,7 @@ def test_batches_hold_every_task_once_and_one_suite_each() -> None:
     made = batches_of(tasks)
     assert [one.name for one in made] == ["golden/t0", "golden/t2", "adversarial/t1"]
     suites = {task.task_id: task.suite for task in tasks}
-    assert all(len({suites[trials.task_id] for trials in one.trials}) == 1 for one in made)
+    assert all(len({suites[task_id] for task_id, _ in one.trials}) == 1 for one in made)
 
 
 @pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 500, 2000])
@@ -178,7 +172,8 @@ def test_there_are_never_very_many_batches(count: int) -> None:
     suites = list(Suite)
     tasks = [a_task(task_id=f"t{number}", suite=suites[number % 4]) for number in range(count)]
     made = batches_of(tasks)
-    assert sorted(trials.task_id for one in made for trials in one.trials) == sorted(task.task_id for task in tasks)
+    wanted = [(task.task_id, trial) for task in tasks for trial in range(task.k)]
+    assert sorted(key for one in made for key in one.trials) == sorted(wanted)
     assert len(made) <= MOST_BATCHES + len(suites)
     if count > 100:
-        assert made[0].name.endswith(f"and {len(made[0].trials) - 1} more")
+        assert made[0].name.endswith(f"and {len(made[0].trials) // 3 - 1} more")
