@@ -5,13 +5,16 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from passgate.tasks.errors import StorageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import TrialStatus
@@ -32,14 +35,19 @@ class JournalFollower:
 
     def counts(self) -> dict[str, Counter[str]]:
         """Count the trials that the journal contains now, by suite: planned ones by status, and confirming ones."""
-        for line in self._store.new_lines(self._seen):
-            trial = json.loads(line)["trial"]
-            status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
-            self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
+        # The run itself complains of a journal that it cannot read.
+        with suppress(StorageError):
+            for line in self._store.new_lines(self._seen):
+                with suppress(ValueError, LookupError, TypeError):
+                    self._count(json.loads(line)["trial"])
         counts: dict[str, Counter[str]] = {}
         for (suite, _, _), status in self._statuses.items():
             counts.setdefault(suite, Counter())[status] += 1
         return counts
+
+    def _count(self, trial: Mapping[str, Any]) -> None:
+        status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
+        self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
 
 
 def _done(counts: Counter[str]) -> int:

@@ -51,6 +51,12 @@ def test_confirming_trials_are_beside_the_planned_ones(
     assert shown(tmp_path, capsys, *groups) == line
 
 
+def test_a_damaged_journal_is_the_runs_to_complain_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number, damage in enumerate(("damaged", '{"trial": 3}', "[]", '{"trial": {"trial": "0", "k": 3}}')):
+        (tmp_path / f"journal.{number}.jsonl").write_text(f"{damage}\n")
+    assert shown(tmp_path, capsys, "ppp", "pp") == "golden: 5/6 trials"
+
+
 def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
