@@ -11,8 +11,7 @@ from passgate.tasks.errors import StorageError
 
 PRIVATE_FILE: Final = stat.S_IRUSR | stat.S_IWUSR
 _PRIVATE_FOLDER: Final = stat.S_IRWXU
-READABLE: Final = 0o666
-"""The mode of files that are for whomever the user's umask lets read them."""
+READABLE: Final = 0o666  # the mode of files that are for whomever the user's umask lets read them
 
 
 def make_private_folder(folder: Path) -> None:

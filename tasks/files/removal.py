@@ -19,12 +19,9 @@ _LONGEST_NAME: Final = 100
 class Remains:
     """What of a tree could not be removed."""
 
-    folder: Path
-    """The root of the tree."""
-    name: str
-    """An entry that is in the way."""
-    reason: str
-    """Why it is."""
+    folder: Path  # the root of the tree
+    name: str  # an entry that is in the way
+    reason: str  # why it is
 
     def __str__(self) -> str:
         name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."

@@ -17,12 +17,11 @@ from typing import Final
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.removal import Remains, remove_tree
 
+# How the private folder of a user is called, in the temporary folder of the machine.
 ROOT_PREFIX: Final = "passgate-user-"
-"""How the private folder of a user is called, in the temporary folder of the machine."""
-BUG_PREFIX: Final = "passgate-bug-"
-"""How reports of bugs are called, which stay there for the user."""
+BUG_PREFIX: Final = "passgate-bug-"  # how reports of bugs are called, which stay there for the user
+# Where paths are short enough for a socket.
 SHORT_PLACE: Final = Path("/tmp")  # noqa: S108 - the folder in it is private
-"""Where paths are short enough for a socket."""
 _OFTEN_TEMPORARY: Final = (SHORT_PLACE, Path("/var/tmp"))  # noqa: S108
 _REMEDY: Final = "name a folder that you can write to in TMPDIR"
 

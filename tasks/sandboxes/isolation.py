@@ -20,23 +20,21 @@ from passgate.tasks.sandboxes import bridge as bridge_program
 
 _PROBE_SECONDS = 10
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
+# What a trial's folder holds, and all that its commands may write to.
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
-"""What a trial's folder holds, and all that its commands may write to."""
-INPUTS_FOLDER = "inputs"
-"""Of a trial's folder: what its commands may only read."""
+INPUTS_FOLDER = "inputs"  # of a trial's folder: what its commands may only read
+# Each entry is a mount for every command: of a /tmp that has more, only what passgate itself needs is kept.
 _MAX_KEPT = 256
-"""Each entry is a mount for every command: of a /tmp that has more, only what passgate itself needs is kept."""
+# Where the machine's services have their sockets: who reaches Docker's has the machine, network or not.
 _RUNTIME = Path("/run")
-"""Where the machine's services have their sockets: who reaches Docker's has the machine, network or not."""
+# Names are resolved by the first two; NixOS has its programs in the others.
 _SHOWN_OF_RUNTIME = ("systemd/resolve", "NetworkManager/resolv.conf", "current-system", "wrappers")
-"""Names are resolved by the first two; NixOS has its programs in the others."""
+# Folders of /tmp that hold sockets of programs which do more than an agent may.
 _DOORS = ("ssh-*", ".X11-unix", ".ICE-unix", "tmux-*")
-"""Folders of /tmp that hold sockets of programs which do more than an agent may."""
+# What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them.
 _PRIVATE = (f"{ROOT_PREFIX}*", f"{BUG_PREFIX}*")
-"""What of /tmp is passgate's own: the trials and hidden tests of other gates, and what went wrong in them."""
 _BRIDGE_PROGRAM = Path(bridge_program.__file__).resolve()
-STARTED = "\0"
-"""What is written to standard error once the isolation stands, before the command begins."""
+STARTED = "\0"  # what is written to standard error once the isolation stands, before the command begins
 # Files of at most 1 GiB and no core dumps: a runaway agent must not fill the disk.
 _LIMITED = ("sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exec \"$@\"", "sh")
 
@@ -45,10 +43,8 @@ _LIMITED = ("sh", "-c", "printf '\\000' >&2; ulimit -c 0; ulimit -f 2097152; exe
 class ProcessGroup:
     """Only a session of its own and limits."""
 
-    name: str = "process_group"
-    """What trial rows call this way of keeping commands apart."""
-    contains_processes: bool = False
-    """Whether every process of a command ends with its first one."""
+    name: str = "process_group"  # what trial rows call this way of keeping commands apart
+    contains_processes: bool = False  # whether every process of a command ends with its first one
 
     def wrap(
         self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
@@ -71,8 +67,7 @@ class Bubblewrap:
     executable: str
     hidden: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
-    shown: tuple[Path, ...] = ()
-    """What of hidden folders can be seen all the same."""
+    shown: tuple[Path, ...] = ()  # what of hidden folders can be seen all the same
     name: str = "bubblewrap"
     contains_processes: bool = True
 

@@ -12,13 +12,11 @@ from typing import TypeVar
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult
 
-KEPT_BYTES = 1024 * 1024
-"""How much of each output stream is kept: its beginning."""
-MAX_OUTPUT_BYTES = 64 * 1024 * 1024
-"""A command that prints more than this is ended."""
+KEPT_BYTES = 1024 * 1024  # how much of each output stream is kept: its beginning
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # A command that prints more than this is ended
 _CHUNK = 256 * 1024
+# Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open.
 _DRAIN_SECONDS = 5
-"""Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open."""
 _MARK = "PASSGATE_PROCESS"
 
 _Result = TypeVar("_Result")

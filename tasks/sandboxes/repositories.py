@@ -19,18 +19,17 @@ from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Repository
 from passgate.tasks.sandboxes.processes import run_process
 
-GIT_SECONDS: Final = 600
-"""Of every single command of git."""
+GIT_SECONDS: Final = 600  # of every single command of git
 _OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
 _CREDENTIALS: Final = re.compile(r"(://)[^/@\s]*@")
+# Variables that are set where git itself has started passgate, as its hooks are.
 _OF_ANOTHER_REPOSITORY: Final = frozenset(
     {
         *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
         *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
     }
 )
-"""Variables that are set where git itself has started passgate, as its hooks are."""
 _ASKS_NOBODY: Final = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",

@@ -26,10 +26,8 @@ class Surroundings:
     """What all sandboxes of a run share."""
 
     isolation: Isolation
-    of_authors: Isolation
-    """For commands of the suites' authors."""
-    processes: AbstractAsyncContextManager[None]
-    """The limit on local processes."""
+    of_authors: Isolation  # for commands of the suites' authors
+    processes: AbstractAsyncContextManager[None]  # the limit on local processes
     bridge: Bridge | None = None
 
 
@@ -40,10 +38,10 @@ class TrialSandbox:
     workspace: Path
     scratch: Path
     network: bool
+    # Where the files of the task's messages lie, by the names that they have there. No command can change them.
     files: Mapping[str, Path] = field(default_factory=dict)
-    """Where the files of the task's messages lie, by the names that they have there. No command can change them."""
+    # Environment variables that the task wants for the agent.
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that the task wants for the agent."""
     _folder: Path
     _around: Surroundings = field(repr=False)
     _is_agents: bool = False

@@ -24,8 +24,7 @@ from passgate.tasks.sandboxes.workspaces import Workspaces
 SANDBOXES = "_shared/sandboxes"
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
-_IN_PLACE = ("data:", "http://", "https://")
-"""How images begin that are no file."""
+_IN_PLACE = ("data:", "http://", "https://")  # how images begin that are no file
 
 
 class Workbench:

@@ -44,8 +44,7 @@ class _Prepared:
 
     workspace: Workspace
     sandbox: TrialSandbox
-    task: EvalTask
-    """The first that asked for it."""
+    task: EvalTask  # the first that asked for it
 
 
 class Workspaces:
@@ -59,8 +58,7 @@ class Workspaces:
         self._around = around
         self._repositories = Repositories(suites_folder, folder / "repositories", around.processes)
         self._prepared: dict[str, asyncio.Future[_Prepared]] = {}
-        self.warnings: list[str] = []
-        """What went wrong after trials, and changes nothing of them."""
+        self.warnings: list[str] = []  # what went wrong after trials, and changes nothing of them
 
     async def template(self, workspace: Workspace, task: EvalTask) -> Path:
         """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""

@@ -15,17 +15,16 @@ from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, has_tests
 from passgate.tasks.model.json_values import strictly_equal
 
 LINES_SUFFIX = ".jsonl"
-MOST_BROKEN_LINES = 1000
-"""Of one file. More of them are another kind of file, and the list of them helps nobody."""
-_SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
-_TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
-"""Keys of a sidecar that change nothing about its tests."""
 CSV_SUFFIX = ".csv"
+CASE_FILES = ("case.yaml", "case.yml")
+MOST_BROKEN_LINES = 1000  # a file with more of them is of another kind, and a longer list of problems helps nobody
+_SIDECARS = (".yaml", ".yml", ".eval.yaml", ".eval.yml")
+# Keys of a sidecar that change nothing about its tests.
+_TELLS_NOTHING = frozenset({"$schema", "name", "description", "version", "author", "license", "requires"})
 _CSV_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
 _CSV_TYPES = _CSV_LISTS | {
     "contains", "icontains", "starts-with", "ends-with", "regex", "is-json", "equals", "latency", "cost", "llm-rubric",
 }  # fmt: skip
-_RUBRICS = ("llm-rubric:", "grade:")
 _SHORT_GRADER = re.compile(
     r"(?P<negated>not-)?(?P<type>[a-z][a-z-]*)(?:\((?P<limit>\d+(?:\.\d+)?)\))?(?::(?P<value>.*))?", re.DOTALL
 )
@@ -34,13 +33,12 @@ _UNKNOWN_COLUMN = (
     "a column that passgate does not read; known: __expected, __expected1 and so on, __description, __metadata:NAME, "
     "__metric, __threshold, __prefix, __suffix"
 )
-CASE_FILES = ("case.yaml", "case.yml")
-_WORKSPACE = "workspace"
 
 
 def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
     """The value of every line that is not blank. A line that is no JSON is a problem; nothing is read behind many."""
     name, broken = documents.shown(file), 0
+    # Not splitlines(): U+2028 and its like may stand in a JSON text, and only a line feed ends a line of JSONL.
     for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
         if not line or line.isspace():
             continue
@@ -55,6 +53,7 @@ def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
                 documents.refuse(places.problem_at(0, message))
                 return
         else:
+            # Most lines have no placeholder, and a walk through the value costs more than a look at the text.
             yield documents.interpolated(node) if documents.placeholder.search(line) else node
 
 
@@ -80,7 +79,7 @@ def sidecar_names(file: Path) -> list[Path]:
 
 def lines_beside(sidecar: Path) -> Path | None:
     """The JSONL file that an eval file without tests is the sidecar of."""
-    for suffix in reversed(_SIDECARS):
+    for suffix in reversed(_SIDECARS):  # the longer ones first: `.yaml` is the end of `.eval.yaml` too
         if sidecar.name.endswith(suffix):
             lines = sidecar.with_name(sidecar.name.removesuffix(suffix) + LINES_SUFFIX)
             return lines if lines.is_file() else None
@@ -95,11 +94,10 @@ def says_something(sidecar: Node) -> bool:
 def _is_sidecar(root: Node, lines: Path) -> bool:
     if not isinstance(root.value, dict) or "task_id" in root.value or "id" in root.value:
         return False
-    if not has_tests(root.value):
-        return True
+    # A file whose tests are in the JSONL file is its sidecar, one with other tests only has a name like it.
     named = [root.value[key] for key in TESTS_KEYS if isinstance(root.value.get(key), str)]
     leads_to = {os.path.normpath(root.folder / name.removeprefix(FILE_SCHEME)) for name in named}
-    return os.path.normpath(lines) in leads_to
+    return not has_tests(root.value) or os.path.normpath(lines) in leads_to
 
 
 def read_table(file: Path, documents: Documents) -> Iterator[Node]:
@@ -111,7 +109,7 @@ def read_table(file: Path, documents: Documents) -> Iterator[Node]:
         for number, row in enumerate(reader, start=1):
             node = Node(row, LinePlaces(name, line), file.parent)
             yield documents.interpolated(node.with_value(_row_test(node, number, documents)))
-            line = reader.line_num + 1
+            line = reader.line_num + 1  # a quoted cell may hold line feeds, so a row may take several lines
     except csv.Error as error:
         documents.refuse(LinePlaces(name, line).problem((), f"not a CSV table: {error}"))
 
@@ -119,10 +117,9 @@ def read_table(file: Path, documents: Documents) -> Iterator[Node]:
 def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
     test: dict[str, Any] = {"id": f"row-{number}", "vars": {}, "assert": [], "metadata": {}}
     for column, cell in row.value.items():
-        if column == "":
-            if cell:
-                documents.refuse(row.problem("a cell without a column"))
-        else:
+        if column == "" and cell:
+            documents.refuse(row.problem("a cell without a column"))
+        elif column != "":
             _add(test, row.child(column), column.strip(), cell, documents)
     metric, graders, variables = row.value.get("__metric", "").strip(), test["assert"], test["vars"]
     for number, grader in enumerate(graders if metric else (), start=1):
@@ -137,8 +134,7 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
     if column == "id":
         test["id"] = cell.strip() or test["id"]
     elif column.startswith("__expected"):
-        if cell.strip():
-            test["assert"] += _graders(node.with_value(cell.strip()), documents)
+        test["assert"] += _graders(node.with_value(cell.strip()), documents) if cell.strip() else []
     elif column == "__description":
         test["description"] = cell
     elif column == "__threshold":
@@ -147,29 +143,25 @@ def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Do
         except ValueError:
             documents.refuse(node.problem(f"{cell[:60]!r} is not a number"))
     elif column.startswith("__metadata:"):
-        test["metadata"] |= _metadata(column.removeprefix("__metadata:"), cell) if cell.strip() else {}
+        name = column.removeprefix("__metadata:")
+        listed = [item.strip().replace("\\,", ",") for item in re.split(r"(?<!\\),", cell)]
+        value = {name.removesuffix("[]"): listed} if name.endswith("[]") else {name: cell}
+        test["metadata"] |= value if cell.strip() else {}
     elif not column.startswith("__"):
         test["vars"][column] = cell
     elif column not in {"__metric", "__prefix", "__suffix"}:
         documents.refuse(node.problem(_UNKNOWN_COLUMN))
 
 
-def _metadata(name: str, cell: str) -> dict[str, Any]:
-    if name.endswith("[]"):
-        return {name.removesuffix("[]"): [item.strip().replace("\\,", ",") for item in re.split(r"(?<!\\),", cell)]}
-    return {name: cell}
-
-
 def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
     """The grader of an `__expected` cell: `type:value` or `type(limit):value`; any other text must be equal."""
     text = expected.value
-    for prefix in _RUBRICS:
+    for prefix in ("llm-rubric:", "grade:"):
         if text.startswith(prefix):
             return [{"type": "llm-rubric", "value": text.removeprefix(prefix).strip()}]
     if text.startswith(_PROGRAMS):
-        documents.refuse(
-            expected.problem("a program in a table; write the test in a YAML file, with a `script` grader")
-        )
+        message = "a program in a table; write the test in a YAML file, with a `script` grader"
+        documents.refuse(expected.problem(message))
         return []
     short = _SHORT_GRADER.fullmatch(text)
     if short is None or (short["type"] not in _CSV_TYPES and short["limit"] is None and short["value"] is None):
@@ -189,42 +181,29 @@ def _grader(short: re.Match[str]) -> dict[str, Any]:
         grader["value"] = value.strip()
     if limit is not None:
         grader[{"latency": "threshold", "cost": "budget"}.get(kind, "min_score")] = float(limit)
-    if short["negated"]:
-        grader["negate"] = True
-    return grader
+    return grader | ({"negate": True} if short["negated"] else {})
 
 
 def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
     """The case files of the folders in a folder, by name. A folder without one is a warning, none at all a problem."""
-    found = [case for entry in _folders(folder, at, documents) for case in _case(entry, at, documents)]
-    if not found:
-        message = (
-            f"no folder of {at.value!r} has a {CASE_FILES[0]}; for files of tests write a pattern, as './cases/*.yaml'"
-        )
-        documents.refuse(at.problem(message))
-    return found
-
-
-def workspace_beside(case_file: Path) -> Path | None:
-    """The folder of files for the agent that stands beside a case file."""
-    workspace = case_file.parent / _WORKSPACE
-    return workspace if workspace.is_dir() else None
-
-
-def _folders(folder: Path, at: Node, documents: Documents) -> Iterator[Path]:
     repository = documents.ground.repository.resolve()
+    found: list[Path] = []
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:
         documents.refuse(at.problem(f"the folder cannot be read: {error.strerror}"))
-        return
+        entries = []
     for entry in entries:
         if entry.name.startswith(".") or entry.name == "node_modules" or not entry.is_dir():
             continue
         if entry.resolve().is_relative_to(repository):
-            yield entry
+            found += _case(entry, at, documents)
         else:
             documents.refuse(at.problem(f"{entry.name!r} in it leaves the repository"))
+    if not found:
+        remedy = "for files of tests write a pattern, as './cases/*.yaml'"
+        documents.refuse(at.problem(f"no folder of {at.value!r} has a {CASE_FILES[0]}; {remedy}"))
+    return found
 
 
 def _case(folder: Path, at: Node, documents: Documents) -> list[Path]:

@@ -14,26 +14,16 @@ from passgate.tasks.formats.evals.read.case_files import (
     read_table,
     says_something,
     sidecar_of,
-    workspace_beside,
 )
 from passgate.tasks.formats.evals.read.documents import Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.formats.evals.read.raw import (
-    RawTest,
-    SuiteContext,
-    check_parent,
-    is_include,
-    is_usable,
-    selected,
-)
+from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext, check_parent, is_include, is_usable, selected
 from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
 from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
 
-MAX_DEPTH = 8
-"""Of files that include files."""
-MAX_OPENED = 20_000
-"""Times that files are opened for one eval file."""
+MAX_DEPTH = 8  # of files that include files
+MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle
 _DOCUMENTS = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -43,10 +33,13 @@ class _Scope:
 
     context: SuiteContext
     documents: Documents
-    trail: tuple[Path, ...]
-    """The files that are being read, the outermost first."""
+    trail: tuple[Path, ...]  # the files that are being read, the outermost first
+    # Whether an eval file gives its cases alone where raw cases are expected; it is refused there otherwise.
     cases_only: bool = False
-    """Whether an eval file gives its cases alone where raw cases are expected; it is refused there otherwise."""
+
+    def test(self, node: Node) -> RawTest:
+        """A test of this scope's eval file."""
+        return RawTest(node, self.context, self.context)
 
 
 def raw_tests(
@@ -61,41 +54,38 @@ def raw_tests(
 
     `environment` are the variables of the process, `shown` is a file's name as users know it.
     """
-    documents = Documents(ground, complaints, environment, shown)
-    return tuple(_suite(file.absolute(), documents, ()))
+    return tuple(_suite(file.absolute(), Documents(ground, complaints, environment, shown), ()))
 
 
 def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     """The tests of an eval file with what it says of them."""
+    # The scope of raw cases that no eval file takes in.
+    empty = Node({}, LinePlaces(documents.shown(file)), file.parent)
+    bare = _Scope(SuiteContext(empty, file, documents.ground), documents, (*trail, file))
     if file.suffix == LINES_SUFFIX:
-        return _lines_suite(file, documents, trail)
+        return _lines_suite(file, bare)
     root = documents.read_root(file)
     if root is None:
         return []
     if isinstance(root.value, list):
-        return _entries(root, _bare(file, documents, trail))
+        return _entries(root, bare)
     if not isinstance(root.value, dict):
         documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
-        return []
-    if has_tests(root.value):
-        return _mapping_suite(root, file, documents.for_files_of(root), trail)
-    return _without_tests(root, file, documents, trail)
-
-
-def _without_tests(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
-    """The tests of a mapping that has no list of them: it is one, or it stands beside them."""
-    if _is_case(root, file):
-        return [_case(root, file, _bare(file, documents, trail))]
-    lines = lines_beside(file)
-    if lines is not None:
-        return _lines_suite(lines, documents, trail)
-    documents.refuse(without_tests(root))
+    elif has_tests(root.value):
+        context, inner = replace(bare.context, root=root), documents.for_files_of(root)
+        return _mapping_suite(replace(bare, context=context, documents=inner))
+    elif _is_case(root, file):
+        return [_case(root, file, bare)]
+    elif lines := lines_beside(file):
+        return _suite(lines, documents, trail)
+    else:
+        documents.refuse(without_tests(root))
     return []
 
 
-def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
+def _mapping_suite(scope: _Scope) -> list[RawTest]:
+    root, documents = scope.context.root, scope.documents
     check_top_level(root, documents.complaints)
-    scope = _Scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
     tests = tests_of(root, documents.complaints)
     gathered = _entries(tests, scope) if tests is not None else []
     if tests is None and root.get("scenarios") is None:
@@ -103,20 +93,14 @@ def _mapping_suite(root: Node, file: Path, documents: Documents, trail: tuple[Pa
     return with_templates([*gathered, *scenario_tests(scope.context, documents)], scope.context, documents)
 
 
-def _lines_suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
+def _lines_suite(file: Path, scope: _Scope) -> list[RawTest]:
     """The tests of a JSONL file, with what its sidecar says of them."""
-    scope, sidecar = _bare(file, documents, trail), sidecar_of(file, documents)
+    sidecar = sidecar_of(file, scope.documents)
     if sidecar is not None:
-        check_top_level(sidecar, documents.complaints)
+        check_top_level(sidecar, scope.documents.complaints)
         context = replace(scope.context, root=sidecar)
-        scope = replace(scope, context=context, documents=documents.for_files_of(sidecar))
+        scope = replace(scope, context=context, documents=scope.documents.for_files_of(sidecar))
     return with_templates(_lines(file, scope), scope.context, scope.documents)
-
-
-def _bare(file: Path, documents: Documents, trail: tuple[Path, ...]) -> _Scope:
-    """The scope of raw cases that no eval file takes in."""
-    root = Node({}, LinePlaces(documents.shown(file)), file.parent)
-    return _Scope(SuiteContext(root, file, documents.ground), documents, (*trail, file))
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
@@ -125,12 +109,11 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
     if not entries:
         what = "has no tests" if isinstance(tests.value, list) else "expected a list of tests, or a path of one"
         scope.documents.refuse(tests.problem(what))
-    imported: list[RawTest] = []
+    imported: list[RawTest] = []  # before the file's own, wherever they stand in it
     own: list[RawTest] = []
     for entry in entries:
-        found = _entry(entry, scope)
         imports_suite = is_include(entry.value) and entry.value.get("type") == "suite"
-        (imported if imports_suite else own).extend(found)
+        (imported if imports_suite else own).extend(_entry(entry, scope))
     return [*imported, *own]
 
 
@@ -143,17 +126,16 @@ def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
         return []
     if is_include(entry.value):
         return _included(entry, scope) if is_usable(entry, scope.documents) else []
-    return [RawTest(entry, scope.context, scope.context)]
+    return [scope.test(entry)]
 
 
 def _included(include: Node, scope: _Scope) -> list[RawTest]:
     reference, select, run = include.child("include"), include.get("select"), include.get("run")
-    files = files_of(reference, scope.documents)
+    files, inner = files_of(reference, scope.documents), replace(scope, cases_only=True)
     if include.value["type"] == "suite":
         check_parent(scope.context.root, scope.documents)
         tests = [test for file in files for test in _imported(file, reference, scope)]
     else:
-        inner = replace(scope, cases_only=True)
         tests = [test for file in files for test in _file_tests(file, reference, inner)]
     if select is not None and tests:
         tests = selected(tests, select, scope.documents)
@@ -163,22 +145,17 @@ def _included(include: Node, scope: _Scope) -> list[RawTest]:
 def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """The tests of an imported suite: its own words apply, but for the runtime policy."""
     documents = scope.documents.plain()
-    if not _is_suite(file, documents):
+    # A file that cannot be read is a problem of its own, and no reason to doubt that it is a suite.
+    root = documents.read_root(file) if file.suffix in _DOCUMENTS else None
+    is_suite = file.suffix in _DOCUMENTS or file.suffix == LINES_SUFFIX
+    if root is not None:
+        is_suite = isinstance(root.value, dict) and (has_tests(root.value) or lines_beside(file) is not None)
+    if not is_suite:
         documents.refuse(at.problem(f"{file.name!r} is no eval file; for raw cases write `type: tests`"))
         return []
     if _opened(file, at, scope) is None:
         return []
     return [replace(test, runtime=scope.context) for test in _suite(file, documents, scope.trail)]
-
-
-def _is_suite(file: Path, documents: Documents) -> bool:
-    """Whether a file says something of its tests; true for one that cannot be read, which is a problem of its own."""
-    if file.suffix not in _DOCUMENTS:
-        return file.suffix == LINES_SUFFIX
-    root = documents.read_root(file)
-    if root is None:
-        return True
-    return isinstance(root.value, dict) and (has_tests(root.value) or lines_beside(file) is not None)
 
 
 def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
@@ -187,50 +164,43 @@ def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
     if file in scope.trail:
         names = " -> ".join(documents.shown(step) for step in (*scope.trail[scope.trail.index(file) :], file))
         documents.refuse(at.problem(f"this include closes a circle: {names}"))
-        return None
-    if len(scope.trail) >= MAX_DEPTH:
+    elif len(scope.trail) >= MAX_DEPTH:
         documents.refuse(at.problem(f"files that include files, more than {MAX_DEPTH} deep"))
-        return None
-    if len(documents.opened) >= MAX_OPENED:
+    elif len(documents.opened) >= MAX_OPENED:
         documents.refuse(at.problem(f"more than {MAX_OPENED} files are included"))
-        return None
-    documents.opened.append(file)
-    return replace(scope, trail=(*scope.trail, file))
+    else:
+        documents.opened.append(file)
+        return replace(scope, trail=(*scope.trail, file))
+    return None
 
 
 def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """The raw cases of a file or of a folder with cases."""
+    documents = scope.documents
     if file.is_dir():
-        cases = case_files(file, at, scope.documents)
-        return [test for case in cases for test in _file_tests(case, at, scope)]
+        return [test for case in case_files(file, at, documents) for test in _file_tests(case, at, scope)]
     inner = _opened(file, at, scope)
     if inner is None:
         return []
     if file.suffix == LINES_SUFFIX:
-        return _line_tests(file, at, inner)
+        sidecar = sidecar_of(file, documents)
+        is_own = sidecar is not None and sidecar.places.file == scope.context.root.places.file
+        if sidecar is None or is_own or scope.cases_only or not says_something(sidecar):
+            return _lines(file, inner)
+        return _refuse_whole(file, at, documents)
     if file.suffix == CSV_SUFFIX:
-        rows = [RawTest(row, scope.context, scope.context) for row in read_table(file, scope.documents)]
-        return _some(rows, file, scope.documents)
+        return _lines(file, inner)
     if file.suffix in _DOCUMENTS:
         return _document_tests(file, at, inner)
     remedy = "write its tests into a YAML or JSONL file"
-    scope.documents.refuse(at.problem(f"{file.name!r} is not a file of tests that passgate reads; {remedy}"))
+    documents.refuse(at.problem(f"{file.name!r} is not a file of tests that passgate reads; {remedy}"))
     return []
 
 
-def _line_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
-    sidecar = sidecar_of(file, scope.documents)
-    if sidecar is None or sidecar.places.file == scope.context.root.places.file or not says_something(sidecar):
-        return _lines(file, scope)
-    return _lines(file, scope) if scope.cases_only else _refuse_whole(file, at, scope.documents)
-
-
 def _lines(file: Path, scope: _Scope) -> list[RawTest]:
-    tests = [test for line in read_lines(file, scope.documents) for test in _entry(line, scope)]
-    return _some(tests, file, scope.documents)
-
-
-def _some(tests: list[RawTest], file: Path, documents: Documents) -> list[RawTest]:
+    """The tests of a file with one a line, or one a row."""
+    read, documents = read_table if file.suffix == CSV_SUFFIX else read_lines, scope.documents
+    tests = [test for line in read(file, documents) for test in _entry(line, scope)]
     if not tests:
         documents.refuse(LinePlaces(documents.shown(file)).problem((), "there are no tests in this file"))
     return tests
@@ -238,17 +208,22 @@ def _some(tests: list[RawTest], file: Path, documents: Documents) -> list[RawTes
 
 def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """The raw cases of a YAML or JSON file."""
-    root = scope.documents.read(file)
+    root, documents = scope.documents.read(file), scope.documents
     if root is None:
         return []
     if isinstance(root.value, list):
         return _entries(root, scope)
-    if isinstance(root.value, dict) and has_tests(root.value):
-        return _cases_of(root, scope) if scope.cases_only else _refuse_whole(file, at, scope.documents)
-    if isinstance(root.value, dict) and _is_case(root, file):
+    if not isinstance(root.value, dict) or not (has_tests(root.value) or _is_case(root, file)):
+        documents.refuse(at.problem(f"{file.name!r} holds no tests: expected a list of tests"))
+        return []
+    if not has_tests(root.value):
         return [_case(root, file, scope)]
-    scope.documents.refuse(at.problem(f"{file.name!r} holds no tests: expected a list of tests"))
-    return []
+    if not scope.cases_only:
+        return _refuse_whole(file, at, documents)
+    tests = tests_of(root, documents.complaints)
+    if root.get("scenarios") is not None:
+        documents.refuse(root.child("scenarios").problem("scenarios cannot be taken in with `type: tests`"))
+    return [] if tests is None else _entries(tests, scope)
 
 
 def _is_case(root: Node, file: Path) -> bool:
@@ -257,22 +232,15 @@ def _is_case(root: Node, file: Path) -> bool:
 
 
 def _case(root: Node, file: Path, scope: _Scope) -> RawTest:
-    test = RawTest(root, scope.context, scope.context)
     if file.name not in CASE_FILES:
-        return test
-    return replace(test, default_id=file.parent.name, workspace=workspace_beside(file))
-
-
-def _cases_of(root: Node, scope: _Scope) -> list[RawTest]:
-    """The tests of an eval file without what it says of them."""
-    tests = tests_of(root, scope.documents.complaints)
-    if root.get("scenarios") is not None:
-        scope.documents.refuse(root.child("scenarios").problem("scenarios cannot be taken in with `type: tests`"))
-    return [] if tests is None else _entries(tests, scope)
+        return scope.test(root)
+    # In a folder of one case its name is the id, and the files beside it may be what the agent works on.
+    beside = file.parent / "workspace"
+    return replace(scope.test(root), default_id=file.parent.name, workspace=beside if beside.is_dir() else None)
 
 
 def _refuse_whole(file: Path, at: Node, documents: Documents) -> list[RawTest]:
-    """What an eval file says of its tests would be lost, so it must be said that this is meant."""
+    # What an eval file says of its tests would be lost, so its author must say that this is meant.
     remedy = "`{include: ..., type: suite}` takes it in whole, `type: tests` its cases alone"
     documents.refuse(at.problem(f"{file.name!r} is an eval file of its own: {remedy}"))
     return []

@@ -15,23 +15,21 @@ from dotenv import dotenv_values
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, format_path, read_document, read_source
 from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
-from passgate.tasks.formats.evals.read.node import Complaints, Node
+from passgate.tasks.formats.evals.read.node import Complaints, Node, with_placeholders
 from passgate.tasks.formats.evals.read.paths import Ground, find_path, upwards
 from passgate.tasks.formats.schema_check import nearest
 
-PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
-"""`${{ NAME }}`."""
+PLAIN = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")  # `${{ NAME }}`
+# `${{ NAME }}` and `{{ env.NAME }}`, for files whose texts are templates.
 WITH_TEMPLATES = re.compile(PLAIN.pattern + r"|(?<!\$)\{\{-?\s*env\.([A-Za-z_][A-Za-z0-9_]*)\s*-?\}\}")
-"""`${{ NAME }}` and `{{ env.NAME }}`, for files whose texts are templates."""
-ENV_FILE = ".env"
-MAX_ENV_BYTES = 1024 * 1024
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
-MAX_LINES_BYTES = 64 * 1024 * 1024
-"""Of a file with one value a line (JSONL, CSV)."""
+# Keys of files whose texts are templates: there `{{ env.NAME }}` is an environment variable.
 TEMPLATE_KEYS = ("prompts", "providers", "default_test", "scenarios", "evaluate_options", "env")
-"""Keys of files whose texts are templates: there `{{ env.NAME }}` is an environment variable."""
+ENV_FILE = ".env"
 FILE_SCHEME = "file://"
+MAX_ENV_BYTES = 1024 * 1024
+MAX_LINES_BYTES = 64 * 1024 * 1024  # of a file with one value a line (JSONL, CSV)
 MAX_MATCHES = 20_000
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 _MAGIC = frozenset("*?[")
 
 
@@ -39,12 +37,11 @@ class EnvFileError(ValueError):
     """A `.env` file that cannot be read, and why."""
 
     def __init__(self, file: Path, message: str) -> None:
-        self.file = file
         super().__init__(message)
+        self.file = file
 
 
-Missing = tuple[DocumentPath, str]
-"""Where a variable is asked for that is not set, and its name."""
+Missing = tuple[DocumentPath, str]  # where a variable is asked for that is not set, and its name
 
 
 def variables_for(folder: Path, repository: Path, process: Mapping[str, str]) -> dict[str, str]:
@@ -71,6 +68,7 @@ def read_env_file(file: Path) -> dict[str, str]:
         raise EnvFileError(file, f"cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise EnvFileError(file, "cannot be read: this is not UTF-8 text") from error
+    # A line without `=` names a variable and sets nothing.
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -83,37 +81,24 @@ def interpolate(
     """
     missing: list[Missing] = []
 
-    def filled(inner: Any, path: DocumentPath) -> Any:
-        if isinstance(inner, str):
-            if "{{" not in inner:
-                return inner
-            names = map(_name, placeholder.finditer(inner))
-            missing.extend((path, name) for name in names if name not in variables)
-            return _filled(inner, variables, placeholder)
-        if isinstance(inner, dict):
-            return {key: filled(item, (*path, key)) for key, item in inner.items()}
-        if isinstance(inner, list):
-            return [filled(item, (*path, index)) for index, item in enumerate(inner)]
-        return inner
+    def name_of(match: re.Match[str]) -> str:
+        return next(group for group in match.groups() if group)
 
-    return filled(value, ()), tuple(dict.fromkeys(missing))
+    def filled(text: str, path: DocumentPath) -> Any:
+        names = map(name_of, placeholder.finditer(text))
+        missing.extend((path, name) for name in names if name not in variables)
+        whole = placeholder.fullmatch(text.strip())
+        if not whole:
+            return placeholder.sub(lambda match: variables.get(name_of(match), ""), text)
+        said = variables.get(name_of(whole), "")
+        if said in {"true", "false"}:
+            return said == "true"
+        number = _NUMBER.fullmatch(said)
+        if number is None:
+            return said
+        return float(said) if number[2] else int(said)
 
-
-def _name(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group)
-
-
-def _filled(text: str, variables: Mapping[str, str], placeholder: re.Pattern[str]) -> Any:
-    whole = placeholder.fullmatch(text.strip())
-    if not whole:
-        return placeholder.sub(lambda match: variables.get(_name(match), ""), text)
-    said = variables.get(_name(whole), "")
-    if said in {"true", "false"}:
-        return said == "true"
-    number = _NUMBER.fullmatch(said)
-    if number is None:
-        return said
-    return float(said) if number[2] else int(said)
+    return with_placeholders(value, filled), tuple(dict.fromkeys(missing))
 
 
 @dataclass(frozen=True)
@@ -134,20 +119,18 @@ class Documents:
 
     ground: Ground
     complaints: Complaints
-    process: Mapping[str, str]
-    """The environment of the process."""
-    shown: Callable[[Path], str]
-    """A file's name as users know it."""
+    process: Mapping[str, str]  # the environment of the process
+    shown: Callable[[Path], str]  # a file's name as users know it
     placeholder: re.Pattern[str] = PLAIN
-    own: Mapping[str, str] = field(default_factory=dict)
-    """What the eval file sets itself, before all else."""
+    own: Mapping[str, str] = field(default_factory=dict)  # what the eval file sets itself, before all else
     environments: dict[Path, dict[str, str]] = field(default_factory=dict)
+    # Whoever asks for a file again gets what was read, so that its problems are told once.
     known: dict[tuple[object, ...], Node | None] = field(default_factory=dict)
-    opened: list[Path] = field(default_factory=list)
-    """Every file that tests were taken from, as often as that was."""
+    opened: list[Path] = field(default_factory=list)  # every file that tests were taken from, as often as that was
 
     def read(self, file: Path) -> Node | None:
         """The whole document of a YAML or JSON file; `None` when it cannot be read."""
+        # Suites with other templates or another `env` share `known`, and read the same file differently.
         key = (file, self.placeholder.pattern, *sorted(self.own.items()))
         if key not in self.known:
             content = self._content(file)
@@ -199,10 +182,10 @@ class Documents:
             self.ground.looked_at.update(parent / ENV_FILE for parent in upwards(folder, self.ground.repository))
             try:
                 known = variables_for(folder, self.ground.repository, self.process)
-                self.environments[folder] = {**known, **self.own}
             except EnvFileError as error:
-                self.environments[folder] = {**self.process, **self.own}
+                known = dict(self.process)
                 self.refuse(LinePlaces(self.shown(error.file)).problem((), str(error)))
+            self.environments[folder] = {**known, **self.own}
         return self.environments[folder]
 
     def refuse(self, problem: Problem) -> None:
@@ -251,16 +234,9 @@ def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
     if not name:
         documents.refuse(node.problem("an empty path"))
         return ()
-    if not _is_pattern(name) or (node.folder / name).exists():
-        return _single(node, name, documents)
-    return _matching(node, name, documents)
-
-
-def _is_pattern(name: str) -> bool:
-    return not _MAGIC.isdisjoint(name)
-
-
-def _single(node: Node, name: str, documents: Documents) -> tuple[Path, ...]:
+    # A file may have a bracket in its name.
+    if not _MAGIC.isdisjoint(name) and not (node.folder / name).exists():
+        return _matching(node, name, documents)
     found = Complaints()
     path = find_path(node, name, documents.ground, found)
     documents.complaints.problems.extend(found.problems)
@@ -280,12 +256,12 @@ def _nearest_file(file: Path) -> str:
 
 def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...]:
     base = documents.ground.repository if pattern.startswith("/") else node.folder
-    repository = documents.ground.repository.resolve()
-    # The innermost folder that all files of the pattern lie in.
-    plain = itertools.takewhile(lambda part: not _is_pattern(part), Path(pattern.lstrip("/")).parts[:-1])
+    repository, inner = documents.ground.repository.resolve(), pattern.lstrip("/")
+    # The innermost folder that all files of the pattern lie in: a new file in there may match too.
+    plain = itertools.takewhile(_MAGIC.isdisjoint, Path(inner).parts[:-1])
     documents.ground.looked_at.add(Path(os.path.normpath(base.joinpath(*plain))))
     try:
-        found = sorted(_files(base, pattern.lstrip("/")))
+        found = sorted(_files(base, inner))
         outside = any(not path.resolve().is_relative_to(repository) for path in found)
     except (OSError, ValueError, RuntimeError) as error:
         documents.refuse(node.problem(f"{pattern[:100]!r} is not a pattern: {error}"))
@@ -303,10 +279,10 @@ def _matching(node: Node, pattern: str, documents: Documents) -> tuple[Path, ...
 
 
 def _files(base: Path, pattern: str) -> Iterator[Path]:
-    """At most one more than is allowed. Hidden files match only where the pattern says their dot."""
+    # Not Path.glob, which matches hidden files too: these match only where the pattern says their dot.
     for count, name in enumerate(glob.iglob(pattern, root_dir=base, recursive=True)):  # noqa: PTH207
         path = Path(os.path.normpath(base / name))
         if path.is_file() and "node_modules" not in path.parts:
             yield path
-        if count > MAX_MATCHES * 10:
+        if count > MAX_MATCHES * 10:  # folders and what lies in node_modules match too, and cost time
             return

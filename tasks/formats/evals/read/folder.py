@@ -1,9 +1,9 @@
 """What kind of file a file is, and the files of a folder by what passgate does with them."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -17,35 +17,29 @@ from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import ground_of
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS
 
-KEYS_KEPT = 3
-KeyPath = tuple[str | None, ...]
-"""The first keys on the way to a text; `None` stands for any place in a list."""
+KEYS_KEPT = 3  # as many as `_TEST_PATHS` and `select` need
+KeyPath = tuple[str | None, ...]  # the first keys on the way to a text; `None` stands for any place in a list
 Kind = Literal["task", "eval", "cases"]
 _EVAL_SUFFIXES = (".eval.yaml", ".eval.yml", ".eval.json")
 _EVAL_NAMES = frozenset({"eval.yaml", "eval.yml"})
 _TASK_KEY = "task_id"
+# A mapping with an `id` and one of these is a test.
 _CASE_KEYS = frozenset(
     (
         *("input", "input_messages", "input_files", "vars", "turns", "criteria", "expected_outcome", "rubrics"),
         *("expected_output", "expected_messages", "assert", "assertions", "evaluators"),
     )
 )
-"""A mapping with an `id` and one of these is a test."""
+# `prompts` alone may be any list of them: with one of these beside it the file is an eval file.
 _BESIDE_PROMPTS = frozenset({"providers", "targets", "default_test", "evaluate_options", "scenarios"})
+# Of a JSONL file, which may be large: its kind shows in its first lines.
 _HEAD_BYTES = 1024 * 1024
 _HEAD_LINES = 20
 _LISTS = (*TESTS_KEYS, "scenarios")
+# Where an eval file names files with tests.
 _TEST_PATHS: frozenset[KeyPath] = frozenset(
-    [
-        *((key,) for key in _LISTS),
-        *((key, None) for key in _LISTS),
-        *((key, None, "include") for key in _LISTS),
-        (None,),
-        (None, "include"),
-    ]
+    (*((key, *rest) for key in _LISTS for rest in ((), (None,), (None, "include"))), (None,), (None, "include"))
 )
-"""Where an eval file names files with tests."""
-_PATH_STARTS = ("./", "../", FILE_SCHEME)
 _SUFFIXES = frozenset({*YAML_SUFFIXES, LINES_SUFFIX})
 _MAX_PATH = 1000
 
@@ -66,19 +60,13 @@ class _Open:
 
 def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
-    try:
-        yield from _scalars(yaml.parse(read_source(file), Loader=YAML_LOADER))
-    except (UnreadableFileError, yaml.YAMLError):
-        return
-
-
-def _scalars(events: Iterator[yaml.Event]) -> Iterator[tuple[KeyPath, str]]:
     opened: list[_Open] = []
-    for event in events:
+    # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
+    for event in _events(file):
         around = opened[-1] if opened else None
         if isinstance(event, yaml.CollectionStartEvent):
             if around and around.is_mapping and around.awaits_key:
-                around.key = ""
+                around.key = ""  # YAML allows a list or a mapping as a key
             path = around.inner() if around else ()
             opened.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -94,6 +82,14 @@ def _scalars(events: Iterator[yaml.Event]) -> Iterator[tuple[KeyPath, str]]:
             around.awaits_key = not around.awaits_key
 
 
+def _events(file: Path) -> Iterator[yaml.Event]:
+    """The events of a YAML file, up to where it cannot be read."""
+    try:
+        yield from yaml.parse(read_source(file), Loader=YAML_LOADER)
+    except (UnreadableFileError, yaml.YAMLError):
+        return
+
+
 def kind_of(file: Path) -> Kind | None:
     """What a file is: a task of passgate's own format, an eval file, or tests for an eval file to take in.
 
@@ -103,8 +99,13 @@ def kind_of(file: Path) -> Kind | None:
     if file.suffix == LINES_SUFFIX:
         return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
     is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
-    if is_yaml and (said := _kind_of_yaml(file)):
-        return said
+    depth, keys = _head(file) if is_yaml else (0, set[str]())
+    if depth == 1 and _TASK_KEY in keys:
+        return "task"
+    if depth == 1 and (keys & {*TESTS_KEYS} or ("prompts" in keys and keys & _BESIDE_PROMPTS)):
+        return "eval"
+    if _has_case_keys(keys) or (file.name in CASE_FILES and keys & _CASE_KEYS):
+        return "cases"
     is_data_set = is_yaml and name.startswith("dataset")
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
@@ -115,21 +116,6 @@ def is_eval(file: Path) -> bool:
     return kind in {"eval", "cases"} or (kind is None and file.suffix not in YAML_SUFFIXES)
 
 
-def has_list_of_tests(file: Path) -> bool:
-    """Whether a YAML file is a mapping with tests under any of their names."""
-    first_depth, keys = _head(file)
-    return first_depth == 1 and any(key in keys for key in TESTS_KEYS)
-
-
-def _kind_of_yaml(file: Path) -> Kind | None:
-    depth, keys = _head(file)
-    if depth == 1 and _TASK_KEY in keys:
-        return "task"
-    if depth == 1 and (keys & {*TESTS_KEYS} or ("prompts" in keys and keys & _BESIDE_PROMPTS)):
-        return "eval"
-    return "cases" if _has_case_keys(keys) or (file.name in CASE_FILES and keys & _CASE_KEYS) else None
-
-
 def _has_case_keys(keys: set[str]) -> bool:
     return "id" in keys and bool(keys & _CASE_KEYS)
 
@@ -138,32 +124,23 @@ def _head(file: Path) -> tuple[int, set[str]]:
     """The keys of a YAML file's mapping, which is at depth 1, or of the first mapping in its list, at depth 2; up to
     where they tell what the file is or something is wrong. Depth 0 where there is none.
     """
-    depth, keys = 0, set[str]()
-    try:
-        for depth, key in _keys(yaml.parse(read_source(file), Loader=YAML_LOADER)):
-            keys.add(key)
-            if depth == 1 and key in {_TASK_KEY, *TESTS_KEYS}:
-                break
-    except (UnreadableFileError, yaml.YAMLError):
-        pass
-    return depth, keys
-
-
-def _keys(events: Iterator[yaml.Event]) -> Iterator[tuple[int, str]]:
+    found, keys = 0, set[str]()
     depth, first, is_key = 0, 0, True
-    for event in events:
-        if first and depth == first and not isinstance(event, yaml.CollectionEndEvent):
+    for event in _events(file):
+        ends = isinstance(event, yaml.CollectionEndEvent)
+        if first and depth == first and not ends:
             if is_key and isinstance(event, yaml.ScalarEvent):
-                yield first, str(event.value)
+                found = first
+                keys.add(str(event.value))
+                if first == 1 and event.value in {_TASK_KEY, *TESTS_KEYS}:
+                    break
             is_key = not is_key
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if isinstance(event, yaml.MappingStartEvent) and not first and depth <= 2:
-                first = depth
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-            if depth < first:
-                return
+        depth += isinstance(event, yaml.CollectionStartEvent) - ends
+        if isinstance(event, yaml.MappingStartEvent) and not first and depth <= 2:
+            first = depth
+        if ends and depth < first:
+            break
+    return found, keys
 
 
 def _line_keys(file: Path) -> Iterator[set[str]]:
@@ -173,37 +150,30 @@ def _line_keys(file: Path) -> Iterator[set[str]]:
             lines = stream.read(_HEAD_BYTES).splitlines()
     except OSError:
         return
-    for line in islice(lines, _HEAD_LINES):
-        try:
+    for line in lines[:_HEAD_LINES]:
+        with suppress(ValueError, RecursionError):
             value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield set(value)
+            if isinstance(value, dict):
+                yield set(value)
 
 
 @dataclass(frozen=True)
 class FolderFiles:
     """The YAML and JSONL files below a folder, each in one of the groups, all in order of their names."""
 
-    tasks: tuple[Path, ...]
-    """Tasks of passgate's own format, or what must be one by where it lies."""
-    evals: tuple[Path, ...]
-    """Eval files to read, and files of cases that no eval file takes in."""
-    parts: tuple[Path, ...]
-    """What the eval files take in."""
-    others: tuple[Path, ...]
-    """What is none of it."""
+    tasks: tuple[Path, ...]  # tasks of passgate's own format, or what must be one by where it lies
+    evals: tuple[Path, ...]  # eval files to read, and files of cases that no eval file takes in
+    parts: tuple[Path, ...]  # what the eval files take in
+    others: tuple[Path, ...]  # what is none of it
 
 
 @dataclass(frozen=True)
 class NamedFiles:
     """The files that are meant by paths of files and folders."""
 
+    # Those to read, each once, after the folder that its paths are relative to, absolute.
     read: tuple[tuple[Path, Path], ...]
-    """Those to read, each once, after the folder that its paths are relative to, absolute."""
-    others: tuple[Path, ...]
-    """Of folders: what is neither tasks nor evals."""
+    others: tuple[Path, ...]  # of folders: what is neither tasks nor evals
 
 
 def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str]) -> NamedFiles:
@@ -216,8 +186,7 @@ def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str]) -> Nam
             continue
         found = files_of_folder(path, environment)
         others += found.others
-        for file in (*found.tasks, *found.evals):
-            read[root_of(file, path), file] = None
+        read |= dict.fromkeys((root_of(file, path), file) for file in (*found.tasks, *found.evals))
     return NamedFiles(tuple(read), tuple(others))
 
 
@@ -236,18 +205,11 @@ def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles
     parts = {part for root in roots for part in _reached(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
-        groups[_group(file, kind, roots, parts)].append(folder / file.relative_to(absolute))
+        is_task = file.suffix in YAML_SUFFIXES and suite_of(file) is not None
+        unread = "parts" if file in parts else "tasks" if is_task else "others"
+        group = "tasks" if kind == "task" else "evals" if file in roots else unread
+        groups[group].append(folder / file.relative_to(absolute))
     return FolderFiles(**{name: tuple(found) for name, found in groups.items()})
-
-
-def _group(file: Path, kind: Kind | None, roots: Collection[Path], parts: Collection[Path]) -> str:
-    if kind == "task":
-        return "tasks"
-    if file in roots:
-        return "evals"
-    if file in parts:
-        return "parts"
-    return "tasks" if file.suffix in YAML_SUFFIXES and suite_of(file.absolute()) is not None else "others"
 
 
 def _roots(files: Sequence[Path], taken: Mapping[Path, set[Path]]) -> list[Path]:
@@ -275,20 +237,23 @@ def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
 def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str]) -> set[Path]:
     """The files of the folder that a file with tests takes in."""
     if file.suffix == LINES_SUFFIX:
-        return {name for name in sidecar_names(file) if name in kinds and not has_list_of_tests(name)}
+        heads = {name: _head(name) for name in sidecar_names(file) if name in kinds}
+        return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
     scalars = list(scalars_of(file))
     for path, text in scalars:
         node = _reference(path, text, file, documents)
-        if node is None:
-            continue
-        for named in files_of(node, documents):
-            found |= _without_tests(named, file, kinds)
-            if path in _TEST_PATHS and named.is_dir():
+        for named in files_of(node, documents) if node is not None else ():
+            if not named.is_dir():
+                found |= {named} if path in _TEST_PATHS or kinds.get(named) is None else set()
+                continue
+            # What belongs to an eval file without being tests, as the files of a workspace; but a folder that the file
+            # lies in itself holds more than that.
+            if not file.is_relative_to(named):
+                found |= {inner for inner, kind in kinds.items() if kind is None and inner.is_relative_to(named)}
+            if path in _TEST_PATHS:
                 found |= {inner / name for inner in named.iterdir() for name in CASE_FILES}
-            elif path in _TEST_PATHS:
-                found.add(named)
     # What a selection leaves of a suite would not be run otherwise.
     if any(len(path) > 2 and path[0] in _LISTS and path[2] == "select" for path, _ in scalars):
         found = {named for named in found if kinds.get(named) != "eval"}
@@ -297,19 +262,9 @@ def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, envir
 
 def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> Node | None:
     """A text of a file as a path that it may be; `None` where it is none."""
-    is_path = text.startswith(_PATH_STARTS) or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
+    starts = text.startswith(("./", "../", FILE_SCHEME))
+    is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
     if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):
         return None
     node = documents.interpolated(Node(text, LinePlaces(str(file)), file.parent))
     return node if isinstance(node.value, str) else None
-
-
-def _without_tests(named: Path, file: Path, kinds: Mapping[Path, Kind | None]) -> set[Path]:
-    """The files that belong to an eval file without being tests: one that it names, or those in a folder that it names,
-    but for a folder that it lies in itself.
-    """
-    if not named.is_dir():
-        return {named} if kinds.get(named) is None else set()
-    if file.is_relative_to(named):
-        return set()
-    return {inner for inner, kind in kinds.items() if kind is None and inner.is_relative_to(named)}

@@ -16,8 +16,8 @@ class JsonError(ValueError):
     """A text that is not JSON as it is wanted here."""
 
     def __init__(self, message: str, offset: int = 0) -> None:
-        self.offset = offset
         super().__init__(message)
+        self.offset = offset
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,8 @@ class JsonPlaces:
     def problem_at(self, offset: int, message: str, path: DocumentPath = ()) -> Problem:
         """A problem at an offset of the text."""
         before = self.text[:offset]
-        return Problem(
-            file=self.file,
-            line=self.line + before.count("\n"),
-            column=len(before) - before.rfind("\n"),
-            path=format_path(path),
-            message=message,
-        )
+        line, column = self.line + before.count("\n"), len(before) - before.rfind("\n")
+        return Problem(file=self.file, line=line, column=column, path=format_path(path), message=message)
 
 
 def parse_json(text: str) -> Any:
@@ -57,8 +52,10 @@ def parse_json(text: str) -> Any:
         raise JsonError(f"not valid JSON: {error.msg}", error.pos) from error
     except RecursionError as error:
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels") from error
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(value, MAX_DEPTH):
+    # Only a text with that many brackets can be so deep: most values need no walk.
+    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(value):
         raise JsonError(f"nested deeper than {MAX_DEPTH} levels")
+    # The json module takes a lone surrogate, which can be written to no file afterwards.
     if "\\u" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -92,9 +89,9 @@ def _finite(text: str) -> float:
     return number
 
 
-def _deeper(value: Any, levels: int) -> bool:
+def _deeper(value: Any) -> bool:
     layer = [value]
-    for _ in range(levels + 1):
+    for _ in range(MAX_DEPTH + 1):  # layer by layer: a walk that calls itself could end in a RecursionError
         containers = (outer for outer in layer if isinstance(outer, dict | list))
         layer = [item for outer in containers for item in (outer.values() if isinstance(outer, dict) else outer)]
     return bool(layer)
@@ -116,10 +113,10 @@ def offset_of(text: str, path: DocumentPath, *, at_key: bool = False) -> int:
 
 def _members(text: str, offset: int) -> Iterator[tuple[str | int, int, int]]:
     """The keys or indices of a JSON value with where key and value begin."""
-    opening = text[offset]
+    opening, index = text[offset], 0
     if opening not in "{[":
         return
-    offset, index = _skip(text, offset + 1), 0
+    offset = _skip(text, offset + 1)
     while text[offset] not in "]}":
         key: str | int = index
         begin = offset
@@ -135,6 +132,6 @@ def _members(text: str, offset: int) -> Iterator[tuple[str | int, int, int]]:
 
 
 def _skip(text: str, offset: int) -> int:
-    while offset < len(text) and text[offset] in " \t\r\n\ufeff":
+    while offset < len(text) and text[offset] in " \t\r\n\ufeff":  # a byte order mark may stand before the first value
         offset += 1
     return offset

@@ -1,7 +1,7 @@
 """Values of eval files with where they stand, taken apart: every spelling of a key is one key, no key is overlooked."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,8 +13,7 @@ from passgate.tasks.formats.schema_check import Kind, is_kind, nearest, shown, w
 from passgate.tasks.model.json_values import strictly_equal
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NEAR = 0.8
-"""From which likeness on an unknown key is taken for a misspelt one where further keys are allowed."""
+_NEAR = 0.8  # from which likeness on an unknown key is taken for a misspelt one where further keys are allowed
 
 
 class ValuePlaces(Protocol):
@@ -33,8 +32,7 @@ class Node(NamedTuple):
 
     value: Any
     places: ValuePlaces
-    folder: Path
-    """The folder of the file: what its relative paths are relative to."""
+    folder: Path  # the folder of the file: what its relative paths are relative to
     path: DocumentPath = ()
 
     def problem(self, message: str, *, at_key: bool = False) -> Problem:
@@ -65,29 +63,22 @@ class Complaints:
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    # What is asked for and is not to be had, as a missing file: the test loads, and a run with it is refused.
     cannot_run: list[Problem] = field(default_factory=list)
-    """What is asked for and is not to be had, as a missing file: the test loads, and a run with it is refused."""
 
 
 @dataclass(frozen=True)
 class Key:
     """A key of a mapping."""
 
-    kinds: tuple[Kind, ...] = ()
-    """What its value may be; anything when empty."""
-    items: tuple[Kind, ...] = ()
-    """What the items of a list may be; anything when empty."""
-    values: tuple[Kind, ...] = ()
-    """What the values of a mapping may be; anything when empty."""
-    spellings: tuple[str, ...] = ()
-    """Its other names. camelCase and kebab-case of a name need not be said."""
+    kinds: tuple[Kind, ...] = ()  # what its value may be; anything when empty
+    items: tuple[Kind, ...] = ()  # what the items of a list may be; anything when empty
+    values: tuple[Kind, ...] = ()  # what the values of a mapping may be; anything when empty
+    spellings: tuple[str, ...] = ()  # its other names; camelCase and kebab-case of a name need not be said
     needed: bool = False
-    null: bool = False
-    """Whether `null` is a value; elsewhere it is as if the key were not there."""
-    says: str = ""
-    """What it means, where no model says it."""
-    instead: str = ""
-    """Of a key that is refused: what to write in its place."""
+    null: bool = False  # whether `null` is a value; elsewhere it is as if the key were not there
+    says: str = ""  # what it means, where no model says it
+    instead: str = ""  # of a key that is refused: what to write in its place
 
 
 Keys = Mapping[str, Key]
@@ -97,13 +88,10 @@ Keys = Mapping[str, Key]
 class Parts:
     """The values of a mapping by the names that passgate has for its keys."""
 
-    node: Node
-    """The whole mapping."""
+    node: Node  # the whole mapping
     values: dict[str, Node]
-    further: dict[str, Node]
-    """Keys that are not in the table, as they are written."""
-    sound: bool
-    """Whether nothing was wrong."""
+    further: dict[str, Node]  # keys that are not in the table, as they are written
+    sound: bool  # whether nothing was wrong
 
     def get(self, key: str) -> Node | None:
         return self.values.get(key)
@@ -115,6 +103,17 @@ class Parts:
     def only(self, *keys: str) -> dict[str, Node]:
         """Those of the values that are there, in the order asked for."""
         return {key: self.values[key] for key in keys if key in self.values}
+
+
+def with_placeholders(value: Any, fill: Callable[[str, DocumentPath], Any], path: DocumentPath = ()) -> Any:
+    """A value with every text in it that may have placeholders filled by a function, which gets the text's path too."""
+    if isinstance(value, str):
+        return fill(value, path) if "{{" in value else value
+    if isinstance(value, Mapping):
+        return {key: with_placeholders(item, fill, (*path, key)) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_placeholders(item, fill, (*path, index)) for index, item in enumerate(value)]
+    return value
 
 
 def snake_case(name: str) -> str:
@@ -143,9 +142,10 @@ def take_apart(node: Node, keys: Keys, complaints: Complaints, *, further: bool 
         elif keys[name].instead:
             complaints.problems.append(part.problem(keys[name].instead, at_key=True))
         elif part.value is not None or keys[name].null:
-            _take(name, part, keys[name], values, complaints)
-    missing = [name for name, key in keys.items() if key.needed and name not in values]
+            complaints.problems += _taken(name, part, keys[name], values)
+    # Where another key is wrong none is said to be missing: it may be the one that is misspelt.
     if len(complaints.problems) == before:
+        missing = [name for name, key in keys.items() if key.needed and name not in values]
         complaints.problems += [node.problem(f"the key {name!r} is missing") for name in missing]
     return Parts(node, values, others, sound=len(complaints.problems) == before)
 
@@ -159,19 +159,16 @@ def _pairs(node: Node, names: Mapping[str, str]) -> Iterator[tuple[str, Node]]:
             yield str(raw), part
 
 
-def _take(name: str, part: Node, key: Key, values: dict[str, Node], complaints: Complaints) -> None:
+def _taken(name: str, part: Node, key: Key, values: dict[str, Node]) -> Iterator[Problem]:
+    """Note the value of a key, which may have been said under another name before; what is wrong with it."""
     earlier = values.setdefault(name, part)
-    if earlier is part:
-        complaints.problems += _wrong(part, key)
-    elif not strictly_equal(earlier.value, part.value):
-        message = f"{earlier.path[-1]!r} and {part.path[-1]!r} mean the same and differ; keep one of them"
-        complaints.problems.append(part.problem(message, at_key=True))
-
-
-def _wrong(part: Node, key: Key) -> Iterator[Problem]:
-    if part.value is None and key.null:
-        return
-    if message := wrong_kind(part.value, key.kinds):
+    if earlier is not part:
+        if not strictly_equal(earlier.value, part.value):
+            names = f"{earlier.path[-1]!r} and {part.path[-1]!r}"
+            yield part.problem(f"{names} mean the same and differ; keep one of them", at_key=True)
+    elif part.value is None:
+        return  # a key that may be null
+    elif message := wrong_kind(part.value, key.kinds):
         yield part.problem(message)
     elif isinstance(part.value, list | dict):
         is_list = isinstance(part.value, list)
@@ -198,7 +195,6 @@ def as_mapping(node: Node | None) -> Node | None:
 
 
 def as_items(node: Node | None) -> Iterator[Node]:
-    """The items of a list."""
     return node.items() if node is not None and isinstance(node.value, list) else iter(())
 
 
@@ -220,7 +216,7 @@ def as_count(node: Node | None, complaints: Complaints, *, least: int = 0, most:
     if node is None or not is_kind(node.value, Kind.WHOLE):
         return None
     number = as_number(node, complaints, least=least, most=most)
-    return None if number is None else int(number)
+    return None if number is None else int(number)  # 2.0 is a whole number too
 
 
 def as_one_of(node: Node | None, known: Sequence[str], complaints: Complaints) -> str | None:
@@ -236,7 +232,6 @@ def agreed(said: Sequence[Node], complaints: Complaints) -> Node | None:
     """The first of several values, each of which is a problem where it differs from the first."""
     for other in said[1:]:
         if not strictly_equal(said[0].value, other.value):
-            complaints.problems.append(
-                other.problem(f"says something else than {format_path(said[0].path)}; keep one of them", at_key=True)
-            )
+            message = f"says something else than {format_path(said[0].path)}; keep one of them"
+            complaints.problems.append(other.problem(message, at_key=True))
     return said[0] if said else None

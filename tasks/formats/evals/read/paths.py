@@ -1,6 +1,7 @@
 """What the paths in an eval file lead to, and the names of its tests. No path leaves the repository."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -9,9 +10,8 @@ from pathlib import Path
 from passgate.tasks.formats.discover import SUITES
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 
-PROJECT_MARK = ".agentv"
-"""The folder of AgentV's settings, which lies at the top of a project."""
-_SUFFIXES = (".yaml", ".yml", ".jsonl", ".json", ".csv")
+PROJECT_MARK = ".agentv"  # the folder of AgentV's settings, which lies at the top of a project
+_ENDINGS = re.compile(r"((\A|\.)eval)?(\.yaml|\.yml|\.jsonl|\.json|\.csv)?\Z", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,9 @@ class Ground:
     """The folders that the paths of an eval file are about, both absolute."""
 
     suites_folder: Path
-    repository: Path
-    """What no path may leave, and what absolute paths are absolute in."""
+    repository: Path  # what no path may leave, and what absolute paths are absolute in
+    # Every file and folder that was read, and every place before it where it could have been.
     looked_at: set[Path] = field(default_factory=set, compare=False, repr=False)
-    """Every file and folder that was read, and every place before it where it could have been."""
 
     def relative(self, path: Path) -> str:
         """A path as tasks hold it: relative to the suites folder, with `..` where it lies outside of it."""
@@ -46,8 +45,9 @@ def ground_of(file: Path, suites_folder: Path) -> Ground:
         if (parent / ".git").exists():
             return Ground(suites, parent)
     marked = [parent for parent in folder.parents if (parent / PROJECT_MARK).is_dir() and parent != Path.home()]
-    candidates = [suites, Path.cwd(), *marked, folder.parent if folder.parent != Path(folder.anchor) else folder]
-    holding = [candidate for candidate in candidates if folder.is_relative_to(candidate)]
+    # Directly below the root of the file system the folder above would be the whole machine.
+    above = folder.parent if folder.parent != Path(folder.anchor) else folder
+    holding = [candidate for candidate in (suites, Path.cwd(), *marked, above) if folder.is_relative_to(candidate)]
     return Ground(suites, min(holding or [folder], key=lambda candidate: len(candidate.parts)))
 
 
@@ -57,9 +57,13 @@ def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> 
     Relative paths are looked for in the file's folder and then in the folders above it, absolute ones from the
     repository on. A path that leaves the repository is a problem, a missing file makes the test one that cannot run.
     """
+    above, inner = upwards(node.folder, ground.repository), name.lstrip("/")
     try:
-        candidates = _candidates(node.folder, name, ground.repository)
+        candidates = [Path(os.path.normpath(parent / name)) for parent in above]
+        if name.startswith("/"):
+            candidates = [folder / inner for folder in (ground.repository, *above)]
         found = first_of(candidates, ground, Path.exists)
+        # Links are followed: a link inside of the repository may lead out of it.
         outside = not (found or candidates[0]).resolve().is_relative_to(ground.repository.resolve())
     except (OSError, ValueError, RuntimeError) as error:
         complaints.problems.append(node.problem(f"{name[:100]!r} is not a path: {error}"))
@@ -86,17 +90,9 @@ def first_of(candidates: Iterable[Path], ground: Ground, is_there: Callable[[Pat
     return None
 
 
-def _candidates(folder: Path, name: str, repository: Path) -> list[Path]:
-    if name.startswith("/"):
-        inner = name.lstrip("/")
-        return [repository / inner, *(parent / inner for parent in upwards(folder, repository))]
-    return [Path(os.path.normpath(parent / name)) for parent in upwards(folder, repository)]
-
-
 def upwards(folder: Path, repository: Path) -> list[Path]:
     """A folder and those above it, up to the repository."""
-    above = [parent for parent in folder.parents if parent.is_relative_to(repository)]
-    return [folder, *above]
+    return [folder, *(parent for parent in folder.parents if parent.is_relative_to(repository))]
 
 
 def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
@@ -106,20 +102,9 @@ def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) 
     return f"{_file_name(file, ground)}{test_id}" + (f"#{label}" if label is not None else "")
 
 
-@cache
+@cache  # a file of many tests asks for every one of them
 def _file_name(file: Path, ground: Ground) -> str:
-    parts = Path(ground.relative(file)).parts
-    folders = [part for part in parts[:-1] if part != ".."]
-    if folders and folders[0] in SUITES:
-        folders = folders[1:]
-    stem = _stem(parts[-1])
-    return "".join(f"{part}/" for part in (*folders, *([stem] if stem else [])))
-
-
-def _stem(name: str) -> str:
-    """A file's name without suffixes; empty for EVAL.yaml."""
-    suffix = next((suffix for suffix in _SUFFIXES if name.lower().endswith(suffix)), "")
-    stem = name[: len(name) - len(suffix)]
-    if stem.lower() == "eval":
-        return ""
-    return stem[: -len(".eval")] if stem.lower().endswith(".eval") else stem
+    *folders, name = Path(ground.relative(file)).parts
+    folders = [part for part in folders if part != ".."]
+    inner = folders[1:] if folders and folders[0] in SUITES else folders
+    return "".join(f"{part}/" for part in (*inner, _ENDINGS.sub("", name)) if part)

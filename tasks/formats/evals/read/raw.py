@@ -20,10 +20,8 @@ _TYPES = ("suite", "tests")
 class SuiteContext:
     """An eval file: what it says of all its tests."""
 
-    root: Node
-    """The whole document, a mapping; for a file of raw cases an empty one."""
-    file: Path
-    """Absolute."""
+    root: Node  # the whole document, a mapping; for a file of raw cases an empty one
+    file: Path  # absolute
     ground: Ground
 
 
@@ -31,28 +29,32 @@ class SuiteContext:
 class RawTest:
     """One test with everything that has a say in it."""
 
-    node: Node
-    """A mapping; `${{ }}` are filled in, `{{ }}` are not."""
+    node: Node  # a mapping; `${{ }}` are filled in, `{{ }}` are not
+    # Whose input, graders and workspace apply: the imported suite's, or that of the file for raw cases.
     context: SuiteContext
-    """Whose input, graders and workspace apply: the imported suite's, or that of the file for raw cases."""
-    runtime: SuiteContext
-    """Whose runtime policy (`experiment`, `execution`) applies: that of the file that is run."""
-    runs: tuple[Node, ...] = ()
-    """The `run` mappings of the includes that brought it, innermost first."""
-    default_id: str | None = None
-    """The id where the test says none: the name of its folder."""
-    workspace: Path | None = None
-    """A folder beside the test that is its workspace template where it says none."""
+    runtime: SuiteContext  # whose runtime policy (`experiment`, `execution`) applies: that of the file that is run
+    runs: tuple[Node, ...] = ()  # the `run` mappings of the includes that brought it, innermost first
+    default_id: str | None = None  # the id where the test says none: the name of its folder
+    workspace: Path | None = None  # a folder beside the test that is its workspace template where it says none
+    # A prompt template of the file (`prompts`), for the dialect in which tests are only variables.
     prompt: Node | None = None
-    """A prompt template of the file (`prompts`), for the dialect in which tests are only variables."""
-    prompt_label: str | None = None
-    """Tells the tests of several prompts apart."""
+    prompt_label: str | None = None  # tells the tests of several prompts apart
 
 
 def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> list[RawTest]:
     """The tests that a `select` takes: a pattern of ids, a list of them, or a mapping all of whose keys must hold."""
-    wanted = _wanted(select, documents)
-    if wanted is None:
+    wanted = {"test_ids": select.value} if isinstance(select.value, str | list) else select.value
+    if not isinstance(wanted, dict):
+        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
+        return list(tests)
+    before = len(documents.complaints.problems)
+    documents.refuse_unknown_keys(select.with_value(wanted), _SELECT_KEYS)
+    for key in ("test_ids", "tags"):
+        if not all(isinstance(item, str) for item in _listed(wanted.get(key))):
+            documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
+    if not isinstance(wanted.get("metadata", {}), dict):
+        documents.refuse(select.child("metadata").problem("expected a mapping"))
+    if len(documents.complaints.problems) > before:
         return list(tests)
     taken = [test for test in tests if _holds(test, wanted)]
     if not taken:
@@ -67,30 +69,13 @@ def id_of(test: RawTest) -> str | None:
     return str(said) if said is not None else test.default_id
 
 
-def _wanted(select: Node, documents: Documents) -> dict[str, Any] | None:
-    """The `select` in its long form; `None` when it cannot be used."""
-    value = select.value
-    if isinstance(value, str | list):
-        value = {"test_ids": value}
-    if not isinstance(value, dict):
-        documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
-        return None
-    unknown = documents.refuse_unknown_keys(select.with_value(value), _SELECT_KEYS)
-    lists = {key: _listed(value.get(key)) for key in ("test_ids", "tags")}
-    wrong = [key for key, listed in lists.items() if not all(isinstance(item, str) for item in listed)]
-    for key in wrong:
-        documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
-    if not isinstance(value.get("metadata", {}), dict):
-        documents.refuse(select.child("metadata").problem("expected a mapping"))
-        return None
-    return None if unknown or wrong else value
-
-
 def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
     patterns, tags = _listed(wanted.get("test_ids", "*")), _listed(wanted.get("tags", []))
     name = id_of(test) or ""
+    # The context of raw cases is the file that takes them in, so the tags of a suite taken apart do not count.
     suite, own = test.context.root.value, test.node.value
-    of_suite, of_test = _mapping(suite.get("metadata")), _mapping(own.get("metadata"))
+    said = (suite.get("metadata"), own.get("metadata"))
+    of_suite, of_test = (metadata if isinstance(metadata, dict) else {} for metadata in said)
     metadata = of_suite | of_test
     sources = (suite.get("tags"), of_suite.get("tags"), of_test.get("tags"), own.get("tags"))
     known_tags = [tag for source in sources for tag in _listed(source)]
@@ -102,10 +87,6 @@ def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
             for key, value in wanted.get("metadata", {}).items()
         )
     )
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -22,8 +22,7 @@ _PROMPT_KEYS = (*_PROMPT_CONTENTS, "id", "label")
 _PROMPT_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
 _PROMPT_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
 _PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
-_BETWEEN = "\n---\n"
-"""What stands between several prompts of one text file."""
+_BETWEEN = "\n---\n"  # what stands between several prompts of one text file
 _SLUG = re.compile(r"[^a-z0-9]+")
 _MAX_SLUG = 60
 
@@ -69,28 +68,26 @@ def merged(defaults: Node, test: Node) -> Node:
 
 def _add_graders(value: dict[str, Any], grafts: dict[DocumentPath, Node], defaults: Node, test: Node) -> None:
     """Put the graders of the defaults before the test's own."""
+    # Under the name that the test has for them: under two names they would differ, which is a problem.
     key = next((name for name in _GRADERS if value.get(name) is not None), str(defaults.path[-1]))
     own = value.get(key)
     if own is None:
         value[key] = defaults.value
         grafts[(*test.path, key)] = defaults
     elif isinstance(own, list) and isinstance(defaults.value, list):
-        before = len(defaults.value)
         value[key] = [*defaults.value, *own]
-        grafts |= {(*test.path, key, index): defaults.child(index) for index in range(before)}
-        own_node = test.child(key)
-        grafts |= {(*test.path, key, before + index): own_node.child(index) for index in range(len(own))}
+        # The test's own graders stand further back now than its file says.
+        whole = (*defaults.items(), *test.child(key).items())
+        grafts |= {(*test.path, key, index): grader for index, grader in enumerate(whole)}
 
 
 @dataclass(frozen=True)
 class PromptTemplate:
     """One of the prompts."""
 
-    node: Node
-    """A text or a list of messages."""
+    node: Node  # a text or a list of messages
     label: str
-    names: tuple[str, ...]
-    """By which tests may ask for it."""
+    names: tuple[str, ...]  # by which tests may ask for it
 
 
 def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
@@ -105,6 +102,7 @@ def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
     labels = Counter(prompt.label for prompt in found)
     labelled = []
     for number, prompt in enumerate(found, start=1):
+        # Labels become part of the tests' ids, which must differ.
         is_shared = labels[prompt.label] > 1 or not prompt.label
         label = f"{prompt.label or 'prompt'}-{number}" if is_shared else prompt.label
         labelled.append(PromptTemplate(prompt.node, label, tuple(dict.fromkeys((*prompt.names, label)))))
@@ -135,20 +133,14 @@ def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
     if len(given) != 1:
         documents.refuse(item.problem(f"expected one of: {', '.join(_PROMPT_CONTENTS)}"))
         return
-    for node in _contents(given[0], documents):
-        yield PromptTemplate(node, names[0] if names else "", names)
-
-
-def _contents(part: Node, documents: Documents) -> Iterator[Node]:
-    if isinstance(part.value, list):
-        yield part
-    elif not isinstance(part.value, str):
+    part = given[0]
+    nodes = [part] if isinstance(part.value, str | list) else []
+    if not nodes:
         documents.refuse(part.problem("expected a text or a list of messages"))
-    elif part.path[-1] == "file" or _is_path(part.value):
-        for file in files_of(part, documents):
-            yield from _of_file(file, part, documents)
-    else:
-        yield part
+    elif isinstance(part.value, str) and (part.path[-1] == "file" or _is_path(part.value)):
+        nodes = [node for file in files_of(part, documents) for node in _of_file(file, part, documents)]
+    for node in nodes:
+        yield PromptTemplate(node, names[0] if names else "", names)
 
 
 def _is_path(text: str) -> bool:
@@ -161,7 +153,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
     if file.suffix in _PROMPT_PROGRAMS:
         message = f"{at.value!r} is a program; passgate takes texts and messages"
         documents.complaints.cannot_run.append(at.problem(message))
-        yield at
+        yield at  # its tests load all the same, as everything that asks for what cannot be had
     elif file.suffix in _PROMPT_DOCUMENTS:
         content = documents.read(file)
         if content is not None and not isinstance(content.value, str | list):
@@ -184,35 +176,19 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
     prompts = read_prompts(context.root, documents)
     finished: list[RawTest] = []
     for number, test in enumerate(tests, start=1):
-        if test.context is context:
-            whole = _named(test, number)
-            if defaults is not None:
-                whole = replace(whole, node=merged(defaults, whole.node))
-            finished += _prompted(whole, prompts, documents)
-        else:
+        if test.context is not context:
             finished.append(test)
+            continue
+        whole = test
+        if test.default_id is None:
+            # Tests that are only variables need no id: their description names them, else their number.
+            said = test.node.value.get("description")
+            slug = _SLUG.sub("-", said.lower()).strip("-")[:_MAX_SLUG] if isinstance(said, str) else ""
+            whole = replace(test, default_id=slug or f"test-{number}")
+        if defaults is not None:
+            whole = replace(whole, node=merged(defaults, whole.node))
+        finished += _prompted(whole, prompts, documents)
     return finished
-
-
-def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]:
-    """The tests of the `scenarios`: each test of a scenario with each of its configurations."""
-    scenarios = context.root.get("scenarios")
-    if scenarios is None:
-        return []
-    return [
-        RawTest(node, context, context)
-        for number, scenario in enumerate(_scenarios(scenarios, documents), start=1)
-        for node in _scenario(scenario, number, documents)
-    ]
-
-
-def _named(test: RawTest, number: int) -> RawTest:
-    """Tests that are only variables need no id: their description names them, else their number."""
-    if test.default_id is not None:
-        return test
-    said = test.node.value.get("description")
-    slug = _SLUG.sub("-", said.lower()).strip("-")[:_MAX_SLUG] if isinstance(said, str) else ""
-    return replace(test, default_id=slug or f"test-{number}")
 
 
 def _default_test(root: Node, documents: Documents) -> Node | None:
@@ -230,25 +206,31 @@ def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Docum
     """The test once for each of the prompts, or for those that its own `prompts` names."""
     if not prompts:
         return [test]
-    several = len(prompts) > 1
+    chosen, names = prompts, test.node.get("prompts")
+    if names is not None and isinstance(names.value, list) and all(isinstance(name, str) for name in names.value):
+        known = {name: prompt for prompt in prompts for name in prompt.names}
+        for name in names.items():
+            if name.value not in known:
+                documents.refuse(name.problem(f"no prompt of this name{nearest(name.value, list(known))}"))
+        chosen = [prompt for prompt in prompts if any(name in names.value for name in prompt.names)] or prompts
+    elif names is not None:
+        documents.refuse(names.problem("expected a list with labels of prompts"))
+    # With a single prompt ids stay without a label, as if there were no `prompts`.
     return [
-        replace(test, prompt=prompt.node, prompt_label=prompt.label if several else None)
-        for prompt in _chosen(test.node, prompts, documents)
+        replace(test, prompt=prompt.node, prompt_label=prompt.label if len(prompts) > 1 else None) for prompt in chosen
     ]
 
 
-def _chosen(test: Node, prompts: Sequence[PromptTemplate], documents: Documents) -> Sequence[PromptTemplate]:
-    names = test.get("prompts")
-    if names is None:
-        return prompts
-    if not isinstance(names.value, list) or not all(isinstance(name, str) for name in names.value):
-        documents.refuse(names.problem("expected a list with labels of prompts"))
-        return prompts
-    known = {name: prompt for prompt in prompts for name in prompt.names}
-    for name in names.items():
-        if name.value not in known:
-            documents.refuse(name.problem(f"no prompt of this name{nearest(name.value, list(known))}"))
-    return [prompt for prompt in prompts if any(name in names.value for name in prompt.names)] or prompts
+def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]:
+    """The tests of the `scenarios`: each test of a scenario with each of its configurations."""
+    scenarios = context.root.get("scenarios")
+    if scenarios is None:
+        return []
+    return [
+        RawTest(node, context, context)
+        for number, scenario in enumerate(_scenarios(scenarios, documents), start=1)
+        for node in _scenario(scenario, number, documents)
+    ]
 
 
 def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:

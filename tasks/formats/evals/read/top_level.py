@@ -11,27 +11,24 @@ from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.schema_check import differences
 from passgate.tasks.model.json_values import strictly_equal
 
-_NAME: Final = r"^[a-z](-?[a-z0-9])*$"
-"""Lower case, digits and single hyphens, from a letter to a letter or digit. One letter is enough: one page of
-the formats says from 1 character on, another from 2.
-"""
+# What the keys of a whole file hold.
 ROOT_RULES: Final[Mapping[str, Mapping[str, Any]]] = {
-    "name": {"type": "string", "pattern": _NAME, "maxLength": 64},
+    # One letter is enough: one page of the formats says from 1 character on, another from 2.
+    "name": {"type": "string", "pattern": r"^[a-z](-?[a-z0-9])*$", "maxLength": 64},
     "version": {"type": ["string", "number"], "pattern": r"^[0-9]+(\.[0-9]+){0,2}([-+][0-9A-Za-z.+-]+)?$"},
     "description": {"type": "string", "maxLength": 2048},
 }
-"""What the keys of a whole file hold."""
+# The `timeout_seconds` of `execution`.
 TIMEOUT_RULE: Final[Mapping[str, Any]] = {"type": "integer", "minimum": 1, "maximum": 3600}
-"""The `timeout_seconds` of `execution`."""
 _VALIDATORS: Final = {
     key: Draft202012Validator(rule) for key, rule in {**ROOT_RULES, "timeout_seconds": TIMEOUT_RULE}.items()
 }
+# Said in place of a pattern, which few can read.
 _MEANINGS: Final = {
     "name": "1 to 64 lower-case letters, digits and single hyphens, as in code-review",
     "version": "a version, as in 1.0",
 }
-TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")
-"""The names that the list of tests has had."""
+TESTS_KEYS = ("tests", "evalcases", "eval_cases", "cases")  # the names that the list of tests has had
 TOP_LEVEL_KEYS: Mapping[str, str] = {
     **dict.fromkeys(TESTS_KEYS, "the tests"),
     "name": "the suite's name",
@@ -88,12 +85,9 @@ def is_timeout(value: Any) -> bool:
 
 
 def _check_key(container: Node, key: str, complaints: Complaints) -> None:
-    if key not in container.value:
-        return
-    node = container.child(key)
-    for difference in differences(node.value, _VALIDATORS[key])[:1]:
-        meaning = _MEANINGS.get(key)
-        complaints.problems.append(node.problem(f"expected {meaning}" if meaning else difference.message))
+    for difference in differences(container.value[key], _VALIDATORS[key])[:1] if key in container.value else ():
+        message = f"expected {_MEANINGS[key]}" if key in _MEANINGS else difference.message
+        complaints.problems.append(container.child(key).problem(message))
 
 
 def check_top_level(root: Node, complaints: Complaints) -> None:

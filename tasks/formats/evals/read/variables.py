@@ -8,17 +8,19 @@ from typing import Any, Final
 from jinja2 import ChainableUndefined, TemplateError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
+from passgate.tasks.formats.document import DocumentPath
+from passgate.tasks.formats.evals.read.node import with_placeholders
 from passgate.tasks.model.json_values import MISSING
 
 MAX_LOOPS: Final = 20
+MAX_RENDERED = 1024 * 1024  # characters of one rendered text
+# None of them makes a long text out of a short one.
 FILTERS: Final = frozenset(
     (
         *("abs", "capitalize", "count", "d", "default", "dump", "first", "float", "int", "join", "last", "length"),
         *("list", "lower", "reverse", "round", "safe", "sort", "string", "title", "trim", "unique", "upper"),
     )
 )
-"""None of them makes a long text out of a short one."""
-_FUNCTIONS: Final = frozenset({"range"})
 _REFUSED: Final[dict[type[nodes.Node], str]] = {
     nodes.Macro: "macro",
     nodes.CallBlock: "call",
@@ -31,8 +33,6 @@ _REFUSED: Final[dict[type[nodes.Node], str]] = {
     nodes.Extends: "extends",
     nodes.Block: "block",
 }
-MAX_RENDERED = 1024 * 1024
-"""Characters of one rendered text."""
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
@@ -50,11 +50,12 @@ def _messages(template: nodes.Template) -> Iterator[str]:
     for name in (node.name for node in template.find_all(nodes.Filter) if node.name not in FILTERS):
         yield f"the filter {name!r} is not allowed; these are: {', '.join(sorted(FILTERS))}"
     for call in template.find_all(nodes.Call):
-        if not (isinstance(call.node, nodes.Name) and call.node.name in _FUNCTIONS):
+        if not (isinstance(call.node, nodes.Name) and call.node.name == "range"):
             yield "calls are not allowed but for `range`"
     loops = list(template.find_all(nodes.For))
     if len(loops) > MAX_LOOPS:
         yield f"more than {MAX_LOOPS} loops"
+    # jinja bounds each `range`, but loops in one another multiply, and may print nothing that could be counted.
     inner = (part for loop in loops for part in (*loop.body, *loop.else_))
     is_nested = any(isinstance(part, nodes.For) or part.find(nodes.For) for part in inner)
     if is_nested or any(loop.recursive for loop in loops):
@@ -66,25 +67,18 @@ def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
 
     A text that is one placeholder becomes the variable's value with its type. What has no variable stays as it is.
     """
-    if isinstance(value, str):
-        return _filled(value, variables) if "{{" in value else value
-    if isinstance(value, Mapping):
-        return {key: fill_variables(item, variables) for key, item in value.items()}
-    if isinstance(value, list):
-        return [fill_variables(item, variables) for item in value]
-    return value
 
-
-def _filled(text: str, variables: Mapping[str, Any]) -> Any:
     def inserted(match: re.Match[str]) -> str:
         found = _lookup(variables, match[1])
         return match[0] if found is MISSING else _as_text(found)
 
-    whole = _PLACEHOLDER.fullmatch(text.strip())
-    if not whole:
+    def filled(text: str, _: DocumentPath) -> Any:
+        if whole := _PLACEHOLDER.fullmatch(text.strip()):
+            found = _lookup(variables, whole[1])
+            return text if found is MISSING else found
         return _PLACEHOLDER.sub(inserted, text)
-    found = _lookup(variables, whole[1])
-    return text if found is MISSING else found
+
+    return with_placeholders(value, filled)
 
 
 def _lookup(variables: Mapping[str, Any], name: str) -> Any:
@@ -113,10 +107,13 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
     """
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return text
-    rendered, length, environment = [], 0, _environment()
+    rendered, length = [], 0
+    environment = _Sandbox(undefined=ChainableUndefined, keep_trailing_newline=True, finalize=_shown, autoescape=False)
+    environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
     try:
         template = environment.parse(text)
         refuse_unbounded(template)
+        # Piece by piece, so that a text without end is given up at the limit.
         for piece in environment.from_string(template).generate(variables):
             length += len(piece)
             if length > MAX_RENDERED:
@@ -127,25 +124,22 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
     return "".join(rendered)
 
 
+def _shown(value: Any) -> Any:
+    """What Nunjucks prints for a value: nothing for null, `true` and `false` as JSON has them."""
+    if value is None:
+        return ""
+    return _as_text(value) if isinstance(value, bool | list | dict) else value
+
+
 class _Sandbox(SandboxedEnvironment):
     """Without the operators that make a long text out of a short template."""
 
     intercepted_binops = frozenset({"*", "**", "%"})
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        # `*` repeats texts and lists, `%` pads them, and a power of large numbers takes all memory.
         if not all(isinstance(side, int | float) and abs(side) <= MAX_RENDERED for side in (left, right)):
             raise TypeError(f"`{operator}` is for numbers up to {MAX_RENDERED}")
         if operator == "**" and abs(right) > 64:
             raise TypeError("`**` is for exponents up to 64")
         return super().call_binop(context, operator, left, right)
-
-
-def _environment() -> SandboxedEnvironment:
-    def in_text(value: Any) -> Any:
-        if value is None:
-            return ""
-        return _as_text(value) if isinstance(value, bool | list | dict) else value
-
-    environment = _Sandbox(undefined=ChainableUndefined, keep_trailing_newline=True, finalize=in_text, autoescape=False)
-    environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
-    return environment
