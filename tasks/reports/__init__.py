@@ -5,8 +5,5 @@ from collections.abc import Callable
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.reports import junit, markdown
 
-REPORTS: dict[str, Callable[[RunView], str]] = {
-    "junit.xml": junit.junit,
-    "summary.md": markdown.markdown,
-}
+REPORTS: dict[str, Callable[[RunView], str]] = {"junit.xml": junit.junit, "summary.md": markdown.markdown}
 """The files that passgate writes into the folder of every run, beside verdict.json."""

@@ -12,10 +12,6 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64] | list[int] | int
 Floats = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
-_ONE_SIDE = 0.975
-"""The interval holds 95 %."""
-_MOST_LIKENESS = 0.5
-"""What all tasks say weighs as much as one trial at least: so no rate is exactly 0 or 1."""
 
 
 def binomial(n: int, rate: float) -> list[float]:
@@ -36,8 +32,8 @@ def pass_at_k(n: Integers, c: Integers, k: Integers) -> Floats:
     1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv:2107.03374). Arrays broadcast; NaN where n < k, because
     fewer than k trials say nothing of k trials. Raises `ValueError` unless 0 <= c <= n and k >= 1.
     """
-    trials, passed, size = _checked(n, c, k)
-    return 1.0 - _all_drawn(trials, trials - passed, size)
+    # C(n-c, k) / C(n, k) is the chance that all k trials fail: pass^k with the failures as passes.
+    return 1.0 - pass_hat_k(n, np.subtract(n, c, dtype=np.int64), k)
 
 
 def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
@@ -46,28 +42,13 @@ def pass_hat_k(n: Integers, c: Integers, k: Integers) -> Floats:
     C(c, k) / C(n, k) (Yao et al. 2024, arXiv:2406.12045). Arrays broadcast; NaN where n < k.
     Raises `ValueError` unless 0 <= c <= n and k >= 1.
     """
-    trials, passed, size = _checked(n, c, k)
-    return _all_drawn(trials, passed, size)
-
-
-def _checked(
-    n: Integers, c: Integers, k: Integers
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     trials, passed, size = np.broadcast_arrays(*(np.asarray(value, dtype=np.int64) for value in (n, c, k)))
     if np.any(passed < 0) or np.any(passed > trials) or np.any(size < 1):
         raise ValueError("needs 0 <= c <= n and k >= 1")
-    return trials, passed, size
-
-
-def _all_drawn(total: npt.NDArray[np.int64], marked: npt.NDArray[np.int64], size: npt.NDArray[np.int64]) -> Floats:
-    """C(marked, size) / C(total, size): the chance that a draw without replacement finds only marked ones.
-
-    Multiplied up factor by factor, so that no binomial coefficient can overflow.
-    """
-    result = np.where(total >= size, 1.0, np.nan)
+    result = np.where(trials >= size, 1.0, np.nan)
+    # Multiplied up factor by factor, so that no binomial coefficient can overflow.
     for drawn in range(int(size.max(initial=0))):
-        left = np.maximum(total - drawn, 1)
-        factor = np.clip((marked - drawn) / left, 0.0, 1.0)
+        factor = np.clip((passed - drawn) / np.maximum(trials - drawn, 1), 0.0, 1.0)
         result = np.where(drawn < size, result * factor, result)
     return result
 
@@ -85,9 +66,9 @@ def wilson_interval(n: int, c: int, confidence: float = CONFIDENCE) -> tuple[flo
 def suite_interval(value: float, tasks: int) -> tuple[float, float]:
     """A 95 % interval of a suite's value: the mean over its tasks of pass@k or pass^k.
 
-    Wilson's interval with the tasks as its sample. A task of k trials has the value 0 or 1, for which it is made;
-    values between vary less than those of the same mean, so with them it is on the safe side. Raises `ValueError`
-    unless 0 <= value <= 1.
+    It is Wilson's interval with the tasks as its sample. That interval is made for values of 0 and 1, which tasks of
+    exactly k trials have. Values in between vary less than these at the same mean, so the interval is then too wide
+    rather than too narrow. Raises `ValueError` unless 0 <= value <= 1.
     """
     if not 0 <= value <= 1:
         raise ValueError("needs 0 <= value <= 1")
@@ -100,12 +81,12 @@ def _score_interval(rate: float, n: int, confidence: float) -> tuple[float, floa
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z * sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    # At the edges rounding may leave the rate itself outside by a hair.
+    # At 0 and 1 rounding may leave the rate itself outside by a hair.
     return max(0.0, min(centre - half, rate)), min(1.0, max(centre + half, rate))
 
 
 def weighted_mean(scores: Sequence[float], weights: Sequence[float]) -> float | None:
-    """The sum of score x weight over the sum of the weights; `None` when that is 0: then nothing is said."""
+    """The sum of score x weight over the sum of the weights; `None` when the weights sum to 0."""
     total = math.fsum(weights)
     return math.fsum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else None
 
@@ -117,14 +98,16 @@ def mean_lower_bound(scores: Sequence[float]) -> float:
     """
     if len(scores) < 2:
         raise ValueError("an interval needs at least two scores")
-    half = student_t(len(scores) - 1, _ONE_SIDE) * stdev(scores) / math.sqrt(len(scores))
+    # 0.975 on each side leaves 95 % between the two ends.
+    half = student_t(len(scores) - 1, 0.975) * stdev(scores) / math.sqrt(len(scores))
     return max(0.0, fmean(scores) - half)
 
 
 @cache
 def student_t(degrees: int, probability: float) -> float:
-    """The quantile of Student's t with so many degrees of freedom, from 1, of a probability from 0.5 to 0.975."""
-    low, high = 0.0, 13.0
+    """The quantile of Student's t for a number of degrees of freedom, from 1, and a probability from 0.5 to 0.975."""
+    low, high = 0.0, 13.0  # with one degree of freedom, the widest, the quantile of 0.975 is 12.7
+    # By halves: the standard library has no quantile of t.
     while high - low > 1e-12:
         middle = (low + high) / 2
         low, high = (middle, high) if _student_t_share(middle, degrees) < probability else (low, middle)
@@ -145,16 +128,16 @@ def _student_t_share(t: float, degrees: int) -> float:
 
 
 def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
-    """The pass rate of each task from its passes and trials; of a task without trials that of all together.
+    """The pass rate of each task from its passes and trials; for a task without trials that of all tasks together.
 
-    c/n of a task that has never failed is 1, which is too rosy: a gate of such tasks would never be red. Half a failure
-    more for each (Jeffreys' mean) is too gloomy: twenty tasks that never failed in sixty trials would make a gate of
-    three trials a task red 39 % of the time. So each task is drawn towards the rate of all tasks together, the more
-    the less their rates differ beyond chance (empirical Bayes in the beta-binomial model; moments as in Kleinman 1973,
-    JASA 68:46).
+    c/n of a task that has never failed is 1, which is too optimistic: a gate of such tasks would never be red. Half a
+    failure more for each task (Jeffreys' mean) is too pessimistic: twenty tasks that never failed in sixty trials would
+    make a gate of three trials a task red 39 % of the time. So each task's rate is drawn towards the rate of all tasks
+    together. The less the tasks' rates differ beyond chance, the stronger this is (empirical Bayes in the beta-binomial
+    model; moments as in Kleinman 1973, JASA 68:46).
 
-    The rate of all is (C + 1/2) / (N + 1) of all C passes in N trials, Jeffreys' mean, which is also that of a task
-    which is alone. Raises `ValueError` for no trials at all, and unless 0 <= passed <= n.
+    The rate of all is (C + 1/2) / (N + 1) of all C passes in N trials: Jeffreys' mean, which is also the rate of a task
+    that is alone. Raises `ValueError` for no trials at all, and unless 0 <= passed <= n.
     """
     if any(not 0 <= passed <= n for passed, n in counts):
         raise ValueError("needs 0 <= passed <= n")
@@ -163,19 +146,14 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
         raise ValueError("needs trials")
     of_all = (passed + 0.5) / (n + 1)
     likeness = _likeness([(passed, n) for passed, n in counts if n])
-    return [_drawn(passed, n, of_all, likeness) for passed, n in counts]
-
-
-def _drawn(passed: int, n: int, of_all: float, likeness: float) -> float:
-    """(c + s m) / (n + s) with a strength s of 1 / likeness - 1 trials."""
-    if likeness == 0 or n == 0:
-        return of_all
-    strength = 1 / likeness - 1
-    return (passed + strength * of_all) / (n + strength)
+    if likeness == 0:
+        return [of_all] * len(counts)
+    strength = 1 / likeness - 1  # the rate of all weighs as much as this many trials
+    return [(passed + strength * of_all) / (n + strength) if n else of_all for passed, n in counts]
 
 
 def _likeness(counts: Sequence[tuple[int, int]]) -> float:
-    """How like two trials of a task are to each other, from 0, where all tasks have one rate, to a half.
+    """How alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most 1/2.
 
     The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].
     """
@@ -186,4 +164,5 @@ def _likeness(counts: Sequence[tuple[int, int]]) -> float:
     if variance == 0 or room <= 0:
         return 0.0
     spread = sum(n * (passed / n - rate) ** 2 for passed, n in counts)
-    return min(max((spread / variance - (tasks - 1)) / room, 0.0), _MOST_LIKENESS)
+    # At most 1/2, so that the rate of all weighs at least as much as one trial and no rate is exactly 0 or 1.
+    return min(max((spread / variance - (tasks - 1)) / room, 0.0), 0.5)

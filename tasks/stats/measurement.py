@@ -1,10 +1,10 @@
-"""Trials in, numbers with their uncertainty out."""
+"""Trials in, the numbers of tasks and suites with their intervals out."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from math import isnan
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from passgate.tasks.stats.decision import decide_by, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
 
 ACCEPTED: Final = "share accepted"
-"""What the value of a suite is whose tasks are decided by sequential tests."""
+"""The name of a suite's value where sequential tests decide its tasks."""
 _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
 
 
@@ -33,51 +33,44 @@ def measurement_of(tasks: Sequence[EvalTask], trials: Iterable[Trial]) -> Measur
         by_task[trial.task_id].append(trial)
     measured = measure_tasks(tasks, [sorted(by_task[task.task_id], key=lambda t: t.trial) for task in tasks])
     every = [trial for group in by_task.values() for trial in group]
-    costs = [cost for trial in every for cost in (trial.metrics.cost, trial.unmeasured_cost) if cost is not None]
     return Measurement(
         suites=tuple(
-            _suite(suite, [task for task in measured if task.suite is suite])
+            _suite(suite, of_suite)
             for suite in Suite
-            if any(task.suite is suite for task in measured)
+            if (of_suite := [task for task in measured if task.suite is suite])
         ),
         tasks=tuple(measured),
         latency_p95_seconds=percentile([time for task in measured for time in task.wall_times], 95),
-        cost=sum(costs) if costs else None,
+        cost=_total(cost for trial in every for cost in (trial.metrics.cost, trial.unmeasured_cost)),
         isolation=tuple(sorted({trial.isolation for trial in every if trial.isolation})),
     )
 
 
 def measure_tasks(tasks: Sequence[EvalTask], groups: Sequence[Sequence[Trial]]) -> list[TaskMeasurement]:
-    """The numbers of tasks from the trials of each, in their order; those beyond the first k have only confirmed."""
+    """The numbers of tasks from the trials of each, in their order. Trials beyond the first k are confirming trials."""
     planned = [[trial for trial in group if trial.trial < task.k] for task, group in zip(tasks, groups, strict=True)]
-    n = np.array([_count(group, TrialStatus.PASSED, TrialStatus.FAILED) for group in planned], dtype=np.int64)
-    c = np.array([_count(group, TrialStatus.PASSED) for group in planned], dtype=np.int64)
+    n = np.array([sum(trial.status in MEASURED for trial in group) for group in planned], dtype=np.int64)
+    c = np.array([sum(trial.status is TrialStatus.PASSED for trial in group) for group in planned], dtype=np.int64)
     k = np.array([task.k for task in tasks], dtype=np.int64)
-    estimates = zip(pass_at_k(n, c, k), pass_hat_k(n, c, k), strict=True)
+    # For all tasks at once, because an array operation costs about as much for one task as for a hundred.
+    estimates = zip(pass_at_k(n, c, k).tolist(), pass_hat_k(n, c, k).tolist(), strict=True)
     return [
-        _task(task, first, group[len(first) :], _Estimates(float(any_of_k), float(all_of_k)))
-        for task, first, group, (any_of_k, all_of_k) in zip(tasks, planned, groups, estimates, strict=True)
+        _task(task, first, group[len(first) :], dict(zip(_ESTIMATED.values(), pair, strict=True)))
+        for task, first, group, pair in zip(tasks, planned, groups, estimates, strict=True)
     ]
 
 
-class _Estimates(NamedTuple):
-    """NaN where fewer than k trials were measured."""
-
-    pass_at_k: float
-    pass_hat_k: float
-
-
 def _task(
-    task: EvalTask, trials: Sequence[Trial], confirming: Sequence[Trial], estimates: _Estimates
+    task: EvalTask, trials: Sequence[Trial], confirming: Sequence[Trial], estimates: dict[str, float]
 ) -> TaskMeasurement:
     by_status = {status: [trial for trial in trials if trial.status is status] for status in TrialStatus}
     passed, failed, errors, not_run = (by_status[status] for status in TrialStatus)
     measured = [trial for trial in trials if trial.status in MEASURED]
-    scores = [trial.score for trial in measured if trial.score is not None]
     state = decide_by(task, trials)
     stopped_early = any(trial.left_out for trial in not_run)
     missing = [*errors, *(trial for trial in not_run if not trial.left_out)]
-    n = 0 if stopped_early else len(passed) + len(failed)
+    # Early stopping depends on how the trials passed, so a share of passes over those that ran would be biased.
+    n = 0 if stopped_early else len(measured)
     return TaskMeasurement(
         suite=task.suite,
         task_id=task.task_id,
@@ -96,19 +89,27 @@ def _task(
         stopped_early=stopped_early,
         state=state,
         **_known_estimates(task, trials, state, estimates),
-        score=score_of(task.metric, scores, task.k),
+        score=score_of(task.metric, [trial.score for trial in measured if trial.score is not None], task.k),
         pass_rate=len(passed) / n if n else None,
         pass_rate_interval=_interval(wilson_interval(n, len(passed) if n else 0)),
         failed_trials=tuple(trial.trial for trial in failed),
         error_trials=tuple(trial.trial for trial in errors),
         failure=failed[0].reason if failed else "",
         error=missing[0].reason if missing else "",
-        violations=_violations([*trials, *confirming]),
-        metrics=_mean_metrics(measured),
+        # Those of confirming trials too: a violation counts wherever it happens.
+        violations=tuple(
+            TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)
+            for trial in (*trials, *confirming)
+            for violation in trial.violations
+        ),
+        metrics=MeanMetrics(**{name: _mean(_known(measured, name)) for name in TrialMetrics.model_fields}),
         tracked_metrics=task.tracked_metrics,
         wall_times=_known(measured, "wall_time_seconds"),
         costs=_known(measured, "cost"),
-        unmeasured_cost=_unmeasured_cost(trials),
+        unmeasured_cost=_total(
+            [trial.unmeasured_cost for trial in trials]
+            + [trial.metrics.cost for trial in trials if trial.status not in MEASURED]
+        ),
         models=tuple(sorted({name for trial in trials for name in trial.model.split(", ") if name})),
         confirming=tuple(trial.status is TrialStatus.PASSED for trial in confirming if trial.status in MEASURED),
         confirming_errors=sum(trial.status not in MEASURED and not trial.left_out for trial in confirming),
@@ -117,14 +118,13 @@ def _task(
 
 
 def _known_estimates(
-    task: EvalTask, trials: Sequence[Trial], state: TaskState, estimates: _Estimates
+    task: EvalTask, trials: Sequence[Trial], state: TaskState, estimates: dict[str, float]
 ) -> dict[str, float | None]:
-    """pass@k and pass^k. Where k trials are not there, because the task was decided without the others, its own of the
-    two is 1 or 0: the OR rule has a pass among its k trials, the AND rule a failure, so with the others measured it
-    would be the same. The other one is not known, nor are both where a sequential test decides: it would be an
-    estimate from trials that were stopped because of how they had passed.
-    """
-    known = {name: None if isnan(value) else value for name, value in estimates._asdict().items()}
+    """pass@k and pass^k from estimates that are NaN where fewer than k trials were measured."""
+    known = {name: None if isnan(value) else value for name, value in estimates.items()}
+    # Trials that were not run because the task was decided without them cannot change the estimate of its own metric:
+    # the OR rule has a pass among its k trials, the AND rule a failure. The other estimate stays unknown, and so do
+    # both where a sequential test decides: it stopped because of how the trials passed, so they would be biased.
     only_not_run = all(trial.status is not TrialStatus.ERROR for trial in trials) and len(trials) == task.k
     if only_not_run and task.sequential is None and task.metric in _ESTIMATED:
         name = _ESTIMATED[task.metric]
@@ -132,19 +132,10 @@ def _known_estimates(
     return known
 
 
-def _violations(trials: Sequence[Trial]) -> tuple[TrialViolation, ...]:
-    return tuple(
-        TrialViolation(trial=trial.trial, rule=violation.rule, message=violation.message)
-        for trial in trials
-        for violation in trial.violations
-    )
-
-
 def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
     values = [task.value for task in tasks if task.value is not None]
+    # The mean over some of its tasks would be the value of another suite.
     value = fmean(values) if len(values) == len(tasks) else None
-    costs = [cost for task in tasks for cost in (*task.costs, task.unmeasured_cost) if cost is not None]
-    steps = [task.metrics.steps for task in tasks if task.metrics.steps is not None]
     smallest, largest = min(task.k for task in tasks), max(task.k for task in tasks)
     return SuiteMeasurement(
         suite=suite,
@@ -159,31 +150,25 @@ def _suite(suite: Suite, tasks: Sequence[TaskMeasurement]) -> SuiteMeasurement:
         k=str(smallest) if smallest == largest else f"{smallest}-{largest}",
         value=value,
         interval=None if value is None else _interval(suite_interval(value, len(tasks))),
-        steps=fmean(steps) if steps else None,
-        cost=sum(costs) if costs else None,
+        steps=_mean(task.metrics.steps for task in tasks),
+        cost=_total(cost for task in tasks for cost in (*task.costs, task.unmeasured_cost)),
         wall_time_seconds=sum(time for task in tasks for time in task.wall_times),
     )
 
 
-def _mean_metrics(trials: Sequence[Trial]) -> MeanMetrics:
-    known = {name: _known(trials, name) for name in TrialMetrics.model_fields}
-    return MeanMetrics(**{name: fmean(values) if values else None for name, values in known.items()})
-
-
 def _known(trials: Sequence[Trial], metric: str) -> tuple[float, ...]:
-    values = (getattr(trial.metrics, metric) for trial in trials)
-    return tuple(value for value in values if value is not None)
+    return tuple(value for trial in trials if (value := getattr(trial.metrics, metric)) is not None)
 
 
-def _unmeasured_cost(trials: Sequence[Trial]) -> float | None:
-    costs = [trial.unmeasured_cost for trial in trials]
-    costs += [trial.metrics.cost for trial in trials if trial.status not in MEASURED]
-    known = [cost for cost in costs if cost is not None]
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """The sum of the known values; `None`, which is not 0, where none is known."""
+    known = [value for value in values if value is not None]
     return sum(known) if known else None
-
-
-def _count(trials: Sequence[Trial], *statuses: TrialStatus) -> int:
-    return sum(trial.status in statuses for trial in trials)
 
 
 def _interval(bounds: tuple[float, float]) -> Interval:
