@@ -1,23 +1,22 @@
-"""Has a task fallen below its baseline? A sequential test that spends a few trials and holds both of its risks.
+"""Has a task fallen below its baseline? A sequential test that spends a few trials and keeps both of its risks.
 
-A task that fails its first k trials gets further ones until the test decides. Two hypotheses are held against each
-other:
+A task that fails its first k trials gets further trials until the test decides between two hypotheses:
 
-- unchanged: the task passes as often as at the baseline. How often that is, is not known but from its c passes in n
-  trials, so the pass rate is drawn from Beta(c, n - c + 1), the side of the doubt that protects the agent: on a single
-  look the test is Fisher's exact one.
-- fallen: the pass rate is at most `FALL` of the baseline's; any such rate is as good a guess as another.
+- unchanged: the task passes as often as at the baseline. The baseline's c passes in n trials do not tell the pass rate
+  exactly, so it is drawn from Beta(c, n - c + 1), the choice that protects the agent: with a single look the test is
+  Fisher's exact test.
+- fallen: the pass rate is at most `FALL` of the baseline's; any such rate is as likely as another.
 
-Of all stopping rules the one is taken that costs least (Wald and Wolfowitz 1948; Arrow, Blackwell and Girshick 1949):
-the fewest trials of an unchanged task, plus a price for blocking it, plus a price for clearing a fallen one. It is
-computed backwards from the last trial (dynamic programming), and the two prices are the smallest with which the test
-holds its risks:
+Of all stopping rules the test is the one that costs least (Wald and Wolfowitz 1948; Arrow, Blackwell and Girshick
+1949): the fewest trials of an unchanged task, plus a price for blocking it, plus a price for clearing a fallen one. It
+is computed backwards from the last trial (dynamic programming). The two prices are the smallest with which the test
+keeps its risks:
 
-- an unchanged task is blocked with a chance of at most `alpha`, its first k trials included;
-- of fallen tasks that failed at first, a share of at most `MISSED` is cleared.
+- it blocks an unchanged task with a chance of at most `alpha`, the first k trials included;
+- of fallen tasks that failed at first, it clears a share of at most `MISSED`.
 
-A price has an end: where the baseline is too thin to tell the two apart, the test is undecided when its trials are
-spent. docs/statistics.md has its figures.
+The prices have an upper end. Where the baseline is too thin to tell the two hypotheses apart, the test is undecided
+when its trials are spent. docs/statistics.md has its figures.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,62 +34,56 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
 FALL = 0.75
-"""A task counts as fallen when it passes at most this share of what it did."""
+"""A task counts as fallen when its pass rate is at most this share of the baseline's."""
 MISSED = 0.05
-"""The most of fallen tasks, among those that failed at first, that may be cleared."""
+"""The largest share of fallen tasks, among those that failed at first, that may be cleared."""
 
+# How far a task may have fallen, as shares of the highest rate that counts as fallen.
 _GUESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
-"""How far a task may have fallen, as shares of the highest rate that counts as fallen."""
+# Ending undecided costs this share of both errors. So it is chosen where neither error costs ten times the other.
 _HALF_SURE = 0.1
-"""Being undecided at the end costs this share of both errors: so it is chosen where neither is ten times the other."""
+# The test ends when an unchanged task has a smaller chance than this to be cleared, and a fallen one to be blocked:
+# nobody pays for more trials then.
 _HOPE = 0.02
-"""No more trials are run where the chance of either end is below this, for an unchanged task to be cleared and for a
-fallen one to be blocked: nobody pays for them."""
-_DEAREST_BLOCK = 1e12
-_DEAREST_MISS = 1e3
-"""In trials: more than that nobody pays for not missing a fall."""
-_SECTIONS, _ROUNDS = 8, 6
-"""The price of a block is looked for in so many sections at once, so many times over."""
-_MISS_ROUNDS = 10
-"""That of a miss by halves."""
+# The upper ends of both prices, in trials. Nobody pays more than a thousand trials for not missing a fall.
+_DEAREST_BLOCK, _DEAREST_MISS = 1e12, 1e3
 
 
 class Course(NamedTuple):
-    """How a test went."""
+    """What a test found, after how many trials, and how many of these failed."""
 
     finding: Finding
     n: int
-    """Trials that it took, or that there are."""
     failed: int
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What the test does with a task of a given pass rate; the chances sum to 1."""
+    """What the test does with a task of a given pass rate: the chance of each finding, which sum to 1, and the expected
+    number of trials, the first k included. `fits` includes tasks that pass at once.
+    """
 
     fallen: float
     fits: float
-    """Passing at once included."""
     undecided: float
     trials: float
-    """Expected number, the first k included."""
 
 
 @dataclass(frozen=True)
 class RegressionTest:
-    """The test of one task: what to conclude from so many failures in so many trials."""
+    """The test of one task: what to conclude from a number of failures in a number of trials."""
 
     k: int
     most: int
     fits_below: tuple[int, ...]
     """Per number of trials from k to `most`: with fewer failures the task fits its baseline."""
     open_below: tuple[int, ...]
-    """Likewise: with fewer failures more trials may tell, with more they are not worth it."""
+    """Likewise: with fewer failures further trials may decide; with more they are not worth it."""
     fallen_from: tuple[int, ...]
-    """Likewise: with so many failures it has fallen."""
+    """Likewise: with this many failures or more the task has fallen."""
 
     def conclude(self, n: int, failed: int) -> Finding:
-        """What n trials with so many failures say. Raises `ValueError` for fewer than k trials."""
+        """The finding from `failed` failures in n trials. Raises `ValueError` for fewer than k trials."""
         if not 0 <= failed <= n or n < self.k:
             raise ValueError("needs k <= n and 0 <= failed <= n")
         look = min(n, self.most) - self.k
@@ -101,9 +94,8 @@ class RegressionTest:
         return Finding.UNFINISHED if failed < self.open_below[look] else Finding.UNDECIDED
 
     def follow(self, passed: Sequence[bool]) -> Course:
-        """What trials say in their order, each of which passed or not: where the test ended, if it has. Those after its
-        end are left out of account, so that many may run at once and the test is the same. Raises `ValueError` for
-        fewer than k.
+        """Where the test ended, or how far it is, on trials in their order, each of which passed or not. Trials after
+        its end do not count: so many may run at once and the test stays the same. Raises `ValueError` for fewer than k.
         """
         failures = 0 if len(passed) < self.k else self.k - sum(passed[: self.k])
         for n in range(self.k, len(passed) + 1):
@@ -114,8 +106,10 @@ class RegressionTest:
         raise ValueError(f"needs {self.k} trials")
 
     def next_trials(self, n: int, failed: int) -> int:
-        """How many more trials to run at once; 0 when the test has ended. As many as would end it if all of them
-        passed, so that an unchanged task hardly ever wastes one; where most have failed so far, if all of them failed.
+        """How many more trials to run at once; 0 when the test has ended.
+
+        It is the number that ends the test if all of them pass, so that an unchanged task hardly ever wastes one. Where
+        most trials have failed so far, it is the number that ends the test if all of them fail.
         """
         finding, more, failing = self.conclude(n, failed), 0, 2 * failed > n
         while finding is Finding.UNFINISHED:
@@ -124,16 +118,14 @@ class RegressionTest:
         return more
 
     def operation(self, pass_rate: float) -> Operation:
-        """Exactly what the test does with a task that passes so often."""
-        regions = [self._region(n) for n in range(self.k, self.most + 1)]
+        """Exactly what the test does with a task of this pass rate."""
+        regions = []
+        for look, n in enumerate(range(self.k, self.most + 1)):
+            failed = np.arange(n + 1)
+            fits = failed < self.fits_below[look]
+            going_on = ~fits & (failed < self.open_below[look])
+            regions.append(_Region(fits=fits, going_on=going_on, fallen=failed >= self.fallen_from[look]))
         return Operation(*map(float, _operate(regions, _at_rate(pass_rate, self.most), self.k)))
-
-    def _region(self, n: int) -> "_Region":
-        failed, look = np.arange(n + 1), n - self.k
-        fits = failed < self.fits_below[look]
-        return _Region(
-            fits=fits, going_on=~fits & (failed < self.open_below[look]), fallen=failed >= self.fallen_from[look]
-        )
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +143,7 @@ def regression_test(passed: int, n: int, *, k: int, red_from: int, most: int, al
 def regression_tests(
     baselines: Sequence[tuple[int, int]], alphas: Sequence[float], *, k: int, red_from: int, most: int
 ) -> list[RegressionTest]:
-    """The tests of many tasks, each of its own (passed, n) and alpha, for a fraction of the time that they take one by
+    """The tests of many tasks, each with its own (passed, n) and alpha, in a fraction of the time that they take one by
     one. Raises `ValueError` as `regression_test`.
     """
     if not all(0 < passed <= n for passed, n in baselines):
@@ -163,18 +155,24 @@ def regression_tests(
     unchanged = np.stack([_at_baseline(passed, n, most) for passed, n in baselines])
     fallen = np.stack([np.mean([_at_rate(rate * guess, most) for guess in _GUESSES], axis=0) for rate in highest])
     least_fall = np.stack([_at_rate(rate, most) for rate in highest])
-    red = np.array([_chance_of_red(rate, k, red_from) for rate in highest])
+    red = np.array(
+        [
+            sum(comb(k, bad) * (1 - rate) ** bad * rate ** (k - bad) for bad in range(red_from, k + 1))
+            for rate in highest
+        ]
+    )
     allowed = np.array(alphas)[:, None]
 
     def solved(miss: Floats) -> list[_Region]:
-        """With the smallest price of a block that holds alpha; all tests have the same number of prices of a miss."""
+        """The rules with the smallest price of a block that keeps alpha."""
 
-        def holds(block: Floats) -> Booleans:
+        def keeps_alpha(block: Floats) -> Booleans:
             regions = _solve(unchanged, fallen, k, red_from, block=block, miss=miss)
-            held: Booleans = _operate(regions, unchanged, k).fallen <= allowed
-            return held
+            kept: Booleans = _operate(regions, unchanged, k).fallen <= allowed
+            return kept
 
-        block = _smallest(holds, 1e-2, _DEAREST_BLOCK, len(baselines), sections=_SECTIONS, rounds=_ROUNDS)
+        # Eight sections at once six times over take fewer passes over the trials than eighteen halvings.
+        block = _smallest(keeps_alpha, 1e-2, _DEAREST_BLOCK, len(baselines), sections=8, rounds=6)
         return _solve(unchanged, fallen, k, red_from, block=block, miss=miss)
 
     def misses_few(miss: Floats) -> Booleans:
@@ -182,7 +180,7 @@ def regression_tests(
         few: Booleans = (cleared <= MISSED * red)[:, None]
         return few
 
-    miss = _smallest(misses_few, 1.0, _DEAREST_MISS, len(baselines), sections=2, rounds=_MISS_ROUNDS)
+    miss = _smallest(misses_few, 1.0, _DEAREST_MISS, len(baselines), sections=2, rounds=10)
     regions = _without_hope(solved(miss), unchanged, fallen, k)
     return [
         RegressionTest(
@@ -197,7 +195,7 @@ def regression_tests(
 
 
 class _Region(NamedTuple):
-    """After some number of trials, by failures (the last axis): what the test says; undecided where it says nothing.
+    """What the test says after a number of trials, by failures (the last axis); undecided where all three are false.
     The other axes, where there are any, are tests and prices.
     """
 
@@ -207,7 +205,7 @@ class _Region(NamedTuple):
 
 
 class _Chances(NamedTuple):
-    """As `Operation`, of many tests at once."""
+    """`Operation` of many tests at once."""
 
     fallen: Floats
     fits: Floats
@@ -218,6 +216,7 @@ class _Chances(NamedTuple):
 def _at_baseline(passed: int, n: int, most: int) -> Floats:
     """The chance of one sequence of trials, by its length and failures, when the pass rate is that of the baseline."""
     good, bad = passed, n - passed + 1
+    # By logarithms: the gamma functions themselves overflow from about 170 trials on.
     whole = _log_beta(good, bad)
     table = np.zeros((most + 1, most + 1))
     for length in range(most + 1):
@@ -238,16 +237,10 @@ def _log_beta(a: float, b: float) -> float:
     return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
-def _chance_of_red(pass_rate: float, k: int, red_from: int) -> float:
-    return sum(
-        comb(k, failed) * (1 - pass_rate) ** failed * pass_rate ** (k - failed) for failed in range(red_from, k + 1)
-    )
-
-
 def _solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Floats, miss: Floats) -> list[_Region]:
     """The cheapest rule of each test at each of its prices: where it ends, per number of trials.
 
-    Costs are those of single sequences of trials, so that each is split into its two continuations.
+    Costs are those of single sequences of trials, so that the cost of one is the sum of its two continuations.
     """
     most = unchanged.shape[-1] - 1
     block, miss = block[..., None], miss[..., None]
@@ -260,7 +253,7 @@ def _solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: F
         neither = _HALF_SURE * (blocked + cleared) if at_the_end else if_unchanged + later[..., :-1] + later[..., 1:]
         ends, blocks = neither >= np.minimum(blocked, cleared), blocked < cleared
         fits = ends & ~blocks
-        if n == k:
+        if n == k:  # a task that passes its first k trials gets no further ones
             fits[..., :red_from] = True
         region = _in_order(fits, ends & blocks & ~fits, goes_on=not at_the_end)
         later = np.where(region.fits, cleared, np.where(region.fallen, blocked, neither))
@@ -269,29 +262,26 @@ def _solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: F
 
 
 def _in_order(fits: Booleans, fallen: Booleans, *, goes_on: bool) -> _Region:
-    """More failures never speak for the task: no `fits` above a first other answer, no other answer above `fallen`."""
-    first = np.logical_and.accumulate(fits, axis=-1)
-    last = np.logical_and.accumulate(fallen[..., ::-1], axis=-1)[..., ::-1]
+    # More failures never speak for the task: no `fits` above the first other answer, and only `fallen` above the first
+    # `fallen` that holds from there on.
+    first, last = np.logical_and.accumulate(fits, axis=-1), _held_above(fallen)
     return _Region(fits=first, going_on=~first & ~last & goes_on, fallen=last)
 
 
 def _without_hope(regions: list[_Region], unchanged: Floats, fallen: Floats, k: int) -> list[_Region]:
-    """The regions without going on where neither end is to be hoped for: then a test is undecided at once."""
-    pruned: list[_Region] = []
-    cleared = blocked = np.zeros(0)
-    for look in range(len(regions) - 1, -1, -1):
+    """The regions, undecided at once where going on has hardly a chance to end in either answer."""
+    pruned = [regions[-1]]
+    most = k + len(regions) - 1
+    cleared = np.where(regions[-1].fits, unchanged[:, None, most, : most + 1], 0.0)
+    blocked = np.where(regions[-1].fallen, fallen[:, None, most, : most + 1], 0.0)
+    for look in range(len(regions) - 2, -1, -1):
         n, region = k + look, regions[look]
         if_unchanged, if_fallen = unchanged[:, None, n, : n + 1], fallen[:, None, n, : n + 1]
-        if look == len(regions) - 1:
-            cleared, blocked = np.where(region.fits, if_unchanged, 0.0), np.where(region.fallen, if_fallen, 0.0)
-            pruned.append(region)
-            continue
-        cleared = np.where(
-            region.fits, if_unchanged, np.where(region.going_on, cleared[..., :-1] + cleared[..., 1:], 0.0)
+        later_cleared, later_blocked = (
+            np.where(region.going_on, chance[..., :-1] + chance[..., 1:], 0.0) for chance in (cleared, blocked)
         )
-        blocked = np.where(
-            region.fallen, if_fallen, np.where(region.going_on, blocked[..., :-1] + blocked[..., 1:], 0.0)
-        )
+        cleared = np.where(region.fits, if_unchanged, later_cleared)
+        blocked = np.where(region.fallen, if_fallen, later_blocked)
         hope = (cleared > _HOPE * if_unchanged) | (blocked > _HOPE * if_fallen)
         going_on = np.logical_and.accumulate(region.fits | (region.going_on & hope), axis=-1) & ~region.fits
         pruned.append(region._replace(going_on=going_on))
@@ -299,10 +289,11 @@ def _without_hope(regions: list[_Region], unchanged: Floats, fallen: Floats, k: 
 
 
 def _operate(regions: list[_Region], chances: Floats, k: int) -> _Chances:
-    """Follow every course that the trials may take, with the number of sequences that lead to each state.
+    """Follow every course that the trials may take.
 
     `chances` are those of one sequence, by its length and failures: of one test, or of many along a first axis.
     """
+    # The number of sequences that lead to each number of failures without an end before.
     ways: Floats = np.array([comb(k, failed) for failed in range(k + 1)], dtype=float)
     fallen, fits, undecided, trials = (np.zeros(regions[0].fits.shape[:-1]) for _ in range(4))
     for look, region in enumerate(regions):
@@ -324,21 +315,22 @@ def _operate(regions: list[_Region], chances: Floats, k: int) -> _Chances:
 def _smallest(
     holds: Callable[[Floats], Booleans], low: float, high: float, tests: int, *, sections: int, rounds: int
 ) -> Floats:
-    """About the smallest value between two for which something holds, which holds for all larger ones; else the
-    largest. For each of many tests at once, `holds` has them along the first axis and values along the second.
+    """About the smallest value between `low` and `high` from which on `holds` is true; `high` where it never is.
+
+    For many tests at once: `holds` has tests along the first axis and values along the second.
     """
     logarithms = np.full((tests, 1), np.log(low))
     width = np.log(high / low)
     for _ in range(rounds):
         width /= sections
-        held = holds(np.exp(logarithms + width * np.arange(1, sections)))
-        # The section below the values that all hold.
-        logarithms = logarithms + width * (sections - 1 - np.sum(_held_above(held), axis=-1, keepdims=True))
+        held = _held_above(holds(np.exp(logarithms + width * np.arange(1, sections))))
+        # On to the section below the values that all hold.
+        logarithms = logarithms + width * (sections - 1 - np.sum(held, axis=-1, keepdims=True))
     largest: Floats = np.exp(logarithms + width)
     return largest
 
 
 def _held_above(held: Booleans) -> Booleans:
-    """Where it holds for a value and for all larger ones."""
+    """Where it holds for a position and for all later ones."""
     above: Booleans = np.logical_and.accumulate(held[..., ::-1], axis=-1)[..., ::-1]
     return above
