@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.verdict import Reason, Verdict
+from passgate.tasks.model.verdict import Integrity, Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import annotation, annotation_property, printable, printable_lines
-from passgate.tasks.reports.findings import TaskFinding
 
 LIMIT = 10
-"""GitHub shows ten errors and ten warnings of a step and drops the rest in silence."""
+"""GitHub shows ten errors and ten warnings of a step and drops the rest without a word."""
 
 _NAME = 200
 _MESSAGE = 500
@@ -27,75 +26,48 @@ class _Annotation(NamedTuple):
 def github_annotations(verdict: Verdict) -> str:
     """An `::error` per blocking reason; a `::warning` per other reason and per task that did not pass without one.
 
-    A `::notice` stands on each file that the change edits and that the merge base's version of has judged. What has no
-    file comes last and stands beside the run. At most ten of each kind; the tenth says how many more there are. Empty
-    when there is nothing to say.
+    A `::notice` stands on each file that the change edits and that judges it. Annotations without a file come last and
+    stand beside the run. At most ten of each kind; the tenth says how many more there are. Empty when there is nothing
+    to say.
     """
-    errors = [_of_reason(reason) for reason in verdict.reasons if reason.blocking]
+    errors = [_of_reason(reason) for reason in findings.blocking(verdict.reasons)]
     warnings = [_of_reason(reason) for reason in verdict.reasons if not reason.blocking]
-    return "".join(
-        (
-            *_commands("error", errors),
-            *_commands("warning", [*warnings, *_without_reason(verdict)]),
-            *_commands("notice", _edits(verdict)),
-        )
-    )
+    for finding in findings.findings(verdict):
+        task = finding.task
+        if task.state is not TaskState.PASSED and not finding.reasons:
+            texts = [printable(one, _MESSAGE) for one in (finding.why_not_blocking, task.failure, task.error) if one]
+            message = "\n".join((figures.task_summary(task), *texts))
+            warnings.append(_Annotation(task.file, task.line, f"{task.state} {printable(task.name, _NAME)}", message))
+    notices = _of_edits(verdict.integrity) if verdict.integrity else []
+    return _commands("error", errors) + _commands("warning", warnings) + _commands("notice", notices)
 
 
-def _commands(kind: str, annotations: Sequence[_Annotation]) -> list[str]:
-    ordered = sorted(annotations, key=lambda one: one.file is None)
-    shown, more = ordered[:LIMIT], len(ordered) - LIMIT
+def _commands(kind: str, annotations: Sequence[_Annotation]) -> str:
+    # Annotations at a line are worth more than those beside the run, and only ten of them are shown.
+    shown = sorted(annotations, key=lambda one: one.file is None)[:LIMIT]
+    more = len(annotations) - LIMIT
     if more > 0:
-        last = shown[-1]
-        shown[-1] = last._replace(message=f"{last.message}\n... and {more} more, which GitHub would not show")
-    return [_command(kind, one) for one in shown]
-
-
-def _command(kind: str, one: _Annotation) -> str:
-    place = {"file": printable(one.file, _NAME), "line": str(one.line)} if one.file else {}
-    properties = ",".join(
-        f"{name}={annotation_property(value)}" for name, value in (place | {"title": one.title}).items()
-    )
-    return f"::{kind} {properties}::{annotation(one.message)}\n"
+        shown[-1] = shown[-1]._replace(message=f"{shown[-1].message}\n... and {more} more, which GitHub would not show")
+    lines = []
+    for one in shown:
+        place = {"file": printable(one.file, _NAME), "line": str(one.line)} if one.file else {}
+        values = {name: annotation_property(value) for name, value in (place | {"title": one.title}).items()}
+        properties = ",".join(f"{name}={value}" for name, value in values.items())
+        lines.append(f"::{kind} {properties}::{annotation(one.message)}\n")
+    return "".join(lines)
 
 
 def _of_reason(reason: Reason) -> _Annotation:
     subject = printable(findings.reason_subject(reason), _NAME)
     trials = f" ({figures.trial_numbers(reason.trials)})" if reason.trials else ""
-    return _Annotation(
-        reason.file,
-        reason.line or 1,
-        f"{reason.rule} {subject}{trials}".strip(),
-        "\n".join(printable_lines(reason.message, lines=_LINES, limit=_MESSAGE)),
-    )
+    message = "\n".join(printable_lines(reason.message, lines=_LINES, limit=_MESSAGE))
+    return _Annotation(reason.file, reason.line or 1, f"{reason.rule} {subject}{trials}".strip(), message)
 
 
-def _without_reason(verdict: Verdict) -> list[_Annotation]:
-    return [
-        _Annotation(
-            finding.task.file,
-            finding.task.line,
-            f"{finding.task.state} {printable(finding.name, _NAME)}",
-            "\n".join((figures.task_summary(finding.task), *_texts(finding))),
-        )
-        for finding in findings.findings(verdict)
-        if finding.task.state is not TaskState.PASSED and not finding.reasons
-    ]
-
-
-def _texts(finding: TaskFinding) -> list[str]:
-    texts = (finding.why_not_blocking, finding.task.failure, finding.task.error)
-    return [printable(text, _MESSAGE) for text in texts if text]
-
-
-def _edits(verdict: Verdict) -> list[_Annotation]:
-    integrity = verdict.integrity
-    if integrity is None:
-        return []
-    base = printable(integrity.base, _NAME)[:12]
-    title, judges = (
-        ("judged by the merge base", f"the files of the merge base {base} have judged, not those of this change")
-        if integrity.by_base
-        else ("judged by the change itself", f"this change's own files have judged, not those of the merge base {base}")
-    )
+def _of_edits(integrity: Integrity) -> list[_Annotation]:
+    base = f"the merge base {printable(integrity.base, _NAME)[:12]}"
+    if integrity.by_base:
+        title, judges = "judged by the merge base", f"judged with the files of {base}, not with those of this change"
+    else:
+        title, judges = "judged by the change itself", f"judged with this change's own files, not with those of {base}"
     return [_Annotation(edit.path, 1, title, f"{edit.what} {edit.kind}: {judges}") for edit in integrity.edits]

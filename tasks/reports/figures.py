@@ -1,7 +1,7 @@
 """Numbers as readers see them."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from passgate.tasks.model.measurement import Interval, TaskMeasurement
 from passgate.tasks.model.verdict import Comparison, Confirmation
@@ -33,66 +33,52 @@ def trials(passed: int, measured: int, errors: int, not_run: int = 0) -> str:
 
 
 def missing(errors: int, not_run: int) -> tuple[str, ...]:
-    """Trials that say nothing, as in `1 error` and `2 not run`; without those of which there is none."""
+    """Trials that say nothing, as in `1 error` and `2 not run`; a kind without trials is left out."""
     return tuple(text for number, text in ((errors, count(errors, "error")), (not_run, f"{not_run} not run")) if number)
 
 
 def task_summary(task: TaskMeasurement) -> str:
-    """`1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]`, with what is missing and what came beyond.
+    """`1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]`, then what is missing and the confirming trials.
 
-    Of a task that was stopped early, what cannot be estimated is left out.
+    For a task that was stopped early, what cannot be estimated is left out.
     """
-    known = task.planned == task.n + task.errors + task.not_run
-    facts = (
-        f"{task.passed}/{task.n} trials passed",
-        *missing(task.errors, task.not_run),
-        "" if known else f"{task.planned} planned",
-        "decided early" if task.stopped_early else "",
-        *_estimates(task),
-        _confirming_trials(task),
-    )
-    return ", ".join(fact for fact in facts if fact)
-
-
-def _estimates(task: TaskMeasurement) -> Iterator[str]:
+    facts = [f"{task.passed}/{task.n} trials passed", *missing(task.errors, task.not_run)]
+    # A planned trial that is absent from the run's records counts neither as an error nor as not run.
+    if task.planned != task.n + task.errors + task.not_run:
+        facts.append(f"{task.planned} planned")
+    if task.stopped_early:
+        facts.append("decided early")
     if task.sequential is not None:
-        yield f"sequential test: {task.state}"
+        facts.append(f"sequential test: {task.state}")
     elif task.value is not None or not task.stopped_early:
-        value = "undefined" if task.value is None else percent(task.value)
-        yield f"{metric_name(task.metric, task.k)} {value}"
+        facts.append(f"{metric_name(task.metric, task.k)} {'undefined' if task.value is None else percent(task.value)}")
     if task.pass_rate is not None or not task.stopped_early:
-        yield f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}"
-
-
-def _confirming_trials(task: TaskMeasurement) -> str:
-    measured = task.confirming_passed + task.confirming_failed
-    if not (measured or task.confirming_errors):
-        return ""
-    return " +".join(
-        (f"{task.confirming_passed}/{measured} confirming trials passed", *missing(task.confirming_errors, 0))
-    )
-
-
-def against_baseline(confirmation: Confirmation) -> str:
-    """`5/12 now, 58/60 at the baseline, 9 confirming trials`."""
-    facts = (
-        f"{confirmation.passed}/{confirmation.n} now",
-        f"{confirmation.baseline_passed}/{confirmation.baseline_n} at the baseline",
-        count(confirmation.confirming, "confirming trial"),
-    )
+        facts.append(f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}")
+    confirming = task.confirming_passed + task.confirming_failed
+    if confirming or task.confirming_errors:
+        passed = f"{task.confirming_passed}/{confirming} confirming trials passed"
+        facts.append(" +".join((passed, *missing(task.confirming_errors, 0))))
     return ", ".join(facts)
 
 
+def against_baseline(one: Confirmation) -> str:
+    """`5/12 now, 58/60 at the baseline, 9 confirming trials`."""
+    before = f"{one.baseline_passed}/{one.baseline_n} at the baseline"
+    return f"{one.passed}/{one.n} now, {before}, {count(one.confirming, 'confirming trial')}"
+
+
 def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
-    """What stands in the columns of comparisons, and how far runs of the baseline differ without any change."""
+    """What the columns of comparisons mean, and how far runs of the baseline differ without any change."""
     levels = " or ".join(f"{level * 100:g} %" for level in sorted({one.confidence for one in comparisons}))
-    explained = f"Paired ratio: geometric mean over the tasks; at least: its lower {levels} bound."
-    drifts = [f"{one.name} by {one.drift * 100:.0f} %" for one in comparisons if one.drift is not None]
-    return f"{explained} Whole runs of the baseline differ: {', '.join(drifts)}." if drifts else explained
+    explained = (
+        f"paired ratio: the geometric mean over the tasks of now / baseline; at least: its lower {levels} bound."
+    )
+    drifts = [f"{one.drift * 100:.0f} % ({one.name})" for one in comparisons if one.drift is not None]
+    return f"{explained} Whole runs of the baseline differ by {', '.join(drifts)}." if drifts else explained
 
 
 def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tuple[str, ...]:
-    """A row under `COMPARISON_HEADER`, after its name. `text` makes names harmless for the place where they stand."""
+    """A comparison's name and its row under `COMPARISON_HEADER`. `text` escapes names for the place they stand in."""
     return (
         text(comparison.name),
         quantity(comparison.baseline, comparison.unit),
@@ -108,6 +94,12 @@ def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tupl
 def count(number: int, noun: str) -> str:
     """`1 error`, `2 errors`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """At most so many of the names, as in `a, b, c and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def metric_name(metric: str, k: int | str) -> str:
@@ -177,25 +169,15 @@ def tracked(name: str, value: float | None) -> str:
 def trial_numbers(numbers: Sequence[int]) -> str:
     """`trial 4`, `trials 1-3, 7`; at most ten ranges."""
     unique = sorted(set(numbers))
-    ranges = _ranges(unique)
-    shown = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges[:10])
-    more = ", ..." if len(ranges) > 10 else ""
-    return f"{'trial' if len(unique) == 1 else 'trials'} {shown}{more}"
+    # Within a range of consecutive numbers, a number and its position differ by the same amount.
+    ranges = [[number for _, number in run] for _, run in groupby(enumerate(unique), lambda pair: pair[1] - pair[0])]
+    shown = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in ranges[:10])
+    return f"{'trial' if len(unique) == 1 else 'trials'} {shown}{', ...' if len(ranges) > 10 else ''}"
 
 
 def why_label(numbers: Sequence[int], what: str) -> str:
-    """Opens the text on the first of these trials: `trial 2 failed:`, `trials 1, 3 failed; trial 1:`."""
+    """The words before the text on the first of these trials: `trial 2 failed:`, `trials 1, 3 failed; trial 1:`."""
     if not numbers:
         return f"{what}:"
     first = f"; trial {numbers[0]}" if len(numbers) > 1 else ""
     return f"{trial_numbers(numbers)} {what}{first}:"
-
-
-def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Runs of consecutive numbers as their first and last."""
-    if not numbers:
-        return []
-    breaks = [(left, right) for left, right in pairwise(numbers) if right != left + 1]
-    firsts = [numbers[0], *(right for _, right in breaks)]
-    lasts = [*(left for left, _ in breaks), numbers[-1]]
-    return list(zip(firsts, lasts, strict=True))

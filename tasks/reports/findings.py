@@ -1,18 +1,28 @@
-"""What of a verdict needs the reader's eye and how it came about, in the order and the words of every report."""
+"""What a reader has to look at in a verdict and how it came about, in the order and the words of every report."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, OtherVerdict, Reason, SignOff, Verdict
+from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, Reason, SignOff, Verdict
 from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
+WITHHELD_LIMIT = 10
+"""The number of tasks that are named of those not admitted, and of those in quarantine."""
+EDIT_LIMIT = 10
+OTHER_REASON_LIMIT = 5
+"""The number of reasons that are shown of the verdict by the change's own files."""
+VIOLATION_LIMIT = 10
+OTHER_VERDICT = "Judged by this change's own files, the verdict would be:"
+NO_OTHER_VERDICT = "This change's own files cannot be read or run, so they give no verdict."
+HOW_TO_SIGN_OFF = "a person decides with one of these commands"
+_ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
 
 
 class TaskFinding(NamedTuple):
@@ -21,7 +31,7 @@ class TaskFinding(NamedTuple):
     task: TaskMeasurement
     reasons: tuple[Reason, ...]
     withheld: str = ""
-    """Why the verdict lets it not block, as it is not admitted or quarantined."""
+    """Why the verdict does not let the task block: it is not admitted, or quarantined."""
     confirmation: Confirmation | None = None
 
     @property
@@ -34,7 +44,7 @@ class TaskFinding(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Whether the task is red: it failed, or something else than missing evidence blocks on it."""
+        """Whether the task is red: it failed, or something other than missing evidence blocks on it."""
         return self.task.state is TaskState.FAILED or any(
             reason.blocking and reason.rule is not Rule.MISSING_EVIDENCE for reason in self.reasons
         )
@@ -45,18 +55,33 @@ class TaskFinding(NamedTuple):
         return not self.is_failure and (self.task.state is TaskState.UNDECIDED or self.blocks)
 
     @property
-    def why_not_blocking(self) -> str:
-        """Why a task that did not pass does not block.
+    def compared(self) -> str:
+        """`fallen: 5/12 now, 58/60 at the baseline, 9 confirming trials`; empty without confirming trials."""
+        one = self.confirmation
+        return f"{one.finding}: {figures.against_baseline(one)}" if one else ""
 
-        Empty where it passed or blocks, where the verdict does not say why, and where there is a violation: no report
-        may excuse one.
+    @property
+    def explanations(self) -> list[tuple[str, str]]:
+        """Which trials failed and which could not be measured, each with the text on the first of them."""
+        task = self.task
+        kinds = (
+            (task.failed_trials, "failed", task.failure),
+            (task.error_trials, "could not be measured", task.error),
+        )
+        return [(figures.why_label(trials, what), text) for trials, what, text in kinds if trials or text]
+
+    @property
+    def why_not_blocking(self) -> str:
+        """Why a task that did not pass does not block. Empty where it passed or blocks, and where the verdict does not
+        say why.
         """
+        # No report may excuse a violation.
         if self.task.state is TaskState.PASSED or self.blocks or self.task.violations:
             return ""
         if self.withheld:
             return self.withheld
         if self.confirmation and self.confirmation.finding is not Finding.FALLEN:
-            return f"{self.confirmation.finding}: {figures.against_baseline(self.confirmation)}"
+            return self.compared
         rules = ", ".join(dict.fromkeys(reason.rule for reason in self.reasons))
         return f"{rules}: reported only" if rules else ""
 
@@ -90,8 +115,22 @@ def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
 
 
 def findings(verdict: Verdict) -> tuple[TaskFinding, ...]:
-    """The tasks to look at: those with violations first, then what blocks, what failed, what is open."""
-    return tuple(sorted(filter(_is_remarkable, every_task(verdict)), key=_severity))
+    """The tasks to look at: those with violations first, then those that block, that failed, that are undecided."""
+    every = every_task(verdict)
+    shown = [one for one in every if one.task.state is not TaskState.PASSED or one.task.violations or one.blocks]
+    return tuple(sorted(shown, key=_severity))
+
+
+def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
+    task = finding.task
+    if task.violations:
+        rank = 0
+    elif finding.blocks:
+        rank = 1 if finding.is_failure else 2
+    else:
+        rank = 3 if finding.is_failure else 4
+    share = task.passed / task.n if task.n else 1.0
+    return rank, share, list(Suite).index(task.suite), task.task_id
 
 
 def ordered_reasons(verdict: Verdict) -> tuple[Reason, ...]:
@@ -108,8 +147,13 @@ def reasons_without_task(verdict: Verdict) -> tuple[Reason, ...]:
 
 
 def is_open(verdict: Verdict, reason: Reason) -> bool:
-    """Whether a blocking reason is one that can still be settled, with more trials or a person's word."""
+    """Whether a blocking reason can still be settled, with more trials or with a person's decision."""
     return reason.rule is Rule.MISSING_EVIDENCE or (reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off)
+
+
+def weight(reason: Reason) -> str:
+    """`blocks`, or the opposite."""
+    return "blocks" if reason.blocking else "reported, not blocking"
 
 
 def reason_subject(reason: Reason) -> str:
@@ -125,46 +169,16 @@ def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
     return tuple(ViolationGroup(rule, message, tuple(trials)) for (rule, message), trials in groups.items())
 
 
-def _is_remarkable(finding: TaskFinding) -> bool:
-    return bool(finding.task.state is not TaskState.PASSED or finding.task.violations or finding.blocks)
-
-
-def _severity(finding: TaskFinding) -> tuple[int, float, int, str]:
-    task = finding.task
-    if task.violations:
-        rank = 0
-    elif finding.blocks:
-        rank = 1 if finding.is_failure else 2
-    else:
-        rank = 3 if finding.is_failure else 4
-    share = task.passed / task.n if task.n else 1.0
-    return rank, share, list(Suite).index(task.suite), task.task_id
-
-
-WITHHELD_LIMIT = 10
-"""Of the tasks that are not admitted, and of those in quarantine, so many are named."""
-EDIT_LIMIT = 10
-OTHER_REASON_LIMIT = 5
-"""Of the reasons of the verdict that the change's own files would have given."""
-
-_RUNS = 3
-_MODELS = 3
-_ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
-
-
 def confirmations(verdict: Verdict) -> tuple[Confirmation, ...]:
     """The fallen tasks first, then those that are open, then those that fit their baseline."""
     return tuple(sorted(verdict.confirmations, key=lambda one: (_ORDER.index(one.finding), one.task)))
 
 
 def withheld(verdict: Verdict, tasks: Iterable[Exemption]) -> tuple[tuple[Exemption, bool], ...]:
-    """Each with whether its task did not pass now; those come first, the others stay in their order. At most
-    `WITHHELD_LIMIT`.
-    """
+    """Each exemption with whether its task did not pass now, these first; at most `WITHHELD_LIMIT`."""
     open_or_red = {task.name for task in verdict.measurement.tasks if task.state is not TaskState.PASSED}
-    return tuple(sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1]))[
-        :WITHHELD_LIMIT
-    ]
+    pairs = sorted(((one, one.task in open_or_red) for one in tasks), key=lambda pair: not pair[1])
+    return tuple(pairs[:WITHHELD_LIMIT])
 
 
 def withheld_title(tasks: Sequence[Exemption]) -> str:
@@ -172,45 +186,35 @@ def withheld_title(tasks: Sequence[Exemption]) -> str:
     return f"{figures.count(len(tasks), 'task')}, whose failures do not block (violations do)"
 
 
-def other_reasons(other: OtherVerdict) -> tuple[Reason, ...]:
-    """What would have blocked by the change's own files."""
-    return tuple(reason for reason in other.reasons if reason.blocking)
+def blocking(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Those of the reasons that block."""
+    return tuple(reason for reason in reasons if reason.blocking)
 
 
 def notes(verdict: Verdict) -> tuple[str, ...]:
-    """The verdict's notes, after what there is to say of trials that were not run for it."""
-    return (*_stopped_early(verdict), *_reused(verdict), *verdict.notes)
-
-
-def _stopped_early(verdict: Verdict) -> Iterator[str]:
-    stopped = [task for task in verdict.measurement.tasks if task.stopped_early]
-    saved = sum(task.not_run for task in stopped)
-    if saved:
+    """The verdict's notes, after what is to say of trials that were not run for it."""
+    tasks, first = verdict.measurement.tasks, []
+    stopped = [task for task in tasks if task.stopped_early]
+    if saved := sum(task.not_run for task in stopped):
         decided = f"{figures.count(len(stopped), 'task')} {'was' if len(stopped) == 1 else 'were'} decided"
-        yield f"{figures.count(saved, 'trial')} saved by stopping early: {decided} before the last planned trial"
-
-
-def _reused(verdict: Verdict) -> Iterator[str]:
-    runs = Counter(task.reused_from for task in verdict.measurement.tasks if task.reused_from)
-    if not runs:
-        return
-    named = [run for run, _ in runs.most_common(_RUNS)]
-    more = f" and {figures.count(len(runs) - len(named), 'other run')}" if len(runs) > len(named) else ""
-    yield (
-        f"{figures.count(runs.total(), 'task')} not run again: nothing they depend on has changed since "
-        f"{', '.join(named)}{more}"
-    )
+        first.append(
+            f"{figures.count(saved, 'trial')} saved by stopping early: {decided} before the last planned trial"
+        )
+    if runs := Counter(task.reused_from for task in tasks if task.reused_from):
+        since = figures.listed([run for run, _ in runs.most_common()], 3)
+        first.append(
+            f"{figures.count(runs.total(), 'task')} not run again: nothing they depend on has changed since {since}"
+        )
+    return (*first, *verdict.notes)
 
 
 def models(verdict: Verdict) -> str:
     """The names of the models that answered, as in `a, b, c and 2 more`; empty when none is known."""
-    names = sorted({name for task in verdict.measurement.tasks for name in task.models})
-    more = f" and {len(names) - _MODELS} more" if len(names) > _MODELS else ""
-    return f"{', '.join(names[:_MODELS])}{more}"
+    return figures.listed(sorted({name for task in verdict.measurement.tasks for name in task.models}), 3)
 
 
 def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
-    """The lines of the two shell commands of which one ends the waiting."""
+    """The lines of two shell commands; either of them settles the sign-off."""
     run = shlex.quote(verdict.run_id)
     return tuple(
         line

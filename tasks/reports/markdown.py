@@ -1,11 +1,11 @@
 """The verdict as Markdown for a step summary or a comment on a pull request."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, OtherVerdict, Reason, Verdict
+from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Reason, Verdict
 from passgate.tasks.reports import escape, figures, findings
 from passgate.tasks.reports.findings import TaskFinding
 
@@ -21,7 +21,6 @@ _NOTES = 5_000
 _COMPARISONS = 10
 _LABEL = 60
 _FAILURE_LINES = 20
-_VIOLATIONS = 10
 _SECTION = 6_000
 """Characters of the rows or items of a section on how the verdict came about."""
 _FRAME = 1_500
@@ -31,24 +30,28 @@ _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠
 
 
 def markdown(view: RunView) -> str:
-    """At most `LIMIT` characters: where there is more to say, details of tasks go first, the verdict never."""
+    """At most `LIMIT` characters. Details of tasks go first where room is short; the verdict stays."""
     verdict = view.verdict
+    notes = findings.notes(verdict)
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         _sign_off(verdict),
-        _table(_SUITE_HEADER, (_row(_suite_cells(suite)) for suite in verdict.measurement.suites), left=1),
+        _table(_SUITE_HEADER, map(_suite_row, verdict.measurement.suites), left=1),
         _reasons_table(findings.ordered_reasons(verdict)),
         _comparisons(verdict.comparisons),
     )
-    after = (_notes(findings.notes(verdict)), _provenance(verdict))
+    after = (
+        f"**Notes**\n\n{_items(map(escape.markdown, notes), _NOTES, len(notes), 'more notes')}" if notes else "",
+        _provenance(verdict),
+    )
     rest = LIMIT - len(_joined((*before, *after))) - len("\n")
     shown = evidence_sections(verdict, rest // 2)
     task_details = _findings(findings.findings(verdict), rest - len(shown))
     return _joined((*before, shown, task_details, *after)) + "\n"
 
 
-def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
-    return (
+def _suite_row(suite: SuiteMeasurement) -> str:
+    cells = (
         suite.suite,
         f"{suite.tasks_passed}/{suite.tasks}",
         figures.trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run),
@@ -59,25 +62,24 @@ def _suite_cells(suite: SuiteMeasurement) -> tuple[str, ...]:
         figures.dollars(suite.cost),
         figures.duration(suite.wall_time_seconds),
     )
+    return _row(cells)
 
 
 def _reasons_table(reasons: Sequence[Reason]) -> str:
     if not reasons:
         return ""
-    rows = _fitting((_row(_reason_cells(reason)) for reason in reasons), _REASONS)
+    rows = _fitting(map(_reason_row, reasons), _REASONS)
     more = f"\n\n... and {len(reasons) - len(rows)} more reasons" if len(rows) < len(reasons) else ""
     return _table(("", "rule", "task", "trials", "why"), rows, left=5) + more
 
 
-def _reason_cells(reason: Reason) -> tuple[str, ...]:
-    subject = findings.reason_subject(reason)
+def _reason_row(reason: Reason) -> str:
+    subject, weight = findings.reason_subject(reason), findings.weight(reason)
     place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
-    return (
-        "**blocks**" if reason.blocking else "reported, not blocking",
-        reason.rule,
-        f"{_code(subject)}{place}" if subject else "",
-        figures.trial_numbers(reason.trials).removeprefix("trials ").removeprefix("trial ") if reason.trials else "",
-        escape.markdown(reason.message),
+    _, _, trials = figures.trial_numbers(reason.trials).partition(" ")
+    task = f"{_code(subject)}{place}" if subject else ""
+    return _row(
+        (f"**{weight}**" if reason.blocking else weight, reason.rule, task, trials, escape.markdown(reason.message))
     )
 
 
@@ -93,8 +95,8 @@ def _comparisons(comparisons: Sequence[Comparison]) -> str:
 def _findings(found: Sequence[TaskFinding], limit: int) -> str:
     if not found:
         return ""
-    summary = f"{figures.count(len(found), 'task')} to look at, the worst first"
-    # Room for the details' own marks and the line that says what was left out.
+    summary = f"{figures.count(len(found), 'task')} to look at, worst first"
+    # 200 characters for the marks of the details and the line that says what was left out.
     shown = _fitting((_finding(finding) for finding in found[: findings.TASK_LIMIT]), limit - len(summary) - 200)
     if len(shown) < len(found):
         shown.append(f"... and {len(found) - len(shown)} more, which verdict.json holds")
@@ -103,43 +105,34 @@ def _findings(found: Sequence[TaskFinding], limit: int) -> str:
 
 def _finding(finding: TaskFinding) -> str:
     task = finding.task
+    groups = findings.violation_groups(task)
+    violations = (
+        f"**{group.rule}**, {figures.trial_numbers(group.trials)}: {escape.markdown(group.message)}"
+        for group in groups[: findings.VIOLATION_LIMIT]
+    )
     parts = (
         f"#### {task.state}: {_code(finding.name)}",
         f"{_code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
         f"not run again: reused from {_code(task.reused_from)}" if task.reused_from else "",
         f"does not block: {escape.markdown(finding.why_not_blocking)}" if finding.why_not_blocking else "",
-        "\n".join(_violations(task)),
-        _why(figures.why_label(task.failed_trials, "failed"), task.failure),
-        _why(figures.why_label(task.error_trials, "could not be measured"), task.error),
+        _items(violations, LIMIT, len(groups), "more violations"),
+        *(_explanation(label, text) for label, text in finding.explanations),
         _tracked_metrics(task),
     )
-    return "\n\n".join(part for part in parts if part)
+    return _joined(parts)
 
 
-def _violations(task: TaskMeasurement) -> Iterator[str]:
-    groups = findings.violation_groups(task)
-    for group in groups[:_VIOLATIONS]:
-        yield f"- **{group.rule}**, {figures.trial_numbers(group.trials)}: {escape.markdown(group.message)}"
-    if len(groups) > _VIOLATIONS:
-        yield f"- ... and {len(groups) - _VIOLATIONS} more violations"
-
-
-def _why(label: str, text: str) -> str:
-    if not text.strip():
-        return ""
-    return f"{label}\n\n{escape.markdown_fence(escape.printable_lines(text, lines=_FAILURE_LINES, limit=500))}"
+def _explanation(label: str, text: str) -> str:
+    # Without a text the summary of the task says as much as the label.
+    lines = escape.printable_lines(text, lines=_FAILURE_LINES, limit=500)
+    return f"{label}\n\n{escape.markdown_fence(lines)}" if text.strip() else ""
 
 
 def _tracked_metrics(task: TaskMeasurement) -> str:
     values = task.metrics.model_dump()
     names = [name for name in task.tracked_metrics if name in values]
-    if not names:
-        return ""
-    return _table(names, [_row(figures.tracked(name, values[name]) for name in names)], left=0)
-
-
-def _notes(notes: Sequence[str]) -> str:
-    return f"**Notes**\n\n{_items(map(escape.markdown, notes), _NOTES, len(notes), 'more notes')}" if notes else ""
+    row = _row(figures.tracked(name, values[name]) for name in names)
+    return _table(names, [row], left=0) if names else ""
 
 
 def _provenance(verdict: Verdict) -> str:
@@ -148,7 +141,7 @@ def _provenance(verdict: Verdict) -> str:
         "run": verdict.run_id,
         "agent": verdict.agent,
         "models": findings.models(verdict),
-        "judge": verdict.judge,
+        "LLM judge": verdict.judge,
         "branch": revision.branch,
         "commit": f"{revision.commit}{' with changes' if revision.dirty else ''}",
         "started": verdict.started_at.isoformat(timespec="seconds"),
@@ -186,27 +179,27 @@ def evidence_sections(verdict: Verdict, limit: int) -> str:
 
 
 def _sign_off(verdict: Verdict) -> str:
-    """What a person decided, or how one does; empty where nobody has to."""
+    """What a person decided, or how to decide; empty where nobody has to."""
     if verdict.sign_off is not None:
         return f"**Sign-off**: {escape.markdown(findings.signed(verdict.sign_off), _TEXT)}"
     if not verdict.awaiting_sign_off:
         return ""
     commands = "\n".join(findings.sign_off_commands(verdict))
     fence = escape.markdown_fence(escape.printable_lines(commands, lines=commands.count("\n") + 1, limit=_TEXT))
-    return f"**Awaiting sign-off**: a person decides, with one of\n\n{fence}"
+    return f"**Awaiting sign-off**: {findings.HOW_TO_SIGN_OFF}\n\n{fence}"
 
 
 def _confirmations(verdict: Verdict, room: int) -> str:
     found = findings.confirmations(verdict)
     header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
-    rows = _fitting((_row(_confirmation_cells(one)) for one in found[: findings.TASK_LIMIT]), room)
+    rows = _fitting(map(_confirmation_row, found[: findings.TASK_LIMIT]), room)
     more = f"... and {figures.count(len(found) - len(rows), 'more task')}" if len(rows) < len(found) else ""
     return _joined((_table(header, rows, left=2), more)) if found else ""
 
 
-def _confirmation_cells(one: Confirmation) -> tuple[str, ...]:
+def _confirmation_row(one: Confirmation) -> str:
     now, before = f"{one.passed}/{one.n}", f"{one.baseline_passed}/{one.baseline_n}"
-    return _code(one.task), f"**{one.finding}**", now, before, str(one.confirming)
+    return _row((_code(one.task), f"**{one.finding}**", now, before, str(one.confirming)))
 
 
 def _withheld(title: str, tasks: Sequence[Exemption], verdict: Verdict, room: int) -> str:
@@ -224,24 +217,19 @@ def _integrity(verdict: Verdict, room: int) -> str:
     if integrity is None:
         return ""
     edits = (f"{edit.kind} {_code(edit.path)} ({edit.what})" for edit in integrity.edits[: findings.EDIT_LIMIT])
-    base = _code(integrity.base[:12])
-    judge = f"**Judged by the merge base** {base}" if integrity.by_base else "**Judged by its own files**"
-    return _joined(
-        (
-            f"{judge}: this change edits what it is judged by",
-            _items(edits, room // 2, len(integrity.edits)),
-            *(_other_verdict(integrity.change, room // 2) if integrity.by_base else ()),
-        )
-    )
-
-
-def _other_verdict(other: OtherVerdict | None, room: int) -> Iterator[str]:
-    if other is None:
-        yield "The change's own files cannot be read or run: there is no verdict by them."
-        return
-    yield f"By the change's own files the verdict would be: **{escape.markdown(other.headline, _HEADLINE)}**"
-    reasons = findings.other_reasons(other)
-    yield _items(map(_other_reason, reasons[: findings.OTHER_REASON_LIMIT]), room, len(reasons))
+    base = f"the files of the merge base** {_code(integrity.base[:12])}"
+    parts = [
+        f"**Judged by {base if integrity.by_base else 'its own files**'}: this change edits files that judge it",
+        _items(edits, room // 2, len(integrity.edits)),
+    ]
+    other = integrity.change
+    if integrity.by_base and other is None:
+        parts.append(findings.NO_OTHER_VERDICT)
+    elif integrity.by_base and other is not None:
+        parts.append(f"{findings.OTHER_VERDICT} **{escape.markdown(other.headline, _HEADLINE)}**")
+        reasons = findings.blocking(other.reasons)
+        parts.append(_items(map(_other_reason, reasons[: findings.OTHER_REASON_LIMIT]), room // 2, len(reasons)))
+    return _joined(parts)
 
 
 def _other_reason(reason: Reason) -> str:
@@ -250,7 +238,7 @@ def _other_reason(reason: Reason) -> str:
 
 
 def _joined(sections: Iterable[str]) -> str:
-    """The sections that are not empty, with an empty line between."""
+    """The sections that are not empty, with an empty line between them."""
     return "\n\n".join(section for section in sections if section)
 
 
@@ -266,7 +254,6 @@ def _fitting(parts: Iterable[str], limit: int) -> list[str]:
 
 
 def _row(cells: Iterable[str]) -> str:
-    """A row of a table; its cells are Markdown."""
     return f"| {' | '.join(cells)} |"
 
 
@@ -282,7 +269,7 @@ def _code(text: str) -> str:
 
 
 def _details(summary: str, parts: Iterable[str]) -> str:
-    """Parts that are shown when the reader opens the summary."""
+    # The empty lines are needed: without them GitHub takes the parts for HTML.
     return "\n\n".join((f"<details><summary>{summary}</summary>", *parts, "</details>"))
 
 

@@ -9,17 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
-from passgate.tasks.model.verdict import (
-    Comparison,
-    Confirmation,
-    Exemption,
-    Finding,
-    Integrity,
-    OtherVerdict,
-    Reason,
-    Verdict,
-)
+from passgate.tasks.model.measurement import SuiteMeasurement
+from passgate.tasks.model.verdict import Comparison, Exemption, Finding, Integrity, OtherVerdict, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.console import (
     DECISION_STYLE,
@@ -39,7 +30,6 @@ from passgate.tasks.reports.findings import TaskFinding
 _FAILURE_LINES = 12
 _REASON_LINES = 4
 _NOTES = 50
-_VIOLATIONS = 10
 _LOOKS = {
     Finding.FALLEN: ("✗", "red"),
     Finding.UNFINISHED: ("?", "yellow"),
@@ -62,24 +52,27 @@ def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
         *_comparisons_section(verdict.comparisons, width),
         *_withheld_section(verdict, "Not admitted", verdict.not_admitted),
         *_withheld_section(verdict, "Quarantined", verdict.quarantined),
-        *_integrity_section(verdict.integrity),
+        *(_integrity_section(verdict.integrity) if verdict.integrity else ()),
         *_notes_section(findings.notes(verdict)),
         *_reasons_section(verdict),
         *_sign_off_section(verdict),
         Text(),
+        # Last, because a terminal and the log of a job show their end first.
         Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision])),
     )
     return rendered(*parts, width=width, color=color)
 
 
 def _run_line(verdict: Verdict) -> RenderableType:
-    revision = verdict.revision
-    commit = f"commit {revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else ""
-    branch = f"branch {revision.branch}" if revision.branch else ""
-    judge = f"judge: {verdict.judge}" if verdict.judge else ""
-    models = findings.models(verdict)
-    answered = f"answered by {models}" if models else ""
-    facts = (verdict.run_id, f"agent {verdict.agent}", answered, judge, branch, commit)
+    revision, models = verdict.revision, findings.models(verdict)
+    facts = (
+        verdict.run_id,
+        f"agent {verdict.agent}",
+        f"answered by {models}" if models else "",
+        f"LLM judge: {verdict.judge}" if verdict.judge else "",
+        f"branch {revision.branch}" if revision.branch else "",
+        f"commit {revision.commit[:12]}{' with changes' if revision.dirty else ''}" if revision.commit else "",
+    )
     line = " · ".join(printable(fact, NAME) for fact in facts if fact)
     return Marked("run", Text(line, "dim"), style="dim")
 
@@ -113,14 +106,15 @@ def _findings_section(found: tuple[TaskFinding, ...]) -> Iterator[RenderableType
     if not found:
         return
     states = Counter(finding.task.state for finding in found)
-    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
     counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
-    yield heading(f"To look at, the worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}")
+    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
+    yield heading(f"Tasks to look at, worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}")
     for finding in found[: findings.TASK_LIMIT]:
         yield Text()
         yield from _finding_lines(finding)
     if len(found) > findings.TASK_LIMIT:
-        yield Text(f"\n... and {len(found) - findings.TASK_LIMIT} more")
+        yield Text()
+        yield from _more(len(found) - findings.TASK_LIMIT)
 
 
 def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
@@ -129,33 +123,27 @@ def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
     mark, style = ("✗", "red") if is_red else ("?", "yellow") if finding.is_undecided else ("!", "yellow")
     title = Text.assemble((task.state.upper(), f"bold {style}"), "  ", (printable(finding.name, NAME), "bold"))
     yield Marked(mark, title, style=f"bold {style}")
-    yield Marked("│", Text(f"{printable(task.file, NAME)}:{task.line}", "cyan"), style="dim")
-    yield Marked("│", Text(figures.task_summary(task)), style="dim")
+    yield _quiet(f"{printable(task.file, NAME)}:{task.line}", "cyan")
+    yield _quiet(figures.task_summary(task))
     if task.reused_from:
-        yield Marked("│", Text(f"not run again: reused from {printable(task.reused_from, NAME)}"), style="dim")
+        yield _quiet(f"not run again: reused from {printable(task.reused_from, NAME)}")
     if why := printable(finding.why_not_blocking, MESSAGE):
-        yield Marked("│", Text(f"does not block: {why}", "yellow"), style="dim")
-    yield from _violation_lines(task)
-    yield from _why(task.failed_trials, "failed", task.failure)
-    yield from _why(task.error_trials, "could not be measured", task.error)
-
-
-def _violation_lines(task: TaskMeasurement) -> Iterator[RenderableType]:
+        yield _quiet(f"does not block: {why}", "yellow")
     groups = findings.violation_groups(task)
-    for group in groups[:_VIOLATIONS]:
-        where = figures.trial_numbers(group.trials)
-        text = Text.assemble((f"{group.rule}, {where}: ", "bold red"), printable(group.message, MESSAGE))
-        yield Marked("│ !", text, style="red")
-    if len(groups) > _VIOLATIONS:
-        yield Marked("│", Text(f"... and {len(groups) - _VIOLATIONS} more violations"), style="dim")
+    for group in groups[: findings.VIOLATION_LIMIT]:
+        rule = f"{group.rule}, {figures.trial_numbers(group.trials)}: "
+        yield Marked("│ !", Text.assemble((rule, "bold red"), printable(group.message, MESSAGE)), style="red")
+    if len(groups) > findings.VIOLATION_LIMIT:
+        yield _quiet(f"... and {len(groups) - findings.VIOLATION_LIMIT} more violations")
+    for label, text in finding.explanations:
+        yield _quiet(label, "bold")
+        for line in printable_lines(text, lines=_FAILURE_LINES, limit=MESSAGE):
+            yield Marked("│  ", Text(line), style="dim")
 
 
-def _why(trials: tuple[int, ...], what: str, text: str) -> Iterator[RenderableType]:
-    if not (trials or text):
-        return
-    yield Marked("│", Text(figures.why_label(trials, what), "bold"), style="dim")
-    for line in printable_lines(text, lines=_FAILURE_LINES, limit=MESSAGE):
-        yield Marked("│  ", Text(line), style="dim")
+def _quiet(text: str, style: str = "") -> Marked:
+    """A line of ours behind a dim bar, under the line that it belongs to."""
+    return Marked("│", Text(text, style), style="dim")
 
 
 def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Iterator[RenderableType]:
@@ -182,26 +170,18 @@ def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
         return
     yield heading(verdict.decision, DECISION_STYLE[verdict.decision])
     for reason in reasons[: findings.REASON_LIMIT]:
-        yield from _reason_lines(verdict, reason)
+        mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
+        if not reason.blocking:
+            mark, style = "·", "yellow"
+        trials = figures.trial_numbers(reason.trials) if reason.trials else ""
+        facts = (findings.weight(reason), reason.rule, findings.reason_subject(reason), trials)
+        title = " · ".join(printable(fact, NAME) for fact in facts if fact)
+        yield Marked(mark, Text(title, style), style=style)
+        # The whole message of a task's reason stands further up, with the task.
+        lines, limit = (1, SHORT_MESSAGE) if reason.task_id else (_REASON_LINES, MESSAGE)
+        for line in printable_lines(reason.message, lines=_REASON_LINES, limit=limit)[:lines]:
+            yield _quiet(line)
     yield from _more(len(reasons) - findings.REASON_LIMIT)
-
-
-def _reason_lines(verdict: Verdict, reason: Reason) -> Iterator[RenderableType]:
-    mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
-    if not reason.blocking:
-        mark, style = "·", "yellow"
-    yield Marked(mark, Text(_reason_title(reason), style), style=style)
-    # What is wrong with a task stands in full further up.
-    lines, limit = (1, SHORT_MESSAGE) if reason.task_id else (_REASON_LINES, MESSAGE)
-    for line in printable_lines(reason.message, lines=_REASON_LINES, limit=limit)[:lines]:
-        yield Marked("│", Text(line), style="dim")
-
-
-def _reason_title(reason: Reason) -> str:
-    weight = "blocks" if reason.blocking else "reported, not blocking"
-    trials = figures.trial_numbers(reason.trials) if reason.trials else ""
-    facts = (weight, reason.rule, findings.reason_subject(reason), trials)
-    return " · ".join(printable(fact, NAME) for fact in facts if fact)
 
 
 def _confirmations_section(verdict: Verdict, width: int) -> Iterator[RenderableType]:
@@ -211,11 +191,6 @@ def _confirmations_section(verdict: Verdict, width: int) -> Iterator[RenderableT
         return
     yield heading("Evidence: failed tasks against their baseline")
     shown = found[: findings.TASK_LIMIT]
-    yield from _confirmation_lines(shown, width)
-    yield from _more(len(found) - len(shown))
-
-
-def _confirmation_lines(shown: Sequence[Confirmation], width: int) -> Iterator[RenderableType]:
     names = [printable(one.task, NAME) for one in shown]
     texts = [figures.against_baseline(one) for one in shown]
     widths = [max(map(cell_len, cells)) for cells in (names, [one.finding for one in shown])]
@@ -224,14 +199,11 @@ def _confirmation_lines(shown: Sequence[Confirmation], width: int) -> Iterator[R
         widths = [0, 0]
     for one, name, text in zip(shown, names, texts, strict=True):
         mark, style = _LOOKS[one.finding]
-        line = Text.assemble(
-            (_padded(name, widths[0]), "bold"), "  ", (_padded(one.finding, widths[1]), style), f"  {text}"
-        )
+        # Padded by cells, not by characters: a wide character, as of Chinese, takes two.
+        padded = (name + " " * (widths[0] - cell_len(name)), "bold")
+        line = Text.assemble(padded, "  ", (f"{one.finding:<{widths[1]}}", style), f"  {text}")
         yield Marked(mark, line, style=f"bold {style}")
-
-
-def _padded(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
+    yield from _more(len(found) - len(shown))
 
 
 def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) -> Iterator[RenderableType]:
@@ -245,42 +217,41 @@ def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) 
     yield from _more(len(tasks) - findings.WITHHELD_LIMIT)
 
 
-def _integrity_section(integrity: Integrity | None) -> Iterator[RenderableType]:
-    """Which edits there are of what judges, whose files have judged, and what the change's own would have said."""
-    if integrity is None:
-        return
-    judge = f"the merge base {printable(integrity.base, NAME)[:12]}" if integrity.by_base else "its own files"
-    yield heading(f"Judged by {judge}: this change edits what it is judged by", "bold yellow")
+def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
+    """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
+    judges = (
+        f"the files of the merge base {printable(integrity.base, NAME)[:12]}" if integrity.by_base else "its own files"
+    )
+    yield heading(f"Judged by {judges}: this change edits files that judge it", "bold yellow")
     for edit in integrity.edits[: findings.EDIT_LIMIT]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
     yield from _more(len(integrity.edits) - findings.EDIT_LIMIT)
-    if not integrity.by_base:
-        return
-    if integrity.change is None:
-        yield Marked("·", Text("The change's own files cannot be read or run: there is no verdict by them."))
-    else:
+    if integrity.by_base:
         yield from _other_verdict(integrity.change)
 
 
-def _other_verdict(other: OtherVerdict) -> Iterator[RenderableType]:
-    yield Marked("·", Text("By the change's own files the verdict would be:"))
-    yield Marked("│", Text(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision]), style="dim")
-    reasons = findings.other_reasons(other)
+def _other_verdict(other: OtherVerdict | None) -> Iterator[RenderableType]:
+    if other is None:
+        yield Marked("·", Text(findings.NO_OTHER_VERDICT))
+        return
+    yield Marked("·", Text(findings.OTHER_VERDICT))
+    yield _quiet(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision])
+    reasons = findings.blocking(other.reasons)
     for reason in reasons[: findings.OTHER_REASON_LIMIT]:
         title = " · ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
         yield Marked("│ ✗", Text(f"{title}: {printable(reason.message, SHORT_MESSAGE)}"), style="dim")
     if len(reasons) > findings.OTHER_REASON_LIMIT:
-        yield Marked("│", Text(f"... and {len(reasons) - findings.OTHER_REASON_LIMIT} more"), style="dim")
+        yield _quiet(f"... and {len(reasons) - findings.OTHER_REASON_LIMIT} more")
 
 
 def _sign_off_section(verdict: Verdict) -> Iterator[RenderableType]:
-    """What a person decided, or how one does."""
+    """What a person decided, or how to decide."""
     if verdict.sign_off is not None:
         mark, style = ("✓", "bold green") if verdict.sign_off.decision == "approve" else ("✗", "bold red")
         yield heading("Sign-off")
         yield Marked(mark, Text(printable(findings.signed(verdict.sign_off), MESSAGE)), style=style)
     elif verdict.awaiting_sign_off:
-        yield heading("Awaiting sign-off: a person decides, with one of", "bold yellow")
+        yield heading(f"Awaiting sign-off: {findings.HOW_TO_SIGN_OFF}", "bold yellow")
         commands = findings.sign_off_commands(verdict)
         for line in printable_lines("\n".join(commands), lines=len(commands), limit=MESSAGE):
             yield Text(f"  {line}", "bold")

@@ -233,7 +233,7 @@ def test_the_first_gate_says_that_it_judges_itself_and_lists_what_it_brings(gate
     assert verdict["integrity"]["judged_by"] == "change"
     assert [edit["path"] for edit in verdict["integrity"]["edits"]] == ["gates.yaml", "suites/golden/a.yaml"]
     assert any("no gates.yaml, no folder suites, so this change judges itself" in note for note in verdict["notes"])
-    assert "Judged by its own files: this change edits what it is judged by" in printed
+    assert "Judged by its own files: this change edits files that judge it" in printed
 
 
 A, B, C = (a_task(task_id=name, k=2) for name in ("a", "b", "c"))

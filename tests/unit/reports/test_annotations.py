@@ -65,7 +65,7 @@ def test_edits_of_what_judges_are_notices(make_verdict: MakeVerdict) -> None:
     lines = github_annotations(make_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits))).splitlines()
 
     title = "title=judged by the merge base"
-    judges = "the files of the merge base fedcba987654 have judged, not those of this change"
+    judges = "judged with the files of the merge base fedcba987654, not with those of this change"
     assert lines == [
         f"::notice file=gates.yaml,line=1,{title}::policy changed: {judges}",
         f"::notice file=a%2Cb%3A ⏎ \\x3a%3Aerror%3A%3Ax,line=1,{title}::tasks and graders added: {judges}",
@@ -77,7 +77,7 @@ def test_edits_of_a_change_that_has_judged_itself_are_notices_too(make_verdict: 
     integrity = an_integrity(edits=edits, judged_by="change", change=None)
 
     title = "title=judged by the change itself"
-    judges = "this change's own files have judged, not those of the merge base fedcba987654"
+    judges = "judged with this change's own files, not with those of the merge base fedcba987654"
     shown = github_annotations(make_verdict(Decision.PASS, (), integrity=integrity)).splitlines()
     assert shown == [f"::notice file=gates.yaml,line=1,{title}::policy changed: {judges}"]
 

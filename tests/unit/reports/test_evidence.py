@@ -43,7 +43,7 @@ def test_only_what_would_have_blocked_is_told_of_the_other_verdict() -> None:
 
     other = OtherVerdict(decision=Decision.FAIL, headline="ci_merge FAIL", reasons=(reported, blocking))
 
-    assert findings.other_reasons(other) == (blocking,)
+    assert findings.blocking(other.reasons) == (blocking,)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_trials_that_were_not_run_for_want_of_money_are_not_saved(
         (["r1", "r2", "r2"], "3 tasks not run again: nothing they depend on has changed since r2, r1"),
         (
             ["r1", "r1", "r2", "r3", "r4", "r5"],
-            "6 tasks not run again: nothing they depend on has changed since r1, r2, r3 and 2 other runs",
+            "6 tasks not run again: nothing they depend on has changed since r1, r2, r3 and 2 more",
         ),
     ],
 )

@@ -203,7 +203,7 @@ def test_a_bound_is_of_the_confidence_that_the_comparison_says(levels: tuple[flo
 
     explained = figures.paired_ratio_explained(comparisons)
 
-    assert explained == f"Paired ratio: geometric mean over the tasks; at least: its {shown}."
+    assert explained == f"paired ratio: the geometric mean over the tasks of now / baseline; at least: its {shown}."
 
 
 def test_by_how_much_runs_differ_is_said() -> None:
@@ -213,4 +213,4 @@ def test_by_how_much_runs_differ_is_said() -> None:
 
     explained = figures.paired_ratio_explained(comparisons)
 
-    assert explained.endswith(" bound. Whole runs of the baseline differ: latency P95 by 8 %, cost by 0 %.")
+    assert explained.endswith(" bound. Whole runs of the baseline differ by 8 % (latency P95), 0 % (cost).")

@@ -53,7 +53,7 @@ def test_trials_that_were_not_run_stand_apart_from_errors(failing_verdict: Verdi
 
 def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verdict) -> None:
     assert (
-        "tasks; at least: its lower 90 % bound. Whole runs of the baseline differ: latency P95 by 3 %.\n"
+        "now / baseline; at least: its lower 90 % bound. Whole runs of the baseline differ by 3 % (latency P95).\n"
         in markdown(failing_verdict)
     )
 

@@ -79,9 +79,9 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
     shown = markdown(make_verdict(Decision.PASS, (), integrity=an_integrity(edits=edits, change=change)))
 
     assert (
-        "**Judged by the merge base** <code>fedcba987654</code>: this change edits what it is judged by\n\n"
+        "**Judged by the files of the merge base** <code>fedcba987654</code>: this change edits files that judge it\n\n"
         "- changed <code>gates.yaml</code> (policy)\n\n"
-        "By the change's own files the verdict would be: **ci_merge FAIL: 1 blocking reason**\n\n"
+        "Judged by this change's own files, the verdict would be: **ci_merge FAIL: 1 blocking reason**\n\n"
         "- latency: slow\n"
     ) in shown
     assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
@@ -90,19 +90,22 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
 def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict) -> None:
     shown = markdown(make_verdict(Decision.PASS, (), integrity=an_integrity(change=None)))
 
-    assert "The change's own files cannot be read or run: there is no verdict by them.\n" in shown
+    assert "This change's own files cannot be read or run, so they give no verdict.\n" in shown
 
 
 def test_edits_of_a_change_that_has_judged_itself_are_shown(make_verdict: MakeVerdict) -> None:
     shown = markdown(make_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)))
 
-    assert "**Judged by its own files**: this change edits what it is judged by\n\n- changed " in shown
-    assert "there is no verdict by them" not in shown
+    assert "**Judged by its own files**: this change edits files that judge it\n\n- changed " in shown
+    assert "so they give no verdict" not in shown
     assert "judged by the files of" not in shown
 
 
 def test_the_sign_off_stands_right_below_the_verdict(awaiting_verdict: Verdict, approved_verdict: Verdict) -> None:
-    assert markdown(awaiting_verdict).split("\n")[2] == "**Awaiting sign-off**: a person decides, with one of"
+    assert (
+        markdown(awaiting_verdict).split("\n")[2]
+        == "**Awaiting sign-off**: a person decides with one of these commands"
+    )
     assert markdown(approved_verdict).split("\n")[2].startswith("**Sign-off**: approved by Ada Lovelace at 2026-04-01 ")
     assert "| signed verdict | <code>vvvvvvvvvvvvvvvv</code> |" in markdown(approved_verdict)
 

@@ -74,7 +74,7 @@ def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verd
 
     for comparisons, bound in ((failing_verdict.comparisons, "90 %"), ((comparison,), "95 %")):
         verdict = failing_verdict.model_copy(update={"comparisons": comparisons})
-        assert f"; at least: its lower {bound} bound. Whole" in terminal(verdict, width=100, color=False)
+        assert f"; at least: its lower {bound} bound." in terminal(verdict, width=100, color=False)
 
 
 def test_the_widest_figures_of_a_suite_are_whole_at_80_columns(
@@ -103,7 +103,9 @@ def test_the_widest_figures_of_a_suite_are_whole_at_80_columns(
 def test_figures_are_never_cut_however_narrow_the_terminal(failing_verdict: Verdict) -> None:
     lines = terminal(failing_verdict, width=50, color=False).split("\n")
 
-    (end,) = [number for number, line in enumerate(lines) if line.startswith("To look at, the worst first: 7 failed, ")]
+    (end,) = [
+        number for number, line in enumerate(lines) if line.startswith("Tasks to look at, worst first: 7 failed, ")
+    ]
     table = lines[lines.index("") : end]
     assert not [line for line in table if "…" in line]
 

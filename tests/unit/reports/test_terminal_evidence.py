@@ -102,7 +102,7 @@ def test_a_task_that_does_not_block_says_why_where_it_failed(
 
     shown = lines(make_verdict(Decision.FAIL, tasks, quarantined=quarantined))
 
-    assert "To look at, the worst first: 2 failed; 1 not blocking" in shown
+    assert "Tasks to look at, worst first: 2 failed; 1 not blocking" in shown
     assert "✗ FAILED  golden/old" in shown
     assert shown[shown.index("! FAILED  golden/new") + 3] == "│ does not block: quarantined until 2026-05-01 by ada"
 
@@ -121,13 +121,14 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
     integrity = an_integrity(edits=edits, change=change)
 
     shown = after(
-        "Judged by the merge base fedcba987654: ", lines(make_verdict(Decision.FAIL, (), integrity=integrity))
+        "Judged by the files of the merge base fedcba987654: ",
+        lines(make_verdict(Decision.FAIL, (), integrity=integrity)),
     )
 
     assert shown[:10] == [f"! changed suites/{one}.yaml (tasks and graders)" for one in range(10)]
     assert shown[10:] == [
         "... and 2 more",
-        "· By the change's own files the verdict would be:",
+        "· Judged by this change's own files, the verdict would be:",
         "│ ci_merge FAIL: 6 blocking reasons",
         *(f"│ ✗ latency: slow {one}" for one in (0, 1, 3, 4, 5)),
         "│ ... and 1 more",
@@ -137,13 +138,13 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
 def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict) -> None:
     verdict = make_verdict(Decision.PASS, (), integrity=an_integrity(change=None))
 
-    assert "· The change's own files cannot be read or run: there is no verdict by them." in lines(verdict)
+    assert "· This change's own files cannot be read or run, so they give no verdict." in lines(verdict)
 
 
 def test_edits_of_a_change_that_has_judged_itself_are_shown(make_verdict: MakeVerdict) -> None:
     shown = lines(make_verdict(Decision.PASS, (), integrity=an_integrity(judged_by="change", change=None)))
 
-    edits = after("Judged by its own files: this change edits what it is judged by", shown)
+    edits = after("Judged by its own files: this change edits files that judge it", shown)
     assert edits[0] == "! changed gates.yaml (policy)"
     assert not [line for line in shown if "by them" in line or "the verdict would be" in line]
 
@@ -151,7 +152,7 @@ def test_edits_of_a_change_that_has_judged_itself_are_shown(make_verdict: MakeVe
 def test_who_awaits_a_sign_off_reads_the_exact_commands_last(awaiting_verdict: Verdict) -> None:
     for width in (80, 120):
         assert lines(awaiting_verdict, width)[-8:] == [
-            "Awaiting sign-off: a person decides, with one of",
+            "Awaiting sign-off: a person decides with one of these commands",
             "  passgate sign-off 20260401T020000Z-release_candidate-5f3a \\",
             "    --by NAME --decision approve --reason TEXT",
             "  passgate sign-off 20260401T020000Z-release_candidate-5f3a \\",
