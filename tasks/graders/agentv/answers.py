@@ -1,9 +1,8 @@
-"""The final answer as AgentV scores it: by JavaScript's rules, and what a task says wrongly is no error but a 0."""
+"""The final answer as AgentV scores it: by JavaScript's rules. What a task says wrongly is no error but scores 0."""
 
 import json
 import math
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 from passgate.tasks.graders.answers.assertions import json_check
@@ -31,6 +30,7 @@ from passgate.tasks.model.task import EvalTask
 _FENCE: Final = re.compile(r"```json\n?|```")
 _NUMBER: Final = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)")
 LONGEST_NUMBER: Final = 1000
+_MATCHES: Final = frozenset({"exact", "numeric_tolerance", "date"})
 
 
 async def grade_regex_as_agentv(options: Regex, evidence: Evidence) -> Grade:
@@ -52,14 +52,15 @@ def parse_javascript_json(text: str) -> Any:
 
     Raises `ValueError` when there is none, and when it is nested too deep.
     """
+
+    def refuse(name: str) -> Any:
+        # Python's json takes NaN and Infinity, JavaScript's does not.
+        raise ValueError(f"{name} is not a JSON value")
+
     try:
-        return json.loads(text, parse_constant=_refuse, parse_int=float)
+        return json.loads(text, parse_constant=refuse, parse_int=float)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> Grade:
@@ -67,7 +68,7 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
 
     AgentV drops a grader whose fields all have a rule that it does not know; passgate does not.
     """
-    fields = [field for field in options.fields if field.match in _RULES]
+    fields = [field for field in options.fields if field.match in _MATCHES]
     if not fields:
         return await grade_fields(options, evidence)
     answer = evidence.transcript.output
@@ -81,6 +82,7 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
     results = [_result(field, _at(document, field.path), _at(expected, field.path)) for field in fields]
     checks = [result.check for result in results]
     if options.aggregation == "all_or_nothing":
+        # `aggregated` gives 0 where every field is left out, AgentV 1.
         return scored(options, float(all(check.passed for check in checks)), checks)
     return scored(options, aggregated("weighted_average", results), checks)
 
@@ -93,29 +95,23 @@ def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
     if expected is MISSING:
         return FieldResult(Check(passed=True, message=f"{field.path} has no expected value"), field.weight)
     if actual is MISSING:
+        # A field that says nothing is required in AgentV and optional in AgentEvals.
         return missing_field(field, required=field.required is not False)
-    passed = _RULES[field.match](field, actual, expected)
+    passed = _is_match(field, actual, expected)
     return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
 
 
-def _is_near(field: FieldCheck, actual: Any, expected: Any) -> bool:
+def _is_match(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    if field.match == "exact":
+        return strictly_equal(actual, expected)
+    if field.match == "date":
+        day, wanted_day = (read_date_as_agentv(_as_text(value), field.formats) for value in (actual, expected))
+        return day is not None and day == wanted_day
     found, wanted = _as_number(actual), _as_number(expected)
     if found is None or wanted is None:
         return False
     difference = abs(found - wanted)
     return (difference / abs(wanted) if field.relative and wanted else difference) <= field.tolerance
-
-
-def _date(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    found, wanted = (read_date_as_agentv(_as_text(value), field.formats) for value in (actual, expected))
-    return found is not None and found == wanted
-
-
-_RULES: Final[dict[str, Callable[[FieldCheck, Any, Any], bool]]] = {
-    "exact": lambda _field, actual, expected: strictly_equal(actual, expected),
-    "numeric_tolerance": _is_near,
-    "date": _date,
-}
 
 
 def _as_number(value: Any) -> float | None:
@@ -128,9 +124,8 @@ def _as_number(value: Any) -> float | None:
 
 
 def _as_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    # All numbers of `parse_javascript_json` are fractions, and JavaScript writes 20240101.0 without `.0`.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _at(document: Any, path: str) -> Any:

@@ -1,7 +1,7 @@
 """Programs and judges as AgentV 4.42.4 takes their replies, and what it makes of several graders: with its holes."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeGuard, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeGuard
 
 from passgate.tasks.graders.answers.fields import in_braces
 from passgate.tasks.graders.checks import scored
@@ -28,7 +28,6 @@ from passgate.tasks.model.json_values import parse_json
 _TRUE: Final = frozenset({"true", "yes", "pass", "passed", "1"})
 _NO_TEXT: Final = "(no text)"
 _KNOWN_AGGREGATORS: Final = frozenset({"weighted_average", "threshold", "code_grader", "llm_grader"})
-_Mark = TypeVar("_Mark")
 
 
 def read_code_reply_as_agentv(stdout: str, stderr: str, exit_code: int) -> GraderReply:
@@ -41,10 +40,20 @@ def read_code_reply_as_agentv(stdout: str, stderr: str, exit_code: int) -> Grade
     document = _printed_object(stdout)
     if document is None:
         return GraderReply(1.0, (Check(passed=True, message=shorten(stdout.strip() or "exit code 0")),))
-    checks = _checks(document)
+    entries = document.get("assertions", document.get("checks"))
+    checks = tuple(
+        Check(
+            # Here only `true` passes; a judge's "yes" passes too, see `read_judge_reply_as_agentv`.
+            passed=entry.get("passed", entry.get("pass")) is True,
+            message=shorten(str(entry.get("text", "")) or _NO_TEXT),
+        )
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict)
+    )
     score = document.get("score")
     if _is_number(score):
         return GraderReply(float(min(max(score, 0), 1)), checks)
+    # A `score` that is there and no number is 0, whatever the checks say.
     share_passed = sum(check.passed for check in checks) / len(checks) if score is None and checks else 0.0
     return GraderReply(share_passed, checks)
 
@@ -58,66 +67,49 @@ def _printed_object(stdout: str) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def _checks(document: dict[str, Any]) -> tuple[Check, ...]:
-    entries = document.get("assertions", document.get("checks"))
-    return tuple(
-        Check(
-            passed=entry.get("passed", entry.get("pass")) is True,
-            message=shorten(str(entry.get("text", "")) or _NO_TEXT),
-        )
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict)
-    )
-
-
 def _is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether a JSON value is a number; `true` is none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def read_judge_reply_as_agentv(reply: str) -> GraderReply:
     """The judge's `score`, whatever it says of `pass`. Raises `UnusableReplyError`."""
-    return _within(reply, _judged)
 
+    def read(document: Any) -> GraderReply:
+        if not isinstance(document, Mapping):
+            raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
+        entries = document.get("assertions")
+        told = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+        checks = [
+            # "passed" in whatever words a model has for it: `True` as a text is "true".
+            Check(
+                passed=str(entry.get("passed")).strip().lower() in _TRUE,
+                message=shorten(str(entry.get("text") or _NO_TEXT)),
+            )
+            for entry in told
+        ]
+        return GraderReply(share(document.get("score"), "`score`"), tuple(checks))
 
-def _within(reply: str, read: Callable[[Any], _Mark]) -> _Mark:
-    """What `read` makes of the JSON between the first `{` and the last `}` of a reply. Raises `UnusableReplyError`."""
+    # AgentV takes what stands between the first `{` and the last `}`: text around the object is no error.
     return read_object(in_braces(reply) or reply, read)
-
-
-def _judged(document: Any) -> GraderReply:
-    if not isinstance(document, Mapping):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004 - one error for every unusable reply
-    entries = document.get("assertions")
-    checks = (
-        [_judged_check(entry) for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    )
-    return GraderReply(share(document.get("score"), "`score`"), tuple(checks))
-
-
-def _judged_check(entry: Mapping[str, Any]) -> Check:
-    passed = entry.get("passed")
-    is_true = passed if isinstance(passed, bool) else str(passed).strip().lower() in _TRUE
-    return Check(passed=is_true, message=shorten(str(entry.get("text") or _NO_TEXT)))
 
 
 async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade:
     """The weighted mean over those items alone that the judge marks, 0 when there is none; `required` and `min_score`
     change nothing. Raises `MeasurementError` when there is no judge or no usable reply.
     """
+
+    def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
+        return read_object(in_braces(reply) or reply, lambda document: marks_in(document, criteria))
+
     if wrote_nothing(evidence.transcript):
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
-    answers = await ask_about_items(options, evidence, _read_marks)
+    answers = await ask_about_items(options, evidence, read)
     votes = {item.id: [vote[item.id] for vote in answers.marks if item.id in vote] for item in options.criteria}
     pairs = [(item, votes[item.id]) for item in options.criteria if votes[item.id]]
     marked = options.model_copy(update={"criteria": tuple(item for item, _ in pairs)})
     settled = [combined_mark(marks, item) for item, marks in pairs]
     score = weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
     return with_votes(scored(options, score, item_checks(marked, settled)), (), answers)
-
-
-def _read_marks(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-    return _within(reply, lambda document: marks_in(document, criteria))
 
 
 async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:
@@ -130,18 +122,16 @@ async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evid
     """
     if options.aggregator.type not in _KNOWN_AGGREGATORS:
         return await grade_composite(ask, options, evidence)
-    members = tuple(_bare(member, of_assert_set=options.threshold is not None) for member in options.assertions)
-    bare = options.model_copy(update={"assertions": members})
-    grade = await grade_composite(ask, bare, evidence, _REPLIES)
+    of_assert_set = options.threshold is not None
+    plain: dict[str, Any] = {} if of_assert_set else {"weight": 1.0}
+    unbound = plain | {"required": False, "min_score": None} | ({} if of_assert_set else {"negate": False})
+    members = tuple(
+        # Graders of passgate's own suites have none of these options but a weight.
+        member.model_copy(update=unbound if isinstance(member, AssertionOptions) else plain)
+        for member in options.assertions
+    )
+    grade = await grade_composite(ask, options.model_copy(update={"assertions": members}), evidence, _REPLIES)
     return grade.model_copy(update={"fatal": ""})
-
-
-def _bare(member: Grader, *, of_assert_set: bool) -> Grader:
-    update: dict[str, Any] = {} if of_assert_set else {"weight": 1.0}
-    if isinstance(member, AssertionOptions):
-        update |= {"required": False, "min_score": None}
-        update |= {} if of_assert_set else {"negate": False}
-    return member.model_copy(update=update)
 
 
 def read_aggregate_as_agentv(stdout: str, stderr: str, exit_code: int) -> GraderReply:

@@ -1,13 +1,12 @@
 """What the agent did, as AgentV scores it.
 
-What is known of the calls is all there is: a transcript without any counts as one without calls. What was not measured
-does not keep a limit.
+A transcript that holds no calls counts as one of a trial without calls, complete or not. A limit on what was not
+measured is broken.
 """
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import filterfalse
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
@@ -39,41 +38,32 @@ from passgate.tasks.graders.trajectories.trajectory_steps import (
     steps_of,
     without,
 )
-from passgate.tasks.model.assertions import (
-    ExecutionMetrics,
-    ExpectedCall,
-    SkillTrigger,
-    StepCount,
-    ToolArguments,
-    ToolTrajectory,
-)
+from passgate.tasks.model.assertions import ExecutionMetrics, SkillTrigger, StepCount, ToolArguments, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import MISSING, strictly_equal
-from passgate.tasks.model.transcript import ToolCall, Transcript
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 COMMAND_TOOLS: Final = frozenset({"exec_command", "local_shell", "shell"})
 """Shells whose calls, where they say their command, are commands and no tools. In lower case."""
-
-
-def _with_cached_tokens(evidence: Evidence) -> float | None:
-    total = evidence.metrics.total_tokens
-    return None if total is None else total + (evidence.metrics.tokens_cached or 0)
-
-
 _LIMITED: Final[Limited] = {
+    # AgentV has no limits on tokens in and tokens out alone.
     **{option: limit for option, limit in LIMITED.items() if option not in {"max_input_tokens", "max_output_tokens"}},
     "max_tool_calls": ("tool calls", lambda evidence: len(evidence.made_calls)),
     # An answer without messages is one message.
     "max_llm_calls": ("model calls", lambda evidence: len(evidence.transcript.steps) or 1),
-    "max_total": ("tokens, with cached tokens counted twice", _with_cached_tokens),
+    "max_total": (
+        "tokens, with cached tokens counted twice",
+        lambda evidence: (
+            None if (total := evidence.metrics.total_tokens) is None else total + (evidence.metrics.tokens_cached or 0)
+        ),
+    ),
 }
 
 
 async def grade_limits_as_agentv(options: ExecutionLimits, evidence: Evidence) -> Grade:
     """The share of the limits of `execution_metrics` that are kept; of other graders 1 when every one is kept, else 0.
 
-    AgentV has no limits on tokens in and tokens out alone: it drops `execution_metrics` with no other, which passgate
-    does not.
+    AgentV drops `execution_metrics` with limits on tokens in and tokens out alone; passgate does not.
     """
     checks = [limit_check(limit) for limit in limits_of(options, evidence, _LIMITED)]
     if not isinstance(options, ExecutionMetrics):
@@ -92,18 +82,18 @@ def _shared(options: ExecutionMetrics | ToolTrajectory, checks: Sequence[Check])
 
 async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidence) -> Grade:
     """1 when the skill was used, or was not, as wanted, else 0: in any call, or in what a tool answered."""
-    use = next((call for call in evidence.made_calls if _uses(call, options.skill)), None)
+
+    def uses(call: ToolCall) -> bool:
+        folder = f"skills/{options.skill}/"
+        if call.tool.lower() == "skill" and options.skill in str(call.arguments.get("skill", "")):
+            return True
+        if call.tool.lower() == "read" and folder in read_path(call):
+            return True
+        result = call.result
+        return folder in (result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str))
+
+    use = next(filter(uses, evidence.made_calls), None)
     return skill_grade(options, use, where="any call or result")
-
-
-def _uses(call: ToolCall, skill: str) -> bool:
-    folder = f"skills/{skill}/"
-    if call.tool.lower() == "skill" and skill in str(call.arguments.get("skill", "")):
-        return True
-    if call.tool.lower() == "read" and folder in read_path(call):
-        return True
-    result = call.result if isinstance(call.result, str) else json.dumps(call.result, ensure_ascii=False, default=str)
-    return folder in result
 
 
 async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> Grade:
@@ -126,33 +116,27 @@ async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evi
     return _shared(options, list(_MODES[options.mode](options, evidence.made_calls)))
 
 
-def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
+def _one_by_one(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
     remaining = iter(calls)
     for expected in options.expected:
-        yield from _found(options, expected, next((call for call in remaining if call.tool == expected.tool), None))
-
-
-def _exact(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
-    for place, expected in enumerate(options.expected):
-        yield from _found(options, expected, calls[place] if place < len(calls) else None)
-
-
-def _found(options: ToolTrajectory, expected: ExpectedCall, call: ToolCall | None) -> Iterator[Check]:
-    """A check of the call, and one of its duration: failed where the call is not found, none where it is not known."""
-    found = call is not None and same_call(expected, options.args_match, call)
-    yield Check(passed=found, message=f"{expected_text(expected)} was {'' if found else 'not '}found")
-    quick = in_time(expected, call) if call is not None and found else False
-    if expected.max_duration_ms is not None and quick is not None:
-        yield Check(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
+        # `next` leaves the iterator behind what it took, so each search goes on where the last one stopped.
+        places = remaining if options.mode == "exact" else (call for call in remaining if call.tool == expected.tool)
+        call = next(iter(places), None)
+        found = call is not None and same_call(expected, options.args_match, call)
+        yield Check(passed=found, message=f"{expected_text(expected)} was {'' if found else 'not '}found")
+        # A call that is not found breaks its limit too; a duration that is not known is no check.
+        quick = in_time(expected, call) if call is not None and found else False
+        if expected.max_duration_ms is not None and quick is not None:
+            yield Check(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
 
 
 def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
     left = list(calls)
     for expected in options.expected:
         place = next((n for n, call in enumerate(left) if same_call(expected, options.args_match, call)), None)
+        found = place is not None
         if place is not None:
             del left[place]
-        found = place is not None
         yield Check(passed=found, message=f"{expected.tool} was {'' if found else 'not '}found")
 
 
@@ -164,8 +148,8 @@ def _subset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Chec
 
 _MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[Check]]]] = {
     "any_order": minimum_checks,
-    "in_order": _in_order,
-    "exact": _exact,
+    "in_order": _one_by_one,
+    "exact": _one_by_one,
     "superset": _superset,
     "subset": _subset,
 }
@@ -174,26 +158,24 @@ _MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[
 def of_tools_alone(native: GradeFunction) -> GradeFunction:
     """A grader of tool calls that sees those alone that are no commands."""
 
+    def tools_of(message: Message) -> tuple[ToolCall, ...]:
+        return tuple(c for c in message.tool_calls if c.tool.lower() not in COMMAND_TOOLS or not command_names(c))
+
     async def grade_tools(options: Any, evidence: Evidence) -> Grade:
-        messages = tuple(
-            message.model_copy(update={"tool_calls": tuple(filterfalse(_is_command, message.tool_calls))})
-            for message in evidence.transcript.messages
-        )
-        return await native(options, _with_transcript(evidence, messages=messages))
+        messages = [
+            message.model_copy(update={"tool_calls": tools_of(message)}) for message in evidence.transcript.messages
+        ]
+        return await native(options, _taken_as_complete(evidence, messages=tuple(messages)))
 
     return grade_tools
 
 
-def _is_command(call: ToolCall) -> bool:
-    return call.tool.lower() in COMMAND_TOOLS and bool(command_names(call))
-
-
-def _with_transcript(evidence: Evidence, **update: Any) -> Evidence:
+def _taken_as_complete(evidence: Evidence, **update: Any) -> Evidence:
     transcript = evidence.transcript.model_copy(update={"complete": True, **update})
     return replace(evidence, transcript=transcript)
 
 
-def called_with_as_agentv(options: ToolArguments, call: ToolCall) -> bool:
+def called_with(options: ToolArguments, call: ToolCall) -> bool:
     """Whether a call has the arguments that are asked for. One that is as in `defaults` counts as not given, also where
     it is expected.
     """
@@ -209,12 +191,10 @@ async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> 
     """As `grade_step_count`, where each step has one kind; a shell without a command is a tool."""
 
     def find_steps(transcript: Transcript) -> list[Step]:
-        return [_of_one_kind(step) for step in steps_of(transcript, COMMAND_TOOLS)]
+        steps = steps_of(transcript, COMMAND_TOOLS)
+        # A command has more names than its tool's: see `command_names`.
+        kinds = [frozenset({"command" if len(step.names) > 1 else "tool"}) for step in steps]
+        pairs = zip(steps, kinds, strict=True)
+        return [step._replace(kinds=kind) if "command" in step.kinds else step for step, kind in pairs]
 
-    return await grade_step_count(options, _with_transcript(evidence), find_steps)
-
-
-def _of_one_kind(step: Step) -> Step:
-    if "command" not in step.kinds:
-        return step
-    return step._replace(kinds=frozenset({"command" if len(step.names) > 1 else "tool"}))
+    return await grade_step_count(options, _taken_as_complete(evidence), find_steps)
