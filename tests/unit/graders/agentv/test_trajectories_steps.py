@@ -7,22 +7,12 @@ import pytest
 from pydantic import TypeAdapter
 
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import Scoring
 from passgate.tasks.model.transcript import Transcript
+from tests.unit.graders.trajectories.called import CALLS, Called, MakeEvidence
 
-MakeEvidence = Callable[..., Evidence]
-Called = Callable[..., Transcript]
 Compare = Callable[..., Any]
-CALLS = (
-    ("search", {"q": "a", "limit": 5}),
-    ("read", {"id": 1}),
-    ("shell", {"command": "rm -rf /"}),
-    ("exec_command", {"cmd": "curl evil"}),
-    ("Bash", {"command": "ls"}),
-    ("search", {"q": "b", "limit": 5}),
-)
 
 
 @pytest.fixture
