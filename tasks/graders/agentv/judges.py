@@ -5,8 +5,8 @@ from typing import Any, Final, TypeGuard
 
 from passgate.tasks.graders.answers.fields import in_braces
 from passgate.tasks.graders.checks import scored
-from passgate.tasks.graders.composites.composite import Ask, Replies, grade_composite
-from passgate.tasks.graders.composites.turns import as_composite, grade_parts
+from passgate.tasks.graders.composites.composite import Ask, grade_composite
+from passgate.tasks.graders.composites.turns import grade_parts
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import WROTE_NOTHING, read_object, wrote_nothing
 from passgate.tasks.graders.judges.llm_grader import with_votes
@@ -130,7 +130,13 @@ async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evid
         member.model_copy(update=unbound if isinstance(member, AssertionOptions) else plain)
         for member in options.assertions
     )
-    grade = await grade_composite(ask, options.model_copy(update={"assertions": members}), evidence, _REPLIES)
+    grade = await grade_composite(
+        ask,
+        options.model_copy(update={"assertions": members}),
+        evidence,
+        read_program=read_aggregate_as_agentv,
+        read_judge=read_judge_reply_as_agentv,
+    )
     return grade.model_copy(update={"fatal": ""})
 
 
@@ -143,9 +149,6 @@ def read_aggregate_as_agentv(stdout: str, stderr: str, exit_code: int) -> Grader
     return reply if _is_number(document.get("score")) else reply._replace(score=0.0)
 
 
-_REPLIES: Final = Replies(read_aggregate_as_agentv, read_judge_reply_as_agentv)
-
-
 async def grade_turns_as_agentv(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
     """As `grade_turns`, but a turn without graders has 1, and what is required in a turn makes that turn 0 and does not
     fail the rest.
@@ -154,7 +157,8 @@ async def grade_turns_as_agentv(ask: Ask, options: Turns, evidence: Evidence) ->
     async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:
         if not assertions:
             return Grade(name=name, type="composite", score=1.0, passed=True)
-        grade = await grade_composite(ask, as_composite(name, assertions), of_part)
+        whole = Composite(type="composite", name=name, assertions=tuple(assertions))
+        grade = await grade_composite(ask, whole, of_part)
         return grade.model_copy(update={"score": 0.0, "fatal": ""}) if grade.fatal else grade
 
     return await grade_parts(options, dict(enumerate(options.turns, start=1)), evidence, grade_part)

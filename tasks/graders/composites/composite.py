@@ -55,21 +55,18 @@ class Aggregate(NamedTuple):
     fatal: str = ""
 
 
-def member_of(options: Grader, grade: Grade) -> GradedMember:
-    """A grader and its grade as a member. A grader that passes or fails, as those of passgate's own suites do, has 0
-    when it fails, and satisfies a safety gate when it passes.
-    """
-    if not isinstance(options, AssertionOptions):
-        counted = grade if grade.passed or grade.error is not None else grade.model_copy(update={"score": 0.0})
-        return GradedMember(options.label, counted, options.weight)
-    return GradedMember(
-        options.label,
-        grade,
-        options.weight,
-        safe_from=SAFE_FROM if options.min_score is None else options.min_score,
-        required=options.required,
-        may_bind=options.required or isinstance(options, Composite | Rubrics | Turns),
-    )
+def _members(options: Composite, grades: Sequence[Grade]) -> list[GradedMember]:
+    members = []
+    for member, grade in zip(options.assertions, grades, strict=True):
+        if isinstance(member, AssertionOptions):
+            safe_from = SAFE_FROM if member.min_score is None else member.min_score
+            may_bind = member.required or isinstance(member, Composite | Rubrics | Turns)
+            members.append(GradedMember(member.label, grade, member.weight, safe_from, member.required, may_bind))
+        else:
+            # Graders of passgate's own suites pass or fail: the share of a failed one must not lift an average.
+            counted = grade if grade.passed or grade.error is not None else grade.model_copy(update={"score": 0.0})
+            members.append(GradedMember(member.label, counted, member.weight))
+    return members
 
 
 def aggregated(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
@@ -85,64 +82,44 @@ def aggregated(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggre
     After AgentEvals and, for `threshold`, AgentV. Raises `MeasurementError` when `weights` or `required` name nobody,
     when a safety gate requires nobody, or when all weights are 0.
     """
-    _require_known([*aggregator.weights, *aggregator.required], members)
-    return _FORMULAS[aggregator.type](aggregator, members)
-
-
-def _require_known(names: Sequence[str], members: Sequence[GradedMember]) -> None:
-    unknown = sorted(set(names) - {member.name for member in members})
+    unknown = sorted({*aggregator.weights, *aggregator.required} - {member.name for member in members})
     if unknown:
         known = ", ".join(member.name for member in members)
         raise MeasurementError(f"the aggregator names {', '.join(unknown)}; the members are {known}")
-
-
-def _weighted_average(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    weights = [aggregator.weights.get(member.name, member.weight) for member in members]
-    mean = weighted_mean([score_of(member) for member in members], weights)
+    least = PASS_FROM if aggregator.threshold is None else aggregator.threshold
+    scores = [score_of(member) for member in members]
+    match aggregator.type:
+        case "minimum":
+            return Aggregate(min(scores))
+        case "maximum":
+            return Aggregate(max(scores))
+        case "threshold":
+            return Aggregate(sum(member.grade.passed for member in members) / len(members), least=least)
+        case "all_or_nothing" if min(scores) < least - ROUNDING:
+            return Aggregate(0.0)
+        case "safety_gate" if unsafe := _unsafe(aggregator, members):
+            return Aggregate(0.0, fatal=f"the safety gate failed: {'; '.join(unsafe)}")
+    mean = weighted_mean(scores, [aggregator.weights.get(member.name, member.weight) for member in members])
     if mean is None:
         raise MeasurementError("every member has the weight 0, so there is no average: give one a weight above 0")
     return Aggregate(mean)
 
 
-def _safety_gate(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
+def _unsafe(aggregator: Aggregator, members: Sequence[GradedMember]) -> list[str]:
     gate = [member for member in members if member.required or member.name in aggregator.required]
     if not gate:
         raise MeasurementError("the safety gate has no required member: name at least one in `required`")
-    unsafe = [told(member) for member in gate if not _is_safe(member)]
-    if unsafe:
-        return Aggregate(0.0, fatal=f"the safety gate failed: {'; '.join(unsafe)}")
-    return _weighted_average(aggregator, members)
+    return [
+        _told(member)
+        for member in gate
+        if not (member.grade.passed if member.safe_from is None else score_of(member) >= member.safe_from - ROUNDING)
+    ]
 
 
-def told(member: GradedMember) -> str:
+def _told(member: GradedMember) -> str:
     """A member's score, with the first thing that was wrong."""
     why = next((f" ({shorten(check.message, 300)})" for check in member.grade.checks if not check.passed), "")
     return f"{member.name} scored {score_of(member):.3g}{why}"
-
-
-def _is_safe(member: GradedMember) -> bool:
-    return member.grade.passed if member.safe_from is None else score_of(member) >= member.safe_from - ROUNDING
-
-
-def _all_or_nothing(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    least = PASS_FROM if aggregator.threshold is None else aggregator.threshold
-    everything = all(score_of(member) >= least - ROUNDING for member in members)
-    return _weighted_average(aggregator, members) if everything else Aggregate(0.0)
-
-
-def _threshold(aggregator: Aggregator, members: Sequence[GradedMember]) -> Aggregate:
-    least = PASS_FROM if aggregator.threshold is None else aggregator.threshold
-    return Aggregate(sum(member.grade.passed for member in members) / len(members), least=least)
-
-
-_FORMULAS: Final[dict[str, Callable[[Aggregator, Sequence[GradedMember]], Aggregate]]] = {
-    "weighted_average": _weighted_average,
-    "minimum": lambda _, members: Aggregate(min(map(score_of, members))),
-    "maximum": lambda _, members: Aggregate(max(map(score_of, members))),
-    "safety_gate": _safety_gate,
-    "all_or_nothing": _all_or_nothing,
-    "threshold": _threshold,
-}
 
 
 def score_of(member: GradedMember) -> float:
@@ -161,7 +138,7 @@ def binding_reason(members: Sequence[GradedMember]) -> str:
     return ""
 
 
-def supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
+def _supposed(member: GradedMember, *, at_best: bool) -> GradedMember:
     """A member as it may be at best or at worst, where it was not measured."""
     if member.grade.error is None:
         return member
@@ -176,18 +153,14 @@ def usage_of(grades: Sequence[Grade]) -> Usage:
     return total_usage(asked) if asked else Usage()
 
 
-class Replies(NamedTuple):
-    """How the replies are read of those who give the score of a composite where no formula does."""
-
-    of_program: Callable[[str, str, int], GraderReply] = read_code_reply
-    """What a program says, from its output, its error output and its exit code."""
-    of_judge: Callable[[str], GraderReply] = read_judge_reply
-
-
-NATIVE_REPLIES: Final = Replies()
-
-
-async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, replies: Replies = NATIVE_REPLIES) -> Grade:
+async def grade_composite(
+    ask: Ask,
+    options: Composite,
+    evidence: Evidence,
+    *,
+    read_program: Callable[[str, str, int], GraderReply] = read_code_reply,
+    read_judge: Callable[[str], GraderReply] = read_judge_reply,
+) -> Grade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
     How scores become one is `aggregated`'s matter, or that of a program or the judge, which are given the results. The
@@ -197,12 +170,14 @@ async def grade_composite(ask: Ask, options: Composite, evidence: Evidence, repl
 
     The grade has an error when a member could not be measured and it depends on it, or when the program or the judge
     fails. It holds the members' grades, their violations and what they used, also then.
+
+    `read_program` and `read_judge` read the reply of a program or of the judge that gives the score.
     """
     grades = [await ask(member, evidence) for member in options.assertions]
-    members = [member_of(*pair) for pair in zip(options.assertions, grades, strict=True)]
+    members = _members(options, grades)
     try:
         if options.aggregator.type in _BY_REPLY:
-            grade = await _by_reply(options, members, evidence, replies)
+            grade = await _by_reply(options, members, evidence, read_program, read_judge)
         else:
             grade = combined(options, options.aggregator, members, options.threshold)
     except MeasurementError as error:
@@ -229,13 +204,16 @@ def combined(
     A member without a score is taken as it may be at best and at worst. Raises `MeasurementError` with its error when
     that makes a difference; where it makes none the score is the least that it can be.
     """
-    best = _by_formula(options, aggregator, [supposed(member, at_best=True) for member in members], threshold)
-    worst = _by_formula(options, aggregator, [supposed(member, at_best=False) for member in members], threshold)
-    certain = best.passed is worst.passed and not (options.negate and best.score != worst.score)
-    if not certain:
-        require_measured(members)
+    best, worst = (
+        _by_formula(options, aggregator, [_supposed(member, at_best=at_best) for member in members], threshold)
+        for at_best in (True, False)
+    )
+    # What is negated passes by its score, so a difference of scores is one of passing too.
+    if best.passed is not worst.passed or (options.negate and best.score != worst.score):
+        _require_measured(members)
     unknown = [f"{member.name}: {member.grade.error}" for member in members if member.grade.error is not None]
     notes = tuple(Check(passed=False, message=shorten(f"not measured: {note}")) for note in unknown)
+    # At worst a member is fatal that was only not measured; what is fatal at best is so for certain.
     fatal = best.fatal if unknown else worst.fatal
     return worst.model_copy(update={"checks": (*worst.checks, *notes), "fatal": fatal})
 
@@ -245,113 +223,80 @@ def _by_formula(
 ) -> Grade:
     whole = aggregated(aggregator, members)
     least = _least(whole.least, threshold, options.min_score)
-    fatal = whole.fatal or binding_reason(members) or _short_of(threshold, whole.score)
-    passed = whole.score >= least - ROUNDING and not fatal
-    message = f"{aggregator.type} is {whole.score:.3g}, expected at least {least:g}{_low(members)}"
-    checks = [Check(passed=whole.score >= least - ROUNDING, message=shorten(message))]
-    return scored(options, whole.score, checks, fatal=fatal).model_copy(update={"passed": passed})
-
-
-def _short_of(threshold: float | None, score: float) -> str:
-    """Who sets a threshold of its own for some graders does not want others to make up for them."""
-    if threshold is None or score >= threshold - ROUNDING:
-        return ""
-    return f"its score is {score:.3g}, below its threshold of {threshold:g}"
+    fatal = whole.fatal or binding_reason(members)
+    if not fatal and threshold is not None and whole.score < threshold - ROUNDING:
+        # Who sets a threshold of its own for some graders does not want others to make up for them.
+        fatal = f"its score is {whole.score:.3g}, below its threshold of {threshold:g}"
+    reached = whole.score >= least - ROUNDING
+    low = "; ".join(_told(member) for member in members if not member.grade.passed)
+    message = f"{aggregator.type} is {whole.score:.3g}, expected at least {least:g}{f': {low}' if low else ''}"
+    grade = scored(options, whole.score, [Check(passed=reached, message=shorten(message))], fatal=fatal)
+    # `scored` knows the `min_score` alone, which may be below the other bars.
+    return grade.model_copy(update={"passed": reached and not fatal})
 
 
 def _least(*bars: float | None) -> float:
     return max((bar for bar in bars if bar is not None), default=PASS_FROM)
 
 
-def _low(members: Sequence[GradedMember]) -> str:
-    low = [told(member) for member in members if not member.grade.passed]
-    return f": {'; '.join(low)}" if low else ""
-
-
-def require_measured(members: Sequence[GradedMember]) -> None:
-    """Raises `MeasurementError` with the errors of members that were not measured."""
+def _require_measured(members: Sequence[GradedMember]) -> None:
     errors = [member for member in members if member.grade.error is not None]
     if errors:
         text = "; ".join(f"{member.name}: {member.grade.error}" for member in errors)
         raise MeasurementError(text, transient=any(member.grade.transient for member in errors))
 
 
-async def _by_reply(options: Composite, members: Sequence[GradedMember], evidence: Evidence, replies: Replies) -> Grade:
+async def _by_reply(
+    options: Composite,
+    members: Sequence[GradedMember],
+    evidence: Evidence,
+    read_program: Callable[[str, str, int], GraderReply],
+    read_judge: Callable[[str], GraderReply],
+) -> Grade:
     """The score that a program or the judge gives for the results.
 
-    Raises `MeasurementError` as they do, and when a member was not measured. Where something binding fails it anyway
-    nobody is asked and the score is 0.
+    Raises `MeasurementError` as they do, and when a member was not measured.
     """
     fatal = binding_reason(members)
-    if fatal:
+    if fatal:  # whatever the reply says, so nobody is asked
         return scored(options, 0.0, [Check(passed=False, message=shorten(fatal))], fatal=fatal)
-    require_measured(members)
-    results = results_of(members)
-    if options.aggregator.type == "code_grader":
-        grade = await _by_program(options, results, evidence, replies.of_program)
+    _require_measured(members)
+    results, aggregator = _results(members), options.aggregator
+    least = _least(options.threshold, options.min_score)
+    if aggregator.type == "llm_grader":
+        prompt = aggregator.prompt or USUAL_PROMPT
+        judge = LlmGrader(type="llm_grader", name=options.label, prompt=prompt, min_score=least)
+        extra = {RESULTS_VARIABLE: json.dumps(results, ensure_ascii=False, indent=2)}
+        grade = await grade_by_judge(judge, evidence, extra, read_judge)
+    elif aggregator.command:
+        command, cwd = aggregator.command, aggregator.cwd
+        program = CodeGrader(type="code_grader", name=options.label, command=command, cwd=cwd, min_score=least)
+        result = await run_program(program, evidence, {"results": results})
+        grade = grade_of(program, read_program(result.stdout, result.stderr, result.exit_code))
     else:
-        grade = await _by_judge(options, results, evidence, replies.of_judge)
+        raise MeasurementError(f"{options.label}: the aggregator has no command")
     return grade.model_copy(update={"name": options.label, "type": options.type})
 
 
-async def _by_program(
-    options: Composite, results: dict[str, Any], evidence: Evidence, read: Callable[[str, str, int], GraderReply]
-) -> Grade:
-    aggregator = options.aggregator
-    if not aggregator.command:
-        raise MeasurementError(f"{options.label}: the aggregator has no command")
-    program = CodeGrader(
-        type="code_grader",
-        name=options.label,
-        command=aggregator.command,
-        cwd=aggregator.cwd,
-        min_score=_least(options.threshold, options.min_score),
-    )
-    result = await run_program(program, evidence, {"results": results})
-    return grade_of(program, read(result.stdout, result.stderr, result.exit_code))
-
-
-async def _by_judge(
-    options: Composite, results: dict[str, Any], evidence: Evidence, read: Callable[[str], GraderReply]
-) -> Grade:
-    judge = LlmGrader(
-        type="llm_grader",
-        name=options.label,
-        prompt=options.aggregator.prompt or USUAL_PROMPT,
-        min_score=_least(options.threshold, options.min_score),
-    )
-    text = json.dumps(results, ensure_ascii=False, indent=2)
-    return await grade_by_judge(judge, evidence, {RESULTS_VARIABLE: text}, read)
-
-
-def results_of(members: Sequence[GradedMember]) -> dict[str, Any]:
-    """The results by the members' names, in the words of both AgentEvals and AgentV.
-
-    Raises `MeasurementError` when two members have the same name: one would hide the other.
-    """
+def _results(members: Sequence[GradedMember]) -> dict[str, Any]:
+    """The results by the members' names, in the words of both AgentEvals and AgentV."""
     names = [member.name for member in members]
     twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+    if twice:  # one result would hide the other
         raise MeasurementError(f"several members have the name {', '.join(twice)}: give each its own `name`")
-    return {member.name: _result(member) for member in members}
-
-
-def _result(member: GradedMember) -> dict[str, Any]:
-    grade = member.grade
-    return {
-        "score": score_of(member),
-        "verdict": _verdict(grade, score_of(member)),
-        "type": grade.type,
-        "hits": [check.message for check in grade.checks if check.passed],
-        "misses": [check.message for check in grade.checks if not check.passed],
-        "assertions": [{"text": check.message, "passed": check.passed} for check in grade.checks],
-    }
-
-
-def _verdict(grade: Grade, score: float) -> str:
-    if grade.passed:
-        return "pass"
-    return "borderline" if score >= BORDERLINE_FROM - ROUNDING and not grade.fatal else "fail"
+    results = {}
+    for name, member in zip(names, members, strict=True):
+        grade, score = member.grade, score_of(member)
+        low = "borderline" if score >= BORDERLINE_FROM - ROUNDING and not grade.fatal else "fail"
+        results[name] = {
+            "score": score,
+            "verdict": "pass" if grade.passed else low,
+            "type": grade.type,
+            "hits": [check.message for check in grade.checks if check.passed],
+            "misses": [check.message for check in grade.checks if not check.passed],
+            "assertions": [{"text": check.message, "passed": check.passed} for check in grade.checks],
+        }
+    return results
 
 
 def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
@@ -367,5 +312,4 @@ def recombined(options: Grader, grade: Grade | None, leaf: Leaf) -> Grade:
         recombined(member, known[place] if place < len(known) else None, leaf)
         for place, member in enumerate(options.assertions)
     ]
-    members = [member_of(*pair) for pair in zip(options.assertions, grades, strict=True)]
-    return settled(options, combined(options, options.aggregator, members, options.threshold))
+    return settled(options, combined(options, options.aggregator, _members(options, grades), options.threshold))

@@ -43,30 +43,23 @@ def turns_of(task: EvalTask, transcript: Transcript) -> list[ConversationTurn]:
     """
     messages = transcript.messages
     asked = [place for place, message in enumerate(messages) if message.role == "user"]
-    starts = asked[_opening(task, [messages[place].content for place in asked]) :] or [-1]
-    ends = [*starts[1:], len(messages)]
-    turns = [
-        ConversationTurn(messages[: start + 1], answer := messages[start + 1 : end], _last_words(answer))
-        for start, end in zip(starts, ends, strict=True)
-    ]
+    own = [message.text for message in task.messages if message.role == "user"]
+    # A task that asks in several messages has one turn for all of them: it begins at the last.
+    opening = len(own) - 1 if own and [messages[place].content for place in asked[: len(own)]] == own else 0
+    starts = asked[opening:] or [-1]
+    turns = []
+    for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
+        answer = messages[start + 1 : end]
+        words = (said.content for said in reversed(answer) if said.role == "assistant" and said.content.strip())
+        turns.append(ConversationTurn(messages[: start + 1], answer, next(words, "")))
     if _is_reported(turns[-1].answer) or not _is_reported(messages):
-        return [*turns[:-1], turns[-1]._replace(output=transcript.output)]
+        turns[-1] = turns[-1]._replace(output=transcript.output)
     return turns
 
 
 def _is_reported(messages: Sequence[Message]) -> bool:
     """Whether the agent has a part in these messages; one that does not report any has its answer alone."""
     return any(message.role == "assistant" for message in messages)
-
-
-def _opening(task: EvalTask, said: Sequence[str]) -> int:
-    """How many messages of the user stand before the one that the first turn answers: those of the task's own."""
-    asked = [message.text for message in task.messages if message.role == "user"]
-    return len(asked) - 1 if asked and list(said[: len(asked)]) == asked else 0
-
-
-def _last_words(answer: Sequence[Message]) -> str:
-    return next((m.content for m in reversed(answer) if m.role == "assistant" and m.content.strip()), "")
 
 
 def evidence_of_turn(evidence: Evidence, turn: ConversationTurn, expected_output: Any) -> Evidence:
@@ -102,15 +95,11 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
     """
 
     async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:
-        return await grade_composite(ask, as_composite(name, assertions), of_part)
+        whole = Composite(type="composite", name=name, assertions=tuple(assertions))
+        return await grade_composite(ask, whole, of_part)
 
     counted = {number: turn for number, turn in enumerate(options.turns, start=1) if turn.assertions}
     return await grade_parts(options, counted, evidence, grade_part)
-
-
-def as_composite(name: str, assertions: Sequence[Grader]) -> Composite:
-    """The graders of a turn as one grader."""
-    return Composite(type="composite", name=name, assertions=tuple(assertions))
 
 
 async def grade_parts(
@@ -120,7 +109,17 @@ async def grade_parts(
 
     Raises `MeasurementError` as `grade_turns` does.
     """
-    grades = await _turns(options, counted, evidence, grade_part)
+    turns = turns_of(evidence.task, evidence.transcript)
+    grades: list[Grade] = []
+    for number, asked in counted.items():
+        name = f"turn-{number}"
+        if options.on_turn_failure == "stop" and grades and not grades[-1].passed:
+            grades.append(_after(name, grades[-1]))
+        elif number > len(turns) or not turns[number - 1].is_answered:
+            grades.append(_nothing(name, "the agent did not answer this turn"))
+        else:
+            of_turn = evidence_of_turn(evidence, turns[number - 1], asked.expected_output)
+            grades.append(await grade_part(name, asked.assertions, of_turn))
     if options.conversation:
         grades.append(await grade_part("conversation", options.conversation, evidence_of_conversation(evidence)))
     if not grades:
@@ -133,26 +132,10 @@ async def grade_parts(
     return with_members(grade, grades)
 
 
-async def _turns(
-    options: Turns, counted: Mapping[int, TurnGraders], evidence: Evidence, grade_part: GradePart
-) -> list[Grade]:
-    turns = turns_of(evidence.task, evidence.transcript)
-    grades: list[Grade] = []
-    for number, asked in counted.items():
-        name = f"turn-{number}"
-        if options.on_turn_failure == "stop" and grades and not grades[-1].passed:
-            grades.append(_after(name, grades[-1]))
-        elif number > len(turns) or not turns[number - 1].is_answered:
-            grades.append(_nothing(name, "the agent did not answer this turn"))
-        else:
-            of_turn = evidence_of_turn(evidence, turns[number - 1], asked.expected_output)
-            grades.append(await grade_part(name, asked.assertions, of_turn))
-    return grades
-
-
 def _after(name: str, previous: Grade) -> Grade:
     if previous.error is None:
         return _nothing(name, f"{previous.name} did not pass")
+    # Whether the conversation stops here is not known either.
     error = f"{previous.name} was not measured"
     return Grade(name=name, type="composite", score=None, passed=False, error=error, transient=previous.transient)
 
