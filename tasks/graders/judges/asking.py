@@ -5,11 +5,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import Field, ValidationError, WithJsonSchema
-from pydantic_core import ErrorDetails
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.grader_reply import GraderReply
@@ -64,12 +62,7 @@ class UnusableReplyError(MeasurementError):
 
 def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:
     """The JSON Schema of a reply: every key is required and no other allowed, as strict endpoints ask for it."""
-    return _schema_of(AssertionReply if assertions else ScoreReply)
-
-
-@cache
-def _schema_of(model: type[Frozen]) -> dict[str, Any]:
-    return model.model_json_schema()
+    return (AssertionReply if assertions else ScoreReply).model_json_schema()
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,14 +82,28 @@ def read_reply(reply: str, assertions: Sequence[str]) -> GraderReply:
     """
     try:
         document = _document(reply)
-        if assertions:
-            return _assertion_mark(AssertionReply.model_validate_json(document, strict=True), assertions)
-        mark = ScoreReply.model_validate_json(document, strict=True)
+        if not assertions:
+            mark = ScoreReply.model_validate_json(document, strict=True)
+            return GraderReply(mark.score, reason=shorten(mark.reason))
+        marks = sorted(AssertionReply.model_validate_json(document, strict=True).checks, key=lambda one: one.assertion)
+        if [mark.assertion for mark in marks] != list(range(1, len(assertions) + 1)):
+            raise ValueError(f"it must mark each of the {len(assertions)} assertions once")
     except ValidationError as error:
-        raise UnusableReplyError("; ".join(_problem(entry) for entry in error.errors()[:3]), reply) from None
+        problems = [
+            # A key that nobody asked for is not repeated: it may be made to be read.
+            "it has a key that was not asked for"
+            if entry["type"] == "extra_forbidden"
+            else f"{'.'.join(map(str, entry['loc']))}: {entry['msg']}".removeprefix(": ")
+            for entry in error.errors()[:3]
+        ]
+        raise UnusableReplyError("; ".join(problems), reply) from None
     except ValueError as error:
         raise UnusableReplyError(str(error), reply) from None
-    return GraderReply(mark.score, reason=shorten(mark.reason))
+    checks = tuple(
+        Check(passed=mark.passed, message=shorten(f"{assertion}: {mark.reason}"))
+        for assertion, mark in zip(assertions, marks, strict=True)
+    )
+    return GraderReply(sum(check.passed for check in checks) / len(checks), checks)
 
 
 def read_object(reply: str, read: Callable[[Any], _Mark]) -> _Mark:
@@ -119,25 +126,6 @@ def _document(reply: str) -> str:
         document = rest.removesuffix(_FENCE)
     parse_json(document)
     return document
-
-
-def _assertion_mark(reply: AssertionReply, assertions: Sequence[str]) -> GraderReply:
-    marks = {mark.assertion: mark for mark in reply.checks}
-    if sorted(mark.assertion for mark in reply.checks) != list(range(1, len(assertions) + 1)):
-        raise ValueError(f"it must mark each of the {len(assertions)} assertions once")
-    checks = tuple(
-        Check(passed=marks[number].passed, message=shorten(f"{assertion}: {marks[number].reason}"))
-        for number, assertion in enumerate(assertions, start=1)
-    )
-    return GraderReply(sum(check.passed for check in checks) / len(checks), checks)
-
-
-def _problem(entry: ErrorDetails) -> str:
-    """What is wrong at one place. A key that nobody asked for is not repeated: it may be made to be read."""
-    if entry["type"] == "extra_forbidden":
-        return "it has a key that was not asked for"
-    place = ".".join(map(str, entry["loc"]))
-    return f"{place}: {entry['msg']}" if place else entry["msg"]
 
 
 @dataclass(frozen=True)
@@ -167,6 +155,7 @@ async def ask(judge: LlmJudge | None, question: Question[_Mark]) -> Answers[_Mar
     """
     if judge is None:
         raise MeasurementError(NO_JUDGE)
+    # Every vote ends before an error is raised: none goes on asking when the trial is over.
     settled = await asyncio.gather(*(_vote(judge, question) for _ in range(judge.votes)), return_exceptions=True)
     votes = []
     for vote in settled:
@@ -182,18 +171,16 @@ async def _vote(judge: LlmJudge, question: Question[_Mark]) -> tuple[_Mark, Usag
     try:
         return question.read(reply.text), reply.usage
     except UnusableReplyError as error:
-        repaired = await judge.reply(_repair(question, reply.text, error.problem))
-    return question.read(repaired.text), total_usage([reply.usage, repaired.usage])
-
-
-def _repair(question: Question[_Mark], reply: str, problem: str) -> JudgeRequest:
-    said = shorten(reply.strip(), _LONGEST_REPEATED) or "(nothing)"
+        problem = error.problem
+    said = shorten(reply.text.strip(), _LONGEST_REPEATED) or "(nothing)"
     messages = (
         *question.request.messages,
         JudgeMessage(role="assistant", content=sendable(said)),
         JudgeMessage(role="user", content=_REPAIR.format(problem=problem, shape=question.shape)),
     )
-    return question.request.model_copy(update={"messages": messages})
+    # The fingerprint stays: recorded replies go by it, and the same is marked.
+    repaired = await judge.reply(question.request.model_copy(update={"messages": messages}))
+    return question.read(repaired.text), total_usage([reply.usage, repaired.usage])
 
 
 def sendable(text: str) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from textwrap import indent
 from typing import Any, Final, NamedTuple
 
@@ -42,8 +42,20 @@ def render(prompt: str, transcript: Transcript) -> str:
     What was said is indented, so that nobody can write a line that looks like another's. `prompt` stands in
     for the user's message where the transcript has none. Raises `MeasurementError` when it is too long.
     """
-    parts = [f"{title}:\n{apart(text)}" for title, text in _parts(prompt, transcript)]
-    return bounded("\n".join(parts), "the conversation")
+    parts = []
+    if prompt and not any(message.role == "user" for message in transcript.messages):
+        parts.append(("user", prompt))
+    for message in transcript.messages:
+        if message.content or not message.tool_calls:
+            parts.append((message.role, message.content))
+        for call in message.tool_calls:
+            parts.append(("tool call", f"{call.tool} {as_json(call.arguments, LONGEST_PART)}"))
+            result = call.result if isinstance(call.result, str) else as_json(call.result, LONGEST_PART)
+            parts.append(("tool error" if call.is_error else "tool result", result))
+    last = next((step.content for step in reversed(transcript.steps)), "")
+    if transcript.output.strip() and transcript.output.strip() != last.strip():
+        parts.append(("final answer", transcript.output))
+    return bounded("\n".join(f"{title}:\n{apart(text)}" for title, text in parts), "the conversation")
 
 
 def bounded(text: str, what: str) -> str:
@@ -58,21 +70,6 @@ def bounded(text: str, what: str) -> str:
 def apart(text: str) -> str:
     """A text that has no line in it which looks like a heading."""
     return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
-
-
-def _parts(prompt: str, transcript: Transcript) -> Iterator[tuple[str, str]]:
-    if prompt and not any(message.role == "user" for message in transcript.messages):
-        yield "user", prompt
-    for message in transcript.messages:
-        if message.content or not message.tool_calls:
-            yield message.role, message.content
-        for call in message.tool_calls:
-            yield "tool call", f"{call.tool} {as_json(call.arguments, LONGEST_PART)}"
-            result = call.result if isinstance(call.result, str) else as_json(call.result, LONGEST_PART)
-            yield "tool error" if call.is_error else "tool result", result
-    last = next((step.content for step in reversed(transcript.steps)), "")
-    if transcript.output.strip() and transcript.output.strip() != last.strip():
-        yield "final answer", transcript.output
 
 
 class Variable(NamedTuple):
@@ -102,20 +99,14 @@ def filled(template: str, variables: Mapping[str, Variable], marker: str) -> str
 def _variable(name: str, evidence: Evidence, further: Mapping[str, Variable]) -> Variable | None:
     if name in further:
         return further[name]
-    if name in _WORK:
-        return Variable(shorten(_WORK[name](evidence), LONGEST_PART), is_material=True, shows_work=True)
-    if name in _QUESTION:
-        return Variable(shorten(_QUESTION[name](evidence), LONGEST_PART), is_material=True)
+    for texts, shows_work in ((_WORK, True), (_QUESTION, False)):
+        if name in texts:
+            return Variable(shorten(texts[name](evidence), LONGEST_PART), is_material=True, shows_work=shows_work)
     if name in _AUTHORS:
         return Variable(_AUTHORS[name](evidence), is_material=False)
-    return _own(name, evidence)
-
-
-def _own(name: str, evidence: Evidence) -> Variable | None:
-    """A variable of the task: `vars.NAME`, `metadata.NAME`, or the bare name of a variable; dots lead further in."""
+    # A variable of the task: `vars.NAME`, `metadata.NAME`, or the bare name of a variable; dots lead further in.
     variables = variables_of(evidence.task)
-    document = {**variables, "vars": variables, "metadata": evidence.task.metadata}
-    value = at_path(document, name)
+    value = at_path({**variables, "vars": variables, "metadata": evidence.task.metadata}, name)
     return None if value is MISSING else Variable(value if isinstance(value, str) else _json(value), is_material=False)
 
 
@@ -148,30 +139,27 @@ def _file_changes(_evidence: Evidence) -> str:
     raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
 
 
-def _of_each(names: Sequence[str], text: Callable[[Evidence], str]) -> dict[str, Callable[[Evidence], str]]:
-    return dict.fromkeys(names, text)
-
-
-_WORK: Final = {
-    **_of_each(("answer", "candidate_answer", "output"), lambda evidence: evidence.transcript.output),
-    **_of_each(
+_Texts = dict[str, Callable[[Evidence], str]]
+_WORK: Final[_Texts] = {
+    **dict.fromkeys(("answer", "candidate_answer", "output"), lambda evidence: evidence.transcript.output),
+    **dict.fromkeys(
         ("outputs", "output_messages"), lambda evidence: _json([*map(plain_message, evidence.transcript.steps)])
     ),
-    **_of_each(("messages",), lambda evidence: _json(messages_of(evidence))),
-    **_of_each(("tool_calls",), tool_calls_text),
-    **_of_each(("file_changes",), _file_changes),
+    "messages": lambda evidence: _json(messages_of(evidence)),
+    "tool_calls": tool_calls_text,
+    "file_changes": _file_changes,
 }
 """What the agent said and did, by the names that variables of prompts have for it."""
-_QUESTION: Final = {
-    **_of_each(("question", "input"), asked_text),
-    **_of_each(("input_messages",), lambda evidence: _json([*map(plain_task_message, input_messages(evidence.task))])),
+_QUESTION: Final[_Texts] = {
+    **dict.fromkeys(("question", "input"), asked_text),
+    "input_messages": lambda evidence: _json([*map(plain_task_message, input_messages(evidence.task))]),
 }
-_AUTHORS: Final = {
-    **_of_each(("criteria", "expected_outcome"), lambda evidence: evidence.task.criteria),
-    **_of_each(("reference_answer", "expected_output"), lambda evidence: evidence.task.reference_answer),
-    **_of_each(("expected_messages",), lambda evidence: _json(expected_messages(evidence.task))),
-    **_of_each(("note",), lambda evidence: evidence.task.note),
-    **_of_each(("metadata", "metadata_json"), lambda evidence: _json(evidence.task.metadata)),
+_AUTHORS: Final[_Texts] = {
+    **dict.fromkeys(_CRITERIA, lambda evidence: evidence.task.criteria),
+    **dict.fromkeys(("reference_answer", "expected_output"), lambda evidence: evidence.task.reference_answer),
+    "expected_messages": lambda evidence: _json(expected_messages(evidence.task)),
+    "note": lambda evidence: evidence.task.note,
+    **dict.fromkeys(("metadata", "metadata_json"), lambda evidence: _json(evidence.task.metadata)),
 }
 
 
