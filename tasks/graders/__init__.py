@@ -11,9 +11,8 @@ from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
 from passgate.tasks.graders.interface import Evidence, GradeFunction, UnreportedError, remedy_for
-from passgate.tasks.graders.judges.llm_grader import grade_by_judge
+from passgate.tasks.graders.judges.llm_grader import grade_by_judge, grade_rubrics
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
-from passgate.tasks.graders.judges.rubrics import grade_rubrics
 from passgate.tasks.graders.max_length import grade_max_length
 from passgate.tasks.graders.policy_check import forbidden_by, grade_policy
 from passgate.tasks.graders.programs.code_grader import grade_code

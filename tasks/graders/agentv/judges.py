@@ -9,14 +9,14 @@ from passgate.tasks.graders.composites.composite import Ask, grade_composite
 from passgate.tasks.graders.composites.turns import grade_parts
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import WROTE_NOTHING, read_object, wrote_nothing
-from passgate.tasks.graders.judges.llm_grader import with_votes
-from passgate.tasks.graders.judges.rubrics import (
+from passgate.tasks.graders.judges.llm_grader import (
     ItemMarks,
     ask_about_items,
     combined_mark,
     item_checks,
     marks_in,
     weighted,
+    with_votes,
 )
 from passgate.tasks.graders.programs.grader_reply import GraderReply, share
 from passgate.tasks.graders.texts import ending, shorten

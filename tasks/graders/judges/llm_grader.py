@@ -1,24 +1,35 @@
-"""A judge model scores the trial by criteria, or as a prompt of the suites' authors wants it."""
+"""A judge model scores the trial: by criteria or a prompt of the suites' authors, or item by item of a rubric."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from statistics import median
+from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
-from passgate.tasks.graders.checks import scored
+from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import (
     ONE_OBJECT,
     WROTE_NOTHING,
     Answers,
     Question,
+    UnusableReplyError,
     ask,
     object_schema,
     read_object,
     wrote_nothing,
 )
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
-from passgate.tasks.graders.programs.grader_reply import GraderReply, grade_of, median_reply, read_document
-from passgate.tasks.model.assertions import LlmGrader
+from passgate.tasks.graders.programs.grader_reply import (
+    GraderReply,
+    first_text,
+    grade_of,
+    median_reply,
+    read_document,
+    share,
+)
+from passgate.tasks.graders.texts import shorten
+from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics
 from passgate.tasks.model.grade import Check, Grade
 
 RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"
@@ -33,12 +44,12 @@ At most 8 assertions."""
 _AUTHORS_SHAPE: Final = f"""\
 {ONE_OBJECT}. It has a "score", a number from 0 (worst) to 1 (best), beside whatever else you are asked for."""
 _TEXT: Final = {"type": "string"}
-
-
 _ASSERTION: Final = object_schema({"text": _TEXT, "passed": {"type": "boolean"}, "evidence": _TEXT})
 _SCHEMA: Final = object_schema(
     {"score": {"type": "number"}, "assertions": {"type": "array", "items": _ASSERTION}, "reasoning": _TEXT}
 )
+MOST_POINTS: Final = 10
+_MARKS: Final = ("satisfied", "passed", "met")
 
 
 def read_judge_reply(reply: str) -> GraderReply:
@@ -57,8 +68,12 @@ async def grade_by_judge(
     """
     if wrote_nothing(evidence.transcript) and not extra:
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
-    asked = Asked(options.prompt, options.criteria, extra=extra or {})
-    answers = await ask(evidence.judge, _question(asked, evidence, read))
+    prompt = judge_prompt(Asked(options.prompt, options.criteria, extra=extra or {}), evidence)
+    if not prompt.is_authors and not prompt.has_criteria:
+        raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
+    # Authors ask for keys of their own, which a schema would forbid.
+    shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
+    answers = await ask(evidence.judge, Question(request_of(prompt, shape, schema), read, shape))
     grade = grade_of(options, median_reply(answers.marks))
     return with_votes(grade, [mark.score for mark in answers.marks], answers)
 
@@ -69,9 +84,176 @@ def with_votes(grade: Grade, scores: Sequence[float], answers: Answers[Any]) -> 
     return grade.model_copy(update={"votes": votes, "usage": answers.usage})
 
 
-def _question(asked: Asked, evidence: Evidence, read: ReadReply) -> Question[GraderReply]:
-    prompt = judge_prompt(asked, evidence)
-    if not prompt.is_authors and not prompt.has_criteria:
-        raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
-    shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
-    return Question(request=request_of(prompt, shape, schema), read=read, shape=shape)
+class _Kind(NamedTuple):
+    """A kind of items: what the judge is to do with them, and the entry of its reply, in words and as a JSON Schema."""
+
+    how: str
+    entry: str
+    schema: dict[str, Any]
+
+
+_KINDS: Final = {
+    False: _Kind(
+        "Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the "
+        "agent's work contradicts it.",
+        '{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}',
+        object_schema({"id": _TEXT, "satisfied": {"type": "boolean"}, "reasoning": _TEXT}),
+    ),
+    True: _Kind(
+        "Give each criterion 0 to 10 points, as its score ranges say.",
+        '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
+        object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT}),
+    ),
+}
+"""By whether items have points."""
+
+
+class ItemMark(NamedTuple):
+    """What was said of one item."""
+
+    share: float
+    """1 or 0 for yes or no, or the share of the points."""
+    reason: str = ""
+
+
+ItemMarks = Mapping[str, ItemMark]
+"""By the ids of the items; those that the judge left out are missing."""
+
+
+def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
+    """The marks in the JSON document of a judge's reply: `{checks: [{id, satisfied, reasoning}]}`, with `score` from 0
+    to 10 instead of `satisfied` for items with `score_ranges`. Ids that nobody asked for are ignored.
+
+    Raises `ValueError` for a reply of another form, and when an item is marked twice.
+    """
+    checks = document.get("checks") if isinstance(document, Mapping) else None
+    if not isinstance(checks, list) or not all(isinstance(check, Mapping) for check in checks):
+        raise ValueError("it must have `checks`, a list of objects")
+    by_id = {criterion.id: criterion for criterion in criteria}
+    known = [check for check in checks if isinstance(check.get("id"), str) and check["id"] in by_id]
+    marks: dict[str, ItemMark] = {}
+    for check in known:
+        item = by_id[check["id"]]
+        satisfied = next((check[name] for name in _MARKS if name in check), None)
+        if item.score_ranges:
+            part = share(check.get("score"), "the `score` of an item", MOST_POINTS) / MOST_POINTS
+        elif isinstance(satisfied, bool):
+            part = float(satisfied)
+        else:
+            raise ValueError("the `satisfied` of an item must be true or false")
+        marks[item.id] = ItemMark(part, shorten(first_text(check, ("reasoning", "reason", "evidence"))))
+    if len(marks) < len(known):
+        raise ValueError("it marks an item twice")
+    return marks
+
+
+def combined_mark(marks: Sequence[ItemMark], criterion: Criterion) -> ItemMark:
+    """One mark of several votes: the median of the points, or what more than half of the votes say."""
+    if len(marks) == 1:
+        return marks[0]
+    middle = median(mark.share for mark in marks)
+    result = middle if criterion.score_ranges else float(middle > 1 / 2)
+    nearest = min(marks, key=lambda mark: abs(mark.share - result))
+    return ItemMark(result, f"{nearest.reason} ({len(marks)} votes)".strip())
+
+
+ReadMarks = Callable[[str, Sequence[Criterion]], ItemMarks]
+"""The marks in a judge's reply. Raises `UnusableReplyError`."""
+LEFT_OUT: Final = ItemMark(0.0, "the judge did not mark this item")
+
+
+async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
+    """Ask the judge to mark each item. The score is the sum of weight x share over the sum of the weights, where the
+    share is 1 or 0 for yes or no, and points / 10 with `score_ranges`; an item that the judge leaves out has 0.
+
+    A required item that has 0, or less than its `min_score`, is fatal. An agent that wrote nothing has 0 everywhere,
+    and nobody is asked. Raises `MeasurementError` when there is no judge, when no weight is above 0, or when a reply is
+    unusable or marks none of the items, also after the judge was asked to repair it.
+    """
+    weights = sum(item.weight for item in options.criteria)
+    if weights <= 0:
+        raise MeasurementError(f"{options.label}: no item has a weight above 0")
+    if wrote_nothing(evidence.transcript):
+        nothing = [ItemMark(0.0, WROTE_NOTHING)] * len(options.criteria)
+        return scored(options, 0, item_checks(options, nothing), fatal=_fatal(options, nothing))
+
+    def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
+        marks = read_object(reply, lambda document: marks_in(document, criteria))
+        if not marks:
+            raise UnusableReplyError("it marks none of the items", reply)
+        return marks
+
+    answers = await ask_about_items(options, evidence, read)
+    marks = [combined_mark([vote.get(item.id, LEFT_OUT) for vote in answers.marks], item) for item in options.criteria]
+    score = weighted(options.criteria, marks)
+    votes = [
+        weighted(options.criteria, [vote.get(item.id, LEFT_OUT) for item in options.criteria]) for vote in answers.marks
+    ]
+    return with_votes(scored(options, score, item_checks(options, marks), fatal=_fatal(options, marks)), votes, answers)
+
+
+async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> Answers[ItemMarks]:
+    """The marks of all votes, as `read` takes them from a reply. Raises `MeasurementError` as `grade_rubrics` does."""
+    criteria = options.criteria
+    present = {bool(item.score_ranges) for item in criteria}
+    kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
+    entries = ", ".join(kind.entry for kind in kinds)
+    shape = f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
+    entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
+    schema = object_schema({"checks": {"type": "array", "items": entry}})
+    texts = {
+        "rubrics": "\n".join(_item(item) for item in criteria if not item.score_ranges),
+        "scoring_criteria": "\n\n".join(_item(item) for item in criteria if item.score_ranges),
+    }
+    sections = {title: text for title, text in texts.items() if text}
+    plain = [item.model_dump(mode="json", exclude_defaults=True) for item in criteria]
+    told = {
+        "rubrics": "\n".join(sections.values()),
+        "rubrics_json": json.dumps(plain, ensure_ascii=False, indent=2),
+    }
+    prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
+    request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
+    return await ask(evidence.judge, Question(request, lambda reply: read(reply, criteria), shape))
+
+
+def _item(item: Criterion) -> str:
+    """An item as the judge is told it."""
+    if not item.score_ranges:
+        notes = [f"weight: {item.weight:g}", *(["required"] if item.required else [])]
+        if item.operator == "contradiction":
+            notes.append("contradiction")
+        return f"- [{item.id}] ({', '.join(notes)}): {item.outcome}"
+    lines = [f"### Criterion: {item.id} (weight: {item.weight:g}){' (required)' if item.required else ''}"]
+    if item.outcome:
+        lines.append(f"Description: {item.outcome}")
+    return "\n".join(
+        [*lines, "Score ranges:", *(f"- {one.low} to {one.high}: {one.outcome}" for one in item.score_ranges)]
+    )
+
+
+def weighted(criteria: Sequence[Criterion], marks: Sequence[ItemMark]) -> float:
+    """The weighted mean of the shares. Raises `ZeroDivisionError` when no weight is above 0."""
+    pairs = zip(criteria, marks, strict=True)
+    return sum(item.weight * mark.share for item, mark in pairs) / sum(item.weight for item in criteria)
+
+
+def item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[Check]:
+    """A check per item. Points pass it from `min_score` on, 8 of 10 when it says none."""
+    checks = []
+    for item, mark in zip(options.criteria, marks, strict=True):
+        least = item.min_score if item.min_score is not None and item.score_ranges else PASS_FROM
+        points = f" ({mark.share * MOST_POINTS:g} of {MOST_POINTS})" if item.score_ranges else ""
+        why = ": ".join(part for part in (item.outcome, mark.reason) if part)
+        message = f"[{item.id}]{points} {why}".rstrip()
+        checks.append(Check(passed=mark.share >= least - ROUNDING, message=shorten(message)))
+    return checks
+
+
+def _fatal(options: Rubrics, marks: Sequence[ItemMark]) -> str:
+    pairs = zip(options.criteria, marks, strict=True)
+    unmet = [
+        item.id
+        for item, mark in pairs
+        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING)
+    ]
+    return f"required items are not met: {', '.join(unmet)}" if unmet else ""

@@ -58,15 +58,13 @@ def combined(marks: Sequence[GraderReply]) -> GraderReply:
     """
     if len(marks) == 1 or not marks[0].checks:
         return median_reply(marks)
-    checks = tuple(_majority(votes) for votes in zip(*(mark.checks for mark in marks), strict=True))
-    return GraderReply(sum(check.passed for check in checks) / len(checks), checks)
-
-
-def _majority(votes: Sequence[Check]) -> Check:
-    true = sum(vote.passed for vote in votes)
-    passed = 2 * true > len(votes)
-    winner = next(vote for vote in votes if vote.passed is passed)
-    return Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes: true)")
+    checks = []
+    for votes in zip(*(mark.checks for mark in marks), strict=True):
+        true = sum(vote.passed for vote in votes)
+        passed = 2 * true > len(votes)
+        winner = next(vote for vote in votes if vote.passed is passed)
+        checks.append(Check(passed=passed, message=f"{winner.message} ({true} of {len(votes)} votes: true)"))
+    return GraderReply(sum(check.passed for check in checks) / len(checks), tuple(checks))
 
 
 async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
@@ -79,7 +77,9 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
     """
     if wrote_nothing(evidence.transcript):
         return graded(options, [Check(passed=False, message=WROTE_NOTHING)])
-    answers = await ask(evidence.judge, _question(options, evidence))
+    shape = _ASSERTIONS_SHAPE if options.assertions else _SCORE_SHAPE
+    question = Question(judge_request(options, evidence), lambda reply: read_reply(reply, options.assertions), shape)
+    answers = await ask(evidence.judge, question)
     mark = combined(answers.marks)
     passed = mark.score >= options.threshold - ROUNDING
     summary = f"score {mark.score:.3g}, expected at least {options.threshold:g}"
@@ -103,19 +103,15 @@ def judge_request(options: LlmRubric, evidence: Evidence) -> JudgeRequest:
     conversation = render(evidence.task.prompt, evidence.transcript)
     fenced = _FENCED.format(marker=marker_of([rubric, conversation]), material=conversation)
     marked = {"rubric": rubric, "assertions": list(options.assertions), "conversation": conversation}
+    task = _SCORE_TASK
+    if options.assertions:
+        numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(options.assertions, start=1))
+        task = _ASSERTIONS_TASK.format(assertions=numbered, shape=_ASSERTIONS_SHAPE)
     messages = (
-        JudgeMessage(role="system", content=_instructions(rubric, options.assertions)),
+        JudgeMessage(role="system", content=_INSTRUCTIONS.format(rubric=rubric, task=task)),
         JudgeMessage(role="user", content=fenced),
     )
     return JudgeRequest(messages=messages, fingerprint=digest_of(marked), reply_schema=reply_schema(options.assertions))
-
-
-def _question(options: LlmRubric, evidence: Evidence) -> Question[GraderReply]:
-    return Question(
-        request=judge_request(options, evidence),
-        read=lambda reply: read_reply(reply, options.assertions),
-        shape=_ASSERTIONS_SHAPE if options.assertions else _SCORE_SHAPE,
-    )
 
 
 def _rubric(options: LlmRubric, suites_folder: Path) -> str:
@@ -127,11 +123,3 @@ def _rubric(options: LlmRubric, suites_folder: Path) -> str:
         raise MeasurementError(f"the rubric cannot be read: {error}") from error
     # A checkout with other line ends has the same rubric.
     return text.replace("\r\n", "\n").strip()
-
-
-def _instructions(rubric: str, assertions: tuple[str, ...]) -> str:
-    task = _SCORE_TASK
-    if assertions:
-        numbered = "\n".join(f"{number}. {text}" for number, text in enumerate(assertions, start=1))
-        task = _ASSERTIONS_TASK.format(assertions=numbered, shape=_ASSERTIONS_SHAPE)
-    return _INSTRUCTIONS.format(rubric=rubric, task=task)
