@@ -13,15 +13,12 @@ import signal
 import socket
 import sys
 
-_BACKLOG = 1024
 _CHUNK = 64 * 1024
-_THREAD_STACK = 256 * 1024
-_PAUSE_SECONDS = 0.05
 
 
 def main(port: int, path: str, command: list[str]) -> None:
     """Never returns: raises `OSError` when the command or the bridge cannot be started."""
-    with socket.create_server(("127.0.0.1", port), backlog=_BACKLOG) as listener:
+    with socket.create_server(("127.0.0.1", port), backlog=1024) as listener:
         _leave_behind(listener, path)
     # Python ignores these two, and a command would inherit that.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -38,16 +35,12 @@ def _leave_behind(listener: socket.socket, path: str) -> None:
     try:
         os.setsid()  # a command may send signals to its whole group
         if os.fork() == 0:
-            _let_go_of_the_streams()
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nothing, stream)  # else whoever reads the command's output would never see its end
             _forward(listener, path)
     finally:
         os._exit(0)
-
-
-def _let_go_of_the_streams() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nothing, stream)
 
 
 def _forward(listener: socket.socket, path: str) -> None:
@@ -62,7 +55,7 @@ def _forward(listener: socket.socket, path: str) -> None:
             _pump(inside, outside)
             back.join()
 
-    threading.stack_size(_THREAD_STACK)
+    threading.stack_size(256 * 1024)  # two threads for each connection, which only hand bytes on
     while True:
         try:
             outside = socket.socket(socket.AF_UNIX)
@@ -70,7 +63,7 @@ def _forward(listener: socket.socket, path: str) -> None:
             threading.Thread(target=relay, args=(inside, outside)).start()
         except (OSError, RuntimeError):
             # Too many open files or threads: who comes now waits until others have gone.
-            threading.Event().wait(_PAUSE_SECONDS)
+            threading.Event().wait(0.05)
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:

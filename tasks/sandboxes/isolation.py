@@ -8,7 +8,7 @@ first one. A process group has none of that.
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +18,6 @@ from passgate.tasks.files.temporary import BUG_PREFIX, ROOT_PREFIX, private_root
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.sandboxes import bridge as bridge_program
 
-_PROBE_SECONDS = 10
 _TEMPORARY = Path("/tmp")  # noqa: S108 - every command gets one of its own
 # What a trial's folder holds, and all that its commands may write to.
 TRIAL_FOLDERS = ("workspace", "scratch", "home", "tmp")
@@ -74,27 +73,30 @@ class Bubblewrap:
     def wrap(
         self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
     ) -> list[str]:
+        # A later mount covers an earlier one, so what is shown comes after what is hidden, and the trial's own last.
         options = [
             *("--ro-bind", "/", "/"),
             *("--dev", "/dev"),
             *("--proc", "/proc"),
             *("--tmpfs", str(_TEMPORARY)),
-            *(part for entry in self.kept for part in ("--ro-bind-try", str(entry), str(entry))),
+            *_mounts("--ro-bind-try", self.kept),
             *(part for folder in self.hidden for part in ("--tmpfs", str(folder))),
-            *(part for entry in self.shown for part in ("--ro-bind-try", str(entry), str(entry))),
+            *_mounts("--ro-bind-try", self.shown),
             # Each by itself: a mount point can neither be renamed nor replaced by a link to elsewhere.
-            *(part for name in TRIAL_FOLDERS for part in ("--bind-try", *[str(trial_folder / name)] * 2)),
-            *("--ro-bind-try", *[str(trial_folder / INPUTS_FOLDER)] * 2),
+            *_mounts("--bind-try", [trial_folder / name for name in TRIAL_FOLDERS]),
+            *_mounts("--ro-bind-try", [trial_folder / INPUTS_FOLDER]),
             *("--chdir", str(working_folder)),
-            "--unshare-pid",
-            "--unshare-ipc",
-            "--unshare-uts",
-            "--die-with-parent",
-            "--new-session",
+            *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"),
             *("--cap-drop", "ALL"),  # else root could take all of this back
         ]
-        without_network = ["--unshare-net", *_bound(bridge), "--", *_across(bridge)]
-        return [self.executable, *options, *(["--"] if network else without_network), *_LIMITED, *command]
+        across: list[str] = []
+        if not network:
+            options.append("--unshare-net")
+        if not network and bridge:
+            socket = bridge.socket.resolve()
+            options += _mounts("--ro-bind", [_BRIDGE_PROGRAM, socket])  # they may lie in what is hidden
+            across = [sys.executable, "-I", "-S", str(_BRIDGE_PROGRAM), str(bridge.port), str(socket)]
+        return [self.executable, *options, "--", *across, *_LIMITED, *command]
 
     def showing(self, folders: Sequence[Path]) -> "Bubblewrap":
         resolved = [folder.resolve() for folder in folders]
@@ -109,16 +111,9 @@ class Bubblewrap:
 Isolation = ProcessGroup | Bubblewrap
 
 
-def _bound(bridge: Bridge | None) -> list[str]:
-    """The options that let a command see what its bridge needs, wherever that lies."""
-    needed = (_BRIDGE_PROGRAM, bridge.socket.resolve()) if bridge else ()
-    return [part for path in needed for part in ("--ro-bind", str(path), str(path))]
-
-
-def _across(bridge: Bridge | None) -> list[str]:
-    if bridge is None:
-        return []
-    return [sys.executable, "-I", "-S", str(_BRIDGE_PROGRAM), str(bridge.port), str(bridge.socket.resolve())]
+def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
+    """The options that mount paths where they lie on the machine."""
+    return [part for path in paths for part in (option, str(path), str(path))]
 
 
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
@@ -132,14 +127,12 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
         return ProcessGroup()
     # Beside its own trials a gate hides those of all others.
     folders = [_RUNTIME, *private_roots(), *(folder.resolve() for folder in hidden), run_folder]
+    needed = [path for path in _needed() if path.is_relative_to(_RUNTIME)]
     isolation = Bubblewrap(
         executable,
         hidden=tuple(folder for folder in folders if folder.is_dir() and not folder.is_symlink()),
         kept=_kept_entries(run_folder),
-        shown=(
-            *(_RUNTIME / name for name in _SHOWN_OF_RUNTIME),
-            *(path for path in _needed() if path.is_relative_to(_RUNTIME)),
-        ),
+        shown=(*(_RUNTIME / name for name in _SHOWN_OF_RUNTIME), *needed),
     )
     trouble = _trouble(isolation, run_folder, bridge)
     if trouble is None:
@@ -153,7 +146,7 @@ def _trouble(isolation: Isolation, run_folder: Path, bridge: Bridge | None) -> s
     """What a harmless command complains of; `None` when it works."""
     probe = isolation.wrap(["true"], trial_folder=run_folder, working_folder=run_folder, network=False, bridge=bridge)
     try:
-        done = subprocess.run(probe, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        done = subprocess.run(probe, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()[-500:]

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,6 @@ from passgate.tasks.model.sandbox import ProcessResult
 
 KEPT_BYTES = 1024 * 1024  # how much of each output stream is kept: its beginning
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # A command that prints more than this is ended
-_CHUNK = 256 * 1024
 # Of waiting for the pipes to close: whoever has inherited them and cannot be killed may hold them open.
 _DRAIN_SECONDS = 5
 _MARK = "PASSGATE_PROCESS"
@@ -45,6 +44,7 @@ async def run_process(
     try:
         process = await _to_its_end(starting)
     except asyncio.CancelledError:
+        # The process may have been started all the same, and nobody else knows of it.
         if not starting.cancelled() and starting.exception() is None:
             await _to_its_end(asyncio.ensure_future(_end(starting.result(), mark, None)))
         raise
@@ -58,10 +58,11 @@ async def run_process(
         timed_out = True
     finally:
         await _to_its_end(asyncio.ensure_future(_end(process, mark, reading)))
+    stdout, stderr = (kept.decode("utf-8", "replace") for kept in streams.kept)
     return ProcessResult(
         exit_code=process.returncode if process.returncode is not None else -signal.SIGKILL,
-        stdout=streams.text(0),
-        stderr=streams.text(1),
+        stdout=stdout,
+        stderr=stderr,
         timed_out=timed_out,
         output_limit_hit=streams.limit_hit,
         wall_time_seconds=time.monotonic() - started,
@@ -104,16 +105,14 @@ class _Streams:
     def __init__(self, process: asyncio.subprocess.Process, stdin: bytes) -> None:
         self._process = process
         self._stdin = stdin
-        self._kept = (bytearray(), bytearray())
+        self.kept = (bytearray(), bytearray())  # of standard output, of standard error
         self._seen = 0
         self.limit_hit = False
 
     async def drained(self) -> None:
         """Wait until both streams are closed or the output limit is hit."""
+        # All at once: a process that waits for one pipe to be emptied does not read from another.
         await asyncio.gather(self._feed(), self._read(self._process.stdout, 0), self._read(self._process.stderr, 1))
-
-    def text(self, stream: int) -> str:
-        return self._kept[stream].decode("utf-8", "replace")
 
     async def _feed(self) -> None:
         if self._process.stdin is None:
@@ -126,8 +125,8 @@ class _Streams:
             return  # it ended without reading all of it, which is its right
 
     async def _read(self, stream: asyncio.StreamReader | None, index: int) -> None:
-        while stream is not None and (chunk := await stream.read(_CHUNK)):
-            kept = self._kept[index]
+        while stream is not None and (chunk := await stream.read(256 * 1024)):
+            kept = self.kept[index]
             kept.extend(chunk[: max(0, KEPT_BYTES - len(kept))])
             self._seen += len(chunk)
             if self._seen > MAX_OUTPUT_BYTES:
@@ -138,7 +137,7 @@ class _Streams:
 
 async def _exited(process: asyncio.subprocess.Process) -> None:
     """Wait for the process itself. `Process.wait` would also wait for whoever inherited its pipes."""
-    pause = 0.001
+    pause = 0.001  # most commands of graders are short: looked for often at first, then every 20 ms
     while process.returncode is None:
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, 0.02)
@@ -153,6 +152,7 @@ async def _end(process: asyncio.subprocess.Process, mark: str | None, reading: "
     if reading is not None:
         await asyncio.wait([reading], timeout=_DRAIN_SECONDS)
         reading.cancel()
+    # asyncio closes it only when all pipes are, and whoever has inherited one may hold it open.
     transport: asyncio.SubprocessTransport | None = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
@@ -168,7 +168,7 @@ def _kill_marked(mark: str) -> None:
     needle = f"{_MARK}={mark}".encode()
     # Between a look and its kills a process may have forked: the next look finds its children.
     for _ in range(20):
-        found = [process_id for process_id in _process_ids() if needle in _environment_of(process_id)]
+        found = list(_processes_with(needle))
         if not found:
             return
         for process_id in found:
@@ -177,15 +177,9 @@ def _kill_marked(mark: str) -> None:
         time.sleep(0.01)
 
 
-def _process_ids() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - hot, and only names
-    except OSError:
-        return []
-
-
-def _environment_of(process_id: int) -> bytes:
-    try:
-        return Path(f"/proc/{process_id}/environ").read_bytes()
-    except OSError:
-        return b""
+def _processes_with(needle: bytes) -> Iterator[int]:
+    with suppress(OSError):
+        for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - hot, and only names
+            with suppress(OSError):  # processes end meanwhile, and those of others cannot be read
+                if needle in Path(f"/proc/{name}/environ").read_bytes():
+                    yield int(name)

@@ -8,10 +8,11 @@ import asyncio
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import digest_of
@@ -19,17 +20,17 @@ from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import Repository
 from passgate.tasks.sandboxes.processes import run_process
 
+_Result = TypeVar("_Result")
 GIT_SECONDS: Final = 600  # of every single command of git
 _OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
 _CREDENTIALS: Final = re.compile(r"(://)[^/@\s]*@")
 # Variables that are set where git itself has started passgate, as its hooks are.
-_OF_ANOTHER_REPOSITORY: Final = frozenset(
-    {
-        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
-        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
-    }
+_OF_ANOTHER_REPOSITORY: Final = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
 )
+# A question for a password would wait for an answer until the time is up.
 _ASKS_NOBODY: Final = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_ASKPASS": "",
@@ -42,6 +43,27 @@ _ASKS_NOBODY: Final = {
 _SETTINGS: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
 
 
+class Once(Generic[_Result]):
+    """What is prepared once for each key, whoever asks first."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, asyncio.Future[_Result]] = {}
+
+    async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
+        """What was prepared for a key; its error, for everyone who asks, where that failed."""
+        if key not in self._begun:
+            self._begun[key] = asyncio.ensure_future(prepare())
+        # A trial that is called off while it waits must not stop what others wait for.
+        return await asyncio.shield(self._begun[key])
+
+    async def give_up(self) -> list[_Result | BaseException]:
+        """Stop what is still being prepared; what the others came to."""
+        for begun in self._begun.values():
+            begun.cancel()
+        # Errors were told to the trials that waited, if any did.
+        return await asyncio.gather(*self._begun.values(), return_exceptions=True)
+
+
 class Repositories:
     """The repositories of one run, each fetched from where it lies once."""
 
@@ -49,13 +71,13 @@ class Repositories:
         self._suites_folder = suites_folder
         self._folder = folder
         self._processes = processes
-        self._mirrors: dict[str, asyncio.Future[Path]] = {}
+        self._mirrors = Once[Path]()
 
     async def check_out(self, repository: Repository, workspace: Path) -> None:
         """Bring a repository into a workspace at the commit that it says. Raises `MeasurementError`."""
         place = _place_in(workspace, repository.path)
         address = address_of(repository.repo, self._suites_folder)
-        mirror = await self._mirror(address)
+        mirror = await self._mirrors.get(address, partial(self._clone, address))
         name = shown(repository.repo)
         commit = await self._commit(repository, mirror, name)
         branch = await self._branch(repository, mirror)
@@ -67,25 +89,21 @@ class Repositories:
             await self._git(["sparse-checkout", "set", "--cone", "--stdin"], place, name, stdin=folders.encode())
         target = ["-B", branch, commit] if branch else ["--detach", commit]
         await self._git(["checkout", "--quiet", "--force", *target], place, name)
-        (place / ".git/FETCH_HEAD").unlink(missing_ok=True)
-
-    async def _mirror(self, address: str) -> Path:
-        if address not in self._mirrors:
-            self._mirrors[address] = asyncio.ensure_future(self._clone(address))
-        return await asyncio.shield(self._mirrors[address])
+        (place / ".git/FETCH_HEAD").unlink(missing_ok=True)  # it says where the mirror is
 
     async def _clone(self, address: str) -> Path:
         mirror = self._folder / digest_of(address)[:16]
         await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
         clone = ["clone", "--quiet", "--bare", "--template=", "--", address, str(mirror)]
         await self._git(clone, self._folder, shown(address))
+        # Checkouts fetch commits by their hashes, and those before them have no branch.
         await self._git(["config", "uploadpack.allowAnySHA1InWant", "true"], mirror, shown(address))
         return mirror
 
     async def _commit(self, repository: Repository, mirror: Path, name: str) -> str:
         """The hash of the commit that is wanted; one that no branch and no tag has is asked for by itself."""
         wanted = repository.commit or "HEAD"
-        if wanted.startswith("-"):
+        if wanted.startswith("-"):  # git would take it for an option
             raise MeasurementError(f"the repository {name} has no commit {wanted}")
         if await self._hash(wanted, mirror) is None:
             known = f"refs/passgate/{digest_of(wanted)[:16]}"
@@ -98,8 +116,7 @@ class Repositories:
         return found
 
     async def _hash(self, revision: str, mirror: Path) -> str | None:
-        command = ["rev-parse", "--verify", "--quiet", "--end-of-options", revision]
-        result = await self._run(command, mirror)
+        result = await self._run(["rev-parse", "--verify", "--quiet", "--end-of-options", revision], mirror)
         return result.stdout.strip() if result.exit_code == 0 else None
 
     async def _branch(self, repository: Repository, mirror: Path) -> str | None:
@@ -107,8 +124,7 @@ class Repositories:
         if repository.commit is None:
             result = await self._run(["symbolic-ref", "--quiet", "--short", "HEAD"], mirror)
             return result.stdout.strip() or None
-        reference = f"refs/heads/{repository.commit}"
-        result = await self._run(["show-ref", "--verify", "--quiet", "--", reference], mirror)
+        result = await self._run(["show-ref", "--verify", "--quiet", "--", f"refs/heads/{repository.commit}"], mirror)
         return repository.commit if result.exit_code == 0 else None
 
     async def _git(self, arguments: Sequence[str], folder: Path, name: str, *, stdin: bytes = b"") -> None:

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,7 +18,7 @@ from passgate.tasks.model.sandbox import Bridge, ProcessResult
 from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
 from passgate.tasks.sandboxes.processes import run_process
 
-_MOST_STARTS = 20
+_MOST_STARTS = 20  # on a machine whose /tmp never rests several may fail in a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,6 @@ class TrialSandbox:
     def isolation(self) -> str:
         return self._around.isolation.name
 
-    def restore(self) -> None:
-        """Make the trial's folders usable again, whatever the agent has made of them: what it has done to its work is
-        for the graders to find, and no reason to measure nothing.
-        """
-        for name in TRIAL_FOLDERS:
-            _restore(self._folder / name)
-
     @property
     def for_the_agent(self) -> Self:
         """The same place with a way to the models, and beside the limit on local processes: agents mostly wait."""
@@ -73,17 +66,11 @@ class TrialSandbox:
         folder: Path | None = None,
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
-        around = self._around
         place = self.workspace if folder is None else _existing(folder, command)
-        wrapped = around.isolation.wrap(
-            command,
-            trial_folder=self._folder,
-            working_folder=place,
-            network=network,
-            bridge=around.bridge if self._is_agents else None,
-        )
+        bridge = self._around.bridge if self._is_agents else None
+        wrap = partial(self._around.isolation.wrap, trial_folder=self._folder, working_folder=place)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
-        return await self._run(wrapped, place, given, seconds=seconds, stdin=stdin)
+        return await self._run(wrap(command, network=network, bridge=bridge), place, given, seconds, stdin)
 
     async def run_for_authors(
         self,
@@ -96,55 +83,49 @@ class TrialSandbox:
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
         place = _existing(folder, command)
-        wrapped = self._around.of_authors.wrap(
-            command, trial_folder=self._folder, working_folder=place, network=True, bridge=None
-        )
-        return await self._run(wrapped, place, environment or {}, seconds=seconds, stdin=stdin)
+        wrap = partial(self._around.of_authors.wrap, trial_folder=self._folder, working_folder=place)
+        return await self._run(wrap(command, network=True, bridge=None), place, environment or {}, seconds, stdin)
 
     async def _run(
-        self, wrapped: Sequence[str], folder: Path, given: Mapping[str, str], *, seconds: float, stdin: bytes
+        self, wrapped: Sequence[str], folder: Path, given: Mapping[str, str], seconds: float, stdin: bytes
     ) -> ProcessResult:
+        # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what
+        # is graded, so these are looked for by a mark as well.
         ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
+        run = partial(
+            run_process,
+            wrapped,
+            working_folder=folder,
+            environment={**minimal_environment(self._folder), **given},
+            mark=None if ends_by_itself else secrets.token_hex(16),
+            seconds=seconds,
+            stdin=stdin,
+        )
         async with self._around.processes:
-            result = await _started(
-                partial(
-                    run_process,
-                    wrapped,
-                    working_folder=folder,
-                    environment={**minimal_environment(self._folder), **given},
-                    mark=None if ends_by_itself else secrets.token_hex(16),
-                    seconds=seconds,
-                    stdin=stdin,
-                )
-            )
+            # Bubblewrap fails if a file of /tmp goes away while it mounts that one. Without the mark nothing was run.
+            for _ in range(_MOST_STARTS):
+                result = await run()
+                # Not always first: a dynamic linker or a shell that misses something says so before.
+                if STARTED in result.stderr or result.timed_out:
+                    break
+            else:
+                tail = result.stderr.strip()[-500:]
+                raise MeasurementError(f"the sandbox could not be made {_MOST_STARTS} times: {tail}")
         if self._is_agents:
             await asyncio.to_thread(self.restore)
-        return result
+        return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
 
-
-async def _started(run: Callable[[], Awaitable[ProcessResult]]) -> ProcessResult:
-    """What an isolated command came to, without the mark of its start. Raises `MeasurementError` where the isolation
-    could not be made.
-    """
-    # Bubblewrap fails where a file of /tmp goes away while it mounts that one; without the mark nothing was run.
-    for _ in range(_MOST_STARTS):
-        result = await run()
-        # Not always first: a dynamic linker or a shell that misses something says so before.
-        if STARTED in result.stderr:
-            return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
-        if result.timed_out:
-            return result
-    raise MeasurementError(f"the sandbox could not be made {_MOST_STARTS} times: {result.stderr.strip()[-500:]}")
-
-
-def _restore(folder: Path) -> None:
-    """Make a folder of one that is gone or forbidden, or of what lies in its place. What cannot be mended stays."""
-    with suppress(OSError):
-        if not stat.S_ISDIR(folder.lstat().st_mode):
-            folder.unlink()
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(folder.stat().st_mode | stat.S_IRWXU)
+    def restore(self) -> None:
+        """Make the trial's folders usable again, whatever the agent has made of them: what it has done to its work is
+        for the graders to find, and no reason to measure nothing.
+        """
+        for folder in (self._folder / name for name in TRIAL_FOLDERS):
+            with suppress(OSError):
+                if not stat.S_ISDIR(folder.lstat().st_mode):
+                    folder.unlink()
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(folder.stat().st_mode | stat.S_IRWXU)
 
 
 def _existing(folder: Path, command: Sequence[str]) -> Path:
@@ -157,12 +138,10 @@ def new_sandbox(folder: Path, template: Path | None, around: Surroundings, *, ne
     """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
     for name in TRIAL_FOLDERS:
         (folder / name).mkdir(parents=True)
-    workspace = folder / "workspace"
+    workspace, scratch = folder / "workspace", folder / "scratch"
     if template is not None:
         shutil.copytree(template, workspace, symlinks=True, dirs_exist_ok=True)
-    return TrialSandbox(
-        workspace=workspace, scratch=folder / "scratch", network=network, _folder=folder, _around=around
-    )
+    return TrialSandbox(workspace=workspace, scratch=scratch, network=network, _folder=folder, _around=around)
 
 
 async def run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:
@@ -179,15 +158,13 @@ def refuse_failure(result: ProcessResult, seconds: float, what: str, command: st
     if result.output_limit_hit:
         raise MeasurementError(f"{what} printed too much: {command}")
     if result.exit_code != 0:
-        tail = result.stderr.strip()[-500:]
-        raise MeasurementError(f"{what} exited {result.exit_code}: {command}: {tail}")
+        raise MeasurementError(f"{what} exited {result.exit_code}: {command}: {result.stderr.strip()[-500:]}")
 
 
 def minimal_environment(folder: Path) -> dict[str, str]:
     """What every command gets: no secret of ours, and Python and its tools as passgate itself runs them."""
-    tools = str(Path(sys.executable).parent)
     return {
-        "PATH": os.pathsep.join([tools, os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
         "HOME": str(folder / "home"),
         "TMPDIR": str(folder / "tmp"),
         "LANG": "C.UTF-8",

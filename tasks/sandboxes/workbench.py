@@ -3,9 +3,10 @@
 import asyncio
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Self
 
@@ -18,13 +19,13 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
+from passgate.tasks.sandboxes.repositories import Once
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Workspaces
 
 SANDBOXES = "_shared/sandboxes"
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
-_IN_PLACE = ("data:", "http://", "https://")  # how images begin that are no file
 
 
 class Workbench:
@@ -48,7 +49,10 @@ class Workbench:
         self._suites_folder = suites_folder.absolute()
         self._held = TemporaryFolder(label)
         self._folder = self._held.path
-        of_authors = [self._suites_folder, *_git_folders(self._suites_folder)]
+        above = self._suites_folder.parents
+        # The history of the repository holds the hidden tests and the solutions too.
+        of_authors = [self._suites_folder, *(parent / ".git" for parent in above if (parent / ".git").is_dir())]
+        repository = [folder for folder in (self._suites_folder, *above) if (folder / ".git").exists()][:1]
         secret = [*of_authors, *hidden, *([bridge.socket.parent] if bridge else [])]
         try:
             isolation = best_isolation(secret, run_folder=self._folder, bridge=bridge)
@@ -57,11 +61,11 @@ class Workbench:
             raise
         self._around = Surroundings(
             isolation=isolation,
-            of_authors=isolation.showing([*_repository(self._suites_folder), *of_authors]),
+            of_authors=isolation.showing([*repository, *of_authors]),
             processes=asyncio.Semaphore(processes),
             bridge=bridge,
         )
-        self._prepared: dict[str, asyncio.Future[tuple[Path, SandboxFile]]] = {}
+        self._prepared = Once[tuple[Path, SandboxFile]]()
         self._remains: list[str] = []
         self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around)
 
@@ -76,7 +80,7 @@ class Workbench:
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._give_up_set_ups()
+            await self._prepared.give_up()
             await self._workspaces.after_all()
         finally:
             await asyncio.shield(asyncio.to_thread(self._remove_folder))
@@ -85,12 +89,6 @@ class Workbench:
         remains = self._held.remove()
         if remains is not None:
             self._remains.append(str(remains))
-
-    async def _give_up_set_ups(self) -> None:
-        for set_up in self._prepared.values():
-            set_up.cancel()
-        # Those that have failed were told to the trials that waited for them, if any did.
-        await asyncio.gather(*self._prepared.values(), return_exceptions=True)
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -116,20 +114,16 @@ class Workbench:
             await asyncio.shield(asyncio.to_thread(remove_tree, folder))
 
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
-        sandbox = await self._copied(task, folder)
-        files = await asyncio.to_thread(bring_inputs, task.messages, self._suites_folder, folder / INPUTS_FOLDER)
-        return replace(sandbox, files=files, variables=task.workspace.environment if task.workspace else {})
-
-    async def _copied(self, task: EvalTask, folder: Path) -> TrialSandbox:
+        template, described = None, SandboxFile()
         if task.workspace is not None:
-            prepared = await self._workspaces.template(task.workspace, task)
-            return await self._place(folder, prepared, network=task.network)
-        if task.sandbox is None:
-            return await self._place(folder, None, network=task.network)
-        template, described = await self._template(task.sandbox)
+            template = await self._workspaces.template(task.workspace, task)
+        elif task.sandbox is not None:
+            template, described = await self._prepared.get(task.sandbox, partial(self._prepare, task.sandbox))
         sandbox = await self._place(folder, template, network=task.network or described.network)
         await run_all(sandbox, described.reset, RESET_SECONDS, f"the reset of sandbox {task.sandbox}")
-        return sandbox
+        # The last step: no reset of a sandbox may change them.
+        files = await asyncio.to_thread(bring_inputs, task.messages, self._suites_folder, folder / INPUTS_FOLDER)
+        return replace(sandbox, files=files, variables=task.workspace.environment if task.workspace else {})
 
     async def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
         copying = asyncio.ensure_future(asyncio.to_thread(new_sandbox, folder, template, self._around, network=network))
@@ -140,30 +134,13 @@ class Workbench:
             await asyncio.gather(copying, return_exceptions=True)
             raise
 
-    async def _template(self, name: str) -> tuple[Path, SandboxFile]:
-        """The prepared copy of a named sandbox; its set-up runs once, whoever asks first."""
-        if name not in self._prepared:
-            self._prepared[name] = asyncio.ensure_future(self._prepare(name))
-        return await asyncio.shield(self._prepared[name])
-
     async def _prepare(self, name: str) -> tuple[Path, SandboxFile]:
         source = self._suites_folder / SANDBOXES / name
         described = read_sandbox_file(source)
-        files = source / "files"
-        template = files if files.is_dir() else None
+        template = source / "files" if (source / "files").is_dir() else None
         place = await self._place(self._folder / "templates" / name, template, network=described.network)
         await run_all(place, described.setup, SETUP_SECONDS, f"the set-up of sandbox {name}")
         return place.workspace, described
-
-
-def _git_folders(folder: Path) -> list[Path]:
-    """The repositories that a folder lies in: their history holds the hidden tests and the solutions too."""
-    return [parent / ".git" for parent in folder.parents if (parent / ".git").is_dir()]
-
-
-def _repository(folder: Path) -> list[Path]:
-    """The repository that a folder lies in, the innermost one."""
-    return [parent for parent in (folder, *folder.parents) if (parent / ".git").exists()][:1]
 
 
 def read_sandbox_file(folder: Path) -> SandboxFile:
@@ -183,24 +160,18 @@ def bring_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: P
     Raises `MeasurementError` for one that is not there.
     """
     placed: dict[str, Path] = {}
-    for name in dict.fromkeys(_names(messages)):
-        placed[name] = folder / _place(name, len(placed))
+    blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
+    named = [str(block.value) for block in blocks if block.type in {"file", "image"}]
+    for name in dict.fromkeys(named):
+        if name.startswith(("data:", "http://", "https://")):
+            continue  # an image that is no file
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts:
+            path = PurePosixPath(f"elsewhere-{len(placed)}", path.name)
+        placed[name] = folder / path
         placed[name].parent.mkdir(parents=True, exist_ok=True)
         try:
             shutil.copyfile(suites_folder / name, placed[name])
         except OSError as error:
             raise MeasurementError(f"the file {name} of the task's messages cannot be read: {error}") from error
     return placed
-
-
-def _names(messages: Sequence[TaskMessage]) -> Iterator[str]:
-    for message in messages:
-        for block in message.content if not isinstance(message.content, str) else ():
-            if block.type in {"file", "image"} and not str(block.value).startswith(_IN_PLACE):
-                yield str(block.value)
-
-
-def _place(name: str, number: int) -> PurePosixPath:
-    """The same path as in the suites folder, where it lies in there."""
-    path = PurePosixPath(name)
-    return PurePosixPath(f"elsewhere-{number}", path.name) if path.is_absolute() or ".." in path.parts else path

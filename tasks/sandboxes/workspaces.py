@@ -6,15 +6,15 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import EvalTask, Hook, Workspace
-from passgate.tasks.sandboxes.repositories import Repositories
+from passgate.tasks.sandboxes.repositories import Once, Repositories
 from passgate.tasks.sandboxes.trial_sandbox import (
     Surroundings,
     TrialSandbox,
@@ -57,39 +57,31 @@ class Workspaces:
         self._folder = folder
         self._around = around
         self._repositories = Repositories(suites_folder, folder / "repositories", around.processes)
-        self._prepared: dict[str, asyncio.Future[_Prepared]] = {}
+        self._prepared = Once[_Prepared]()
         self.warnings: list[str] = []  # what went wrong after trials, and changes nothing of them
 
     async def template(self, workspace: Workspace, task: EvalTask) -> Path:
         """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""
         key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
-        if key not in self._prepared:
-            self._prepared[key] = asyncio.ensure_future(self._prepare(workspace, task, self._folder / key[:16]))
-        return (await asyncio.shield(self._prepared[key])).sandbox.workspace
+        prepared = await self._prepared.get(key, partial(self._prepare, workspace, task, self._folder / key[:16]))
+        return prepared.sandbox.workspace
 
     async def _prepare(self, workspace: Workspace, task: EvalTask, folder: Path) -> _Prepared:
-        template = self._template_folder(workspace)
+        template = None
+        if workspace.template is not None:
+            template = (self._suites_folder / workspace.template).resolve()
+        if template is not None and not template.is_dir():
+            raise MeasurementError(f"the workspace's template {workspace.template} is no folder")
         sandbox = await asyncio.to_thread(new_sandbox, folder, template, self._around, network=True)
-        await _refuse_missing(workspace, sandbox)
+        await _refuse_missing(workspace, sandbox)  # first: the clone of a repository may take minutes
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
         await self.run_hook("before_all", workspace, sandbox, task)
         return _Prepared(workspace, sandbox, task)
 
-    def _template_folder(self, workspace: Workspace) -> Path | None:
-        if workspace.template is None:
-            return None
-        template = (self._suites_folder / workspace.template).resolve()
-        if not template.is_dir():
-            raise MeasurementError(f"the workspace's template {workspace.template} is no folder")
-        return template
-
     async def after_all(self) -> None:
         """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
-        for waiting in self._prepared.values():
-            waiting.cancel()
-        done = await asyncio.gather(*self._prepared.values(), return_exceptions=True)
-        for prepared in done:
+        for prepared in await self._prepared.give_up():
             if isinstance(prepared, _Prepared):
                 await self.run_last_hook("after_all", prepared.workspace, prepared.sandbox, prepared.task)
 
@@ -111,12 +103,14 @@ class Workspaces:
         if workspace is None or hook is None:
             return
         told = self._told(name, sandbox.workspace, task)
-        command = [_PLACEHOLDER.sub(lambda match: _filled(match, told), word) for word in hook.command]
+        texts = {key: value if isinstance(value, str) else _as_json(value) for key, value in told.items()}
+        texts |= {key: "" for key, value in told.items() if value is None}
+        command = [_PLACEHOLDER.sub(lambda match: texts.get(match[1], match[0]), word) for word in hook.command]
         result = await sandbox.run_for_authors(
             command,
             folder=self._suites_folder / hook.cwd,
             seconds=hook.timeout_seconds,
-            stdin=json.dumps(told, ensure_ascii=False, default=str).encode("utf-8", "replace"),
+            stdin=_as_json(told).encode("utf-8", "replace"),
             environment={**workspace.environment, **dict.fromkeys(WORKSPACE_VARIABLES, str(sandbox.workspace))},
         )
         refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
@@ -142,26 +136,17 @@ async def _refuse_missing(workspace: Workspace, sandbox: TrialSandbox) -> None:
     path = minimal_environment(sandbox.workspace)["PATH"]
     commands = [name for name in workspace.required_commands if shutil.which(name, path=path) is None]
     python = shutil.which("python3", path=path) or sys.executable
-    modules = await _missing_modules(workspace.required_python_modules, python, sandbox)
-    missing = [
-        f"{what} {', '.join(names)}" for what, names in (("commands", commands), ("Python modules", modules)) if names
-    ]
+    modules: list[str] = []
+    if workspace.required_python_modules:
+        look = [python, "-c", _FIND_MODULES, *workspace.required_python_modules]
+        result = await sandbox.run(look, seconds=_LOOK_SECONDS)
+        refuse_failure(result, _LOOK_SECONDS, "the look for Python modules", python)
+        modules = result.stdout.split()
+    lacking = {"commands": commands, "Python modules": modules}
+    missing = [f"{what} {', '.join(names)}" for what, names in lacking.items() if names]
     if missing:
         raise MeasurementError(f"the workspace needs what this machine does not have: {'; '.join(missing)}")
 
 
-async def _missing_modules(names: Sequence[str], python: str, sandbox: TrialSandbox) -> list[str]:
-    if not names:
-        return []
-    result = await sandbox.run([python, "-c", _FIND_MODULES, *names], seconds=_LOOK_SECONDS)
-    refuse_failure(result, _LOOK_SECONDS, "the look for Python modules", python)
-    return result.stdout.split()
-
-
-def _filled(match: re.Match[str], told: Mapping[str, Any]) -> str:
-    if match[1] not in told:
-        return match[0]
-    value = told[match[1]]
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
