@@ -2,32 +2,28 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
 
 from passgate.tasks.formats.evals.read.case_files import CASE_FILES
-from passgate.tasks.formats.evals.write.tests import written_test
+from passgate.tasks.formats.evals.write.tests import Said, written_test
 from passgate.tasks.model.json_values import strictly_equal
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 120
+# Names of files that are no tasks.
 _MEANT_OTHERWISE = frozenset({*(name.partition(".")[0] for name in CASE_FILES), "eval", "gates", "agents", "prices"})
-"""Names of files that are no tasks."""
-_WIDTH = 2**31
-"""No line is broken: a text of one line stays in one."""
+_WIDTH = 2**31  # no line is broken: a text of one line stays in one
+# What some version of YAML takes for a number or a truth value, of which PyYAML knows only its own.
 _LOOKS_OTHERWISE = re.compile(
     r"[-+]?(0o?[0-7_]+|0x[0-9a-f_]+|0b[01_]+|(\.\d+|\d[\d_]*(\.\d*)?)(e[-+]?\d+)?|\.(inf|nan))|y|n|null|true|false",
     re.IGNORECASE,
 )
-"""What some version of YAML takes for a number or a truth value, of which PyYAML knows only its own."""
 _OTHER_BREAKS = re.compile("[\r\x85\u2028\u2029]")
-Said = Mapping[str, Any]
-"""A task as task files have it, its paths as the file writes them."""
-
 _SHARED = ("suite", "execution", "run", "workspace", "environment")
-_LONGEST_NAME = 64
+_LONGEST_NAME = 64  # of a suite, in AgentEvals
 _NO_NAME = "tests"
 
 
@@ -36,7 +32,11 @@ def file_names(ids: Iterable[str]) -> list[str]:
     taken: set[str] = set()
     names = []
     for task_id in ids:
-        wanted = _safe(task_id)
+        # A name that begins with a dot or an underscore is not looked at.
+        wanted = _UNSAFE.sub("-", task_id)[:_LONGEST].lstrip("._-").rstrip(".-") or "task"
+        lower = wanted.lower()
+        if lower in _MEANT_OTHERWISE or lower.endswith(".eval") or lower.startswith("dataset"):
+            wanted = f"{wanted}-task"
         name, number = wanted, 2
         while name.lower() in taken:
             name, number = f"{wanted}-{number}", number + 1
@@ -45,19 +45,10 @@ def file_names(ids: Iterable[str]) -> list[str]:
     return names
 
 
-def _safe(task_id: str) -> str:
-    # A name that begins with a dot or an underscore is not looked at.
-    name = _UNSAFE.sub("-", task_id)[:_LONGEST].lstrip("._-").rstrip(".-")
-    stands_for_more = name.lower() in _MEANT_OTHERWISE or name.lower().endswith(".eval")
-    return f"{name}-task" if stands_for_more or name.lower().startswith("dataset") else name or "task"
-
-
 def yaml_text(document: Any) -> str:
     """A document of JSON values as YAML, keys in their order. Reading it gives the same document."""
-    text: str = yaml.dump(
-        document, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
-    )
-    return text
+    options = {"sort_keys": False, "allow_unicode": True, "width": _WIDTH, "default_flow_style": False}
+    return str(yaml.dump(document, Dumper=_BlockDumper, **options))
 
 
 class _BlockDumper(yaml.SafeDumper):
@@ -70,7 +61,7 @@ class _BlockDumper(yaml.SafeDumper):
 
 
 def _style(text: str) -> str | None:
-    if _OTHER_BREAKS.search(text):
+    if _OTHER_BREAKS.search(text):  # only between double quotes they can be escaped
         return '"'
     if "\n" in text:
         return "|" if text.strip() else '"'
@@ -112,17 +103,18 @@ def suite_name(name: str) -> str:
 def _apart(tasks: Sequence[Said]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """What all tests say, and the tests without it."""
     tests = [written_test(task) for task in tasks]
-    keys = [key for key in _SHARED if _is_shared(key, tests)]
+    shared: dict[str, Any] = {key: tests[0][key] for key in _SHARED if _is_shared(key, tests)}
     modes = {task.get("scoring", {}).get("compat") for task in tasks}
     compat = {"compat": mode} if len(modes) == 1 and (mode := modes.pop()) else {}
-    shared = {key: tests[0][key] for key in keys}
-    apart = [{key: value for key, value in test.items() if key not in keys} for test in tests]
-    return {**({"suite": shared.pop("suite")} if "suite" in shared else {}), **compat, **shared}, apart
+    apart = [{key: value for key, value in test.items() if key not in shared} for test in tests]
+    suite = {"suite": shared.pop("suite")} if "suite" in shared else {}
+    return {**suite, **compat, **shared}, apart
 
 
 def _is_shared(key: str, tests: Sequence[Said]) -> bool:
     if key == "suite" and any("suite" in test.get("metadata", {}) for test in tests):
         return False  # a test's metadata go before what its file says
     first = tests[0].get(key)
+    # One test alone says all itself, but for the suite, which files have at the top.
     said = first is not None and (len(tests) > 1 or key == "suite")
     return said and all(strictly_equal(test.get(key), first) for test in tests[1:])

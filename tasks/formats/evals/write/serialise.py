@@ -23,15 +23,12 @@ from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import ContentBlock
 from passgate.tasks.model.task import Counterexample, Hook, Replay, Repository, Solution, TaskFile, Tool, Workspace
 
+# A path of the suites folder as another file writes it. Raises `LeavesError` where that file cannot.
 Place = Callable[[str], str]
-"""A path of the suites folder as another file writes it. Raises `LeavesError` where that file cannot."""
 
-_SOLUTION = ("patch", "script", "transcript")
+# The fields that hold paths of the suites folder.
 _PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
-    CodeGrader: ("cwd",),
-    ScriptAssertion: ("cwd",),
-    Aggregator: ("cwd",),
-    Hook: ("cwd",),
+    **dict.fromkeys((CodeGrader, ScriptAssertion, Aggregator, Hook), ("cwd",)),
     LlmGrader: ("prompt_file",),
     LlmRubric: ("rubric",),
     DeterministicTests: ("tests",),
@@ -41,12 +38,10 @@ _PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
     Tool: ("function",),
     Workspace: ("template",),
     Repository: ("repo",),
-    Solution: _SOLUTION,
-    Counterexample: _SOLUTION,
+    **dict.fromkeys((Solution, Counterexample), ("patch", "script", "transcript")),
 }
-"""The fields that hold paths of the suites folder."""
+# Models in which a value that is said is another thing than a default: `equals: null` is a check.
 _TOLD_APART = (JsonCheck, SqliteCheck)
-"""Models in which a value that is said is another thing than a default."""
 
 
 class LeavesError(Exception):
@@ -78,7 +73,7 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
 
     What holds a path that cannot be written is left out too, and is one of the losses.
     """
-    plain = _said(task, saying, "")
+    plain = serialised_model(task, saying)
     if task.inputs.get("messages") is not None:
         with contextlib.suppress(ValidationError):
             messages = MESSAGES.validate_python(task.inputs["messages"])
@@ -86,13 +81,8 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
     return plain
 
 
-def serialised_model(model: BaseModel, saying: Serialisation) -> dict[str, Any]:
-    """The same of a part of a task."""
-    return _said(model, saying, "")
-
-
-def _said(model: BaseModel, saying: Serialisation, path: str) -> dict[str, Any]:
-    """A model as a mapping, `type` first."""
+def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") -> dict[str, Any]:
+    """The same of a part of a task, which stands at a path of it; `type` comes first."""
     if isinstance(model, LlmGrader) and model.prompt_file is not None:
         model = _with_one_prompt(model, saying, path)
     fields = type(model).model_fields
@@ -114,7 +104,7 @@ def _said(model: BaseModel, saying: Serialisation, path: str) -> dict[str, Any]:
 
 
 def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> LlmGrader:
-    """A judge with the path of its prompt; with the prompt itself, where the path cannot be written."""
+    # Reading the path gives the prompt again. The prompt itself is written only where the path cannot be.
     try:
         saying.place(grader.prompt_file or "")
     except LeavesError as error:
@@ -126,11 +116,10 @@ def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> Llm
 
 
 def _placed(model: BaseModel, name: str, place: Place) -> Any:
-    """The value of a field, with its paths as they are written."""
     value = getattr(model, name)
     if value is None or name not in _PATHS.get(type(model), ()) or not _is_path(model, value):
         return value
-    if isinstance(model, Tool):
+    if isinstance(model, Tool):  # as in `tools.py:refund`
         file, _, function = value.rpartition(":")
         return f"{place(file)}:{function}"
     if isinstance(value, tuple):
@@ -151,7 +140,7 @@ def _is_path(model: BaseModel, value: Any) -> bool:
 
 
 def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bool:
-    if isinstance(model, ContentBlock) and name == "text":
+    if isinstance(model, ContentBlock) and name == "text":  # what its file held
         return True
     if info.is_required() or (isinstance(model, _TOLD_APART) and name in model.model_fields_set):
         return False
@@ -160,11 +149,11 @@ def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bo
 
 def _value(value: Any, saying: Serialisation, path: str, *, is_typed: bool) -> Any:
     if isinstance(value, BaseModel):
-        return _said(value, saying, path)
+        return serialised_model(value, saying, path)
     if isinstance(value, tuple) and any(isinstance(item, BaseModel) for item in value):
         return _items(value, saying, path)
     if is_typed and isinstance(value, float) and value.is_integer():
-        return int(value)
+        return int(value)  # the model makes 2.0 of the 2 that people write
     return to_jsonable_python(value)
 
 
@@ -184,19 +173,14 @@ def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
     if isinstance(left, dict) and isinstance(right, dict):
         for key in dict.fromkeys((*left, *right)):
             inner = f"{path}.{key}" if path else str(key)
-            yield from _of_key(left, right, key, inner)
+            if key in left and key in right:
+                yield from differences(left[key], right[key], inner)
+                continue
+            only = left[key] if key in left else right[key]
+            # What is said of an environment that the other lacks altogether is told key by key.
+            yield from differences(only, {}, inner) if isinstance(only, dict) and only else [inner]
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for index, (one, other) in enumerate(zip(left, right, strict=True)):
             yield from differences(one, other, f"{path}[{index}]")
     elif not strictly_equal(left, right):
         yield path
-
-
-def _of_key(left: dict[str, Any], right: dict[str, Any], key: str, path: str) -> Iterator[str]:
-    if key in left and key in right:
-        yield from differences(left[key], right[key], path)
-        return
-    only = left[key] if key in left else right[key]
-    # What is said of an environment that the other lacks altogether is told key by key.
-    inner = list(differences(only, {}, path)) if isinstance(only, dict) else []
-    yield from inner or [path]
