@@ -10,7 +10,7 @@ from typing import Final
 from passgate.tasks.errors import InputError, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
 from passgate.tasks.formats.digests import given_to_agents, judging_outside
-from passgate.tasks.formats.evals.map.templates import FOLDER as TEMPLATES_FOLDER
+from passgate.tasks.formats.evals.map.graders import TEMPLATES_FOLDER
 from passgate.tasks.formats.evals.read.documents import ENV_FILE
 from passgate.tasks.formats.loading import policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, PRICES_FILE, QUARANTINE_FILE

@@ -7,7 +7,7 @@ from passgate.tasks.agents.processes.trial import MAX_PRINTED_BYTES, PRINTED_BYT
 from passgate.tasks.execution.trial import DEFAULT_SECONDS
 from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
-from passgate.tasks.formats.evals.map import templates
+from passgate.tasks.formats.evals.map.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.formats.evals.read import compose, documents, variables
 from passgate.tasks.graders.answers import regexes
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
@@ -40,7 +40,7 @@ NUMBERS = {8: "eight"}
         ("docs/eval-graders.md", "javascript", f"at most {script_assertion.SECONDS} seconds"),
         ("docs/eval-graders.md", "code_grader", f"more than {code_grader.LONGEST_OUTPUT:,} bytes"),
         ("docs/evals.md", "Tests from elsewhere", f"include files {compose.MAX_DEPTH} deep"),
-        ("docs/evals.md", "Tests from elsewhere", f"others, {templates.MAX_DEPTH} deep"),
+        ("docs/evals.md", "Tests from elsewhere", f"others, {MAX_TEMPLATE_DEPTH} deep"),
         ("docs/evals.md", "Workspaces", f"at most {Hook.model_fields['timeout_seconds'].default} seconds"),
         ("docs/security.md", "What is done about it", f"has at most {documents.MAX_LINES_BYTES // MIB} MiB"),
         ("docs/security.md", "What is done about it", f"{findings.MAX_TEXT_BYTES // MIB} MiB; includes"),

@@ -50,43 +50,37 @@ def _is_json(parts: Parts, sources: Sources) -> Options:
 
 def _json_file(node: Node, sources: Sources) -> Node | None:
     """The JSON Schema of a file."""
-    text = _file_text(node, node.value, sources)
+    text = sources.text(node, node.value.removeprefix(FILE_SCHEME), called=node.value)[1]
     if text is None:
         return None
     try:
-        schema = parse_json(text)
+        read = node.with_value(parse_json(text))
     except ValueError as error:
         sources.refuse(node, f"{node.value!r} is not JSON: {error}")
         return None
-    read = node.with_value(schema)
     return None if sources.refuses_kind(read, MAPPING, f"{node.value!r}: ") else read
-
-
-def _file_text(node: Node, address: str, sources: Sources) -> str | None:
-    return sources.text(node, address.removeprefix(FILE_SCHEME), called=node.value)[1]
 
 
 def _script(body_of_file: Callable[[str, str], str | None], parts: Parts, sources: Sources) -> Options:
     value = parts.get("value")
     options = parts.only("value", "threshold")
-    if value is not None:
-        options["cwd"] = value.with_value(sources.ground.relative(value.folder))
-        if isinstance(value.value, str) and value.value.startswith(FILE_SCHEME):
-            options["value"] = _script_file(value, sources, body_of_file)
+    if value is None:
+        return options
+    options["cwd"] = value.with_value(sources.ground.relative(value.folder))
+    if isinstance(value.value, str) and value.value.startswith(FILE_SCHEME):
+        # `file://PATH` or `file://PATH:FUNCTION`
+        name, _, function = value.value.removeprefix(FILE_SCHEME).partition(":")
+        text = sources.text(value, name, called=value.value)[1]
+        body = body_of_file(text, function) if text is not None else None
+        if body is not None:
+            options["value"] = value.with_value(body)
+        elif text is not None:
+            sources.cannot_run(value, f"{name!r} is not a script that passgate can call")
     return options
 
 
-def _script_file(node: Node, sources: Sources, body_of_file: Callable[[str, str], str | None]) -> Node:
-    """The text of `file://PATH` or `file://PATH:FUNCTION` as the body of a function; as it is without it."""
-    name, _, function = node.value.removeprefix(FILE_SCHEME).partition(":")
-    text = _file_text(node, name, sources)
-    body = body_of_file(text, function) if text is not None else None
-    if text is not None and body is None:
-        sources.cannot_run(node, f"{name!r} is not a script that passgate can call")
-    return node if body is None else node.with_value(body)
-
-
 def _python_body(text: str, function: str) -> str | None:
+    """The text of a script as the body of a function; `None` where the script has no function of the name."""
     name = function or "get_assert"
     if re.search(rf"^(async\s+)?def\s+{re.escape(name)}\b", text, re.MULTILINE):
         return f"{text}\nreturn {name}(output, context)\n"
@@ -94,7 +88,7 @@ def _python_body(text: str, function: str) -> str | None:
 
 
 def _javascript_body(text: str, function: str) -> str | None:
-    if re.search(r"^export\b", text, re.MULTILINE):
+    if re.search(r"^export\b", text, re.MULTILINE):  # not allowed in the body of a function
         return None
     if "module.exports" in text:
         member = f".{function}" if function else ""
@@ -119,38 +113,27 @@ def _field(item: Node, sources: Sources) -> FieldCheck | None:
 
 _ONE = Key(TEXT, needed=True, says="The text.")
 _MANY = Key(LIST, items=TEXT, needed=True, says="The texts.")
+_TEXT_OF_JSON = "The answer; a value that is no text is compared as JSON."
 _VALUE_OR_FILE: dict[str, Any] = {"says": "Or `file://` and the path of a file that holds it."}
 _SCRIPT_KEYS: Keys = {"value": Key(TEXT, needed=True, **_VALUE_OR_FILE), "threshold": Key(NUMBER)}
+_REGEX_KEYS: Keys = {
+    "value": Key(TEXT, needed=True, says="The pattern, as JavaScript knows them."),
+    "flags": Key(TEXT, says="As in `i`."),
+}
+_ACCURACY_KEYS: Keys = {
+    "fields": Key(LIST, items=MAPPING, needed=True, says="What is compared."),
+    **{name: Key(spellings=FIELD_KEYS[name].spellings, instead=_OF_A_FIELD) for name in ("match", "tolerance")},
+    "aggregation": Key(TEXT, says="How the fields' scores become one."),
+}
 
 ANSWER_FORMS = (
     Form(("contains",), {"value": _ONE}, agentevals=("contains",)),
     *(Form((name,), {"value": _ONE}) for name in ("icontains", "starts_with", "ends_with")),
     *(Form((name,), {"value": _MANY}) for name in ("contains_any", "contains_all", "icontains_any", "icontains_all")),
-    Form(
-        ("equals",),
-        {"value": Key(needed=True, null=True, says="The answer; a value that is no text is compared as JSON.")},
-        agentevals=("equals",),
-    ),
-    Form(
-        ("regex",),
-        {
-            "value": Key(TEXT, needed=True, says="The pattern, as JavaScript knows them."),
-            "flags": Key(TEXT, says="As in `i`."),
-        },
-        _regex,
-        agentevals=("regex",),
-    ),
+    Form(("equals",), {"value": Key(needed=True, null=True, says=_TEXT_OF_JSON)}, agentevals=("equals",)),
+    Form(("regex",), _REGEX_KEYS, _regex, agentevals=("regex",)),
     Form(("is_json",), {"value": Key((*MAPPING, *TEXT), **_VALUE_OR_FILE)}, _is_json, agentevals=("is_json",)),
-    Form(
-        ("field_accuracy",),
-        {
-            "fields": Key(LIST, items=MAPPING, needed=True, says="What is compared."),
-            **{name: Key(spellings=FIELD_KEYS[name].spellings, instead=_OF_A_FIELD) for name in ("match", "tolerance")},
-            "aggregation": Key(TEXT, says="How the fields' scores become one."),
-        },
-        _fields,
-        agentevals=("field_accuracy",),
-    ),
+    Form(("field_accuracy",), _ACCURACY_KEYS, _fields, agentevals=("field_accuracy",)),
     *(
         Form((name,), _SCRIPT_KEYS, partial(_script, body), later=(name,))
         for name, body in (("javascript", _javascript_body), ("python", _python_body))

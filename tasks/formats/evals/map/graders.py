@@ -1,8 +1,9 @@
 """Lists of graders of eval files, in every spelling of every dialect, and the graders that are made of such lists."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
@@ -11,10 +12,10 @@ from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
-from passgate.tasks.formats.evals.map.sources import Sources, present
-from passgate.tasks.formats.evals.map.templates import entries
+from passgate.tasks.formats.evals.map.sources import Sources, is_file, present
 from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, agreed, as_items, snake_case, take_apart
+from passgate.tasks.formats.evals.read.paths import first_of, upwards
 from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
 from passgate.tasks.formats.schema_check import Kind, is_kind, nearest
 from passgate.tasks.model.assertions import Rubrics
@@ -31,11 +32,11 @@ BASE_KEYS: Keys = {
     "negate": Key(TRUTH),
 }
 DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
+# Other names of kinds of aggregators.
 AGGREGATOR_NAMES = {
     **dict.fromkeys(("code_judge", "script"), "code_grader"),
     **dict.fromkeys(("llm_judge", "llm_rubric"), "llm_grader"),
 }
-"""Other names of kinds of aggregators."""
 AGGREGATOR_KEYS: Keys = {
     "type": Key(TEXT, needed=True),
     "weights": Key(MAPPING, values=NUMBER),
@@ -51,6 +52,7 @@ COMPOSITE_KEYS: Keys = {
     "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
     "threshold": Key(NUMBER),
 }
+# Types of assertions that other tools know and passgate does not have.
 _FOREIGN = frozenset(
     {
         *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
@@ -63,11 +65,17 @@ _FOREIGN = frozenset(
         *("trace_span_count", "trace_span_duration", "webhook"),
     }
 )
-"""Types of assertions that other tools know and passgate does not have."""
 _FAMILIES = ("similar:", "promptfoo:")
 GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
-_TURN_KEYS = {"assertions", "expected_output"}
+MAX_TEMPLATE_DEPTH = 3  # as deep as AgentV reads templates inside of templates
+TEMPLATES_FOLDER = ".agentv/templates"
+_TEMPLATE_SUFFIXES = (".yaml", ".yml")
+_INCLUDE_KEYS: Keys = {"include": Key(TEXT, needed=True)}
+_TEMPLATE_KEYS: Keys = {
+    "assertions": Key(LIST, spellings=("assert", "evaluators"), needed=True),
+    **dict.fromkeys(("name", "description", "version"), Key()),
+}
 
 
 @dataclass(frozen=True)
@@ -75,22 +83,17 @@ class Graders:
     """The graders that a test or a file says."""
 
     all: tuple[Grader, ...]
-    said: bool
-    """Whether it says any, be they right or wrong."""
+    said: bool  # whether it says any, be they right or wrong
 
 
 def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
     """The graders of a test or a file. Under several names and in several places they have to be the same."""
     rubrics = node.get("rubrics")
     rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
-    listed = agreed(_lists(node), sources.complaints)
+    places = present((node, node.get("execution")))
+    listed = agreed(present(place.get(name) for place in places for name in GRADER_LISTS), sources.complaints)
     graders = () if listed is None else read_list(listed, variables, sources)
     return Graders((*present([rubric]), *graders), said=rubrics is not None or bool(listed and listed.value))
-
-
-def _lists(node: Node) -> tuple[Node, ...]:
-    places = (place for place in present((node, node.get("execution"))) if isinstance(place.value, dict))
-    return present(place.get(name) for place in places for name in GRADER_LISTS)
 
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
@@ -115,23 +118,69 @@ def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
 def _read_list(node: Node, sources: Sources) -> tuple[Grader, ...]:
     if sources.refuses_kind(node, LIST):
         return ()
-    found = list(entries(node, sources))
+    found = list(_entries(node, sources))
     texts = [item for item, _ in found if isinstance(item.value, str)]
     graders: list[Grader | None] = []
     for item, inner in found:
-        if texts and item is texts[0]:
-            graders.append(_of_texts(texts, inner))
-        elif not isinstance(item.value, str):
+        if not isinstance(item.value, str):
             graders.append(_read_one(item, inner))
+        elif item is texts[0] and inner.one_judge:
+            # Where files hold prompts AgentV has one judge with one score for all texts.
+            criteria = "\n".join(text.value.strip() for text in texts)
+            graders.append(_made(item, {}, inner, type="llm_grader", criteria=criteria, weight=len(texts)))
+        elif item is texts[0]:
+            graders.append(rubric_of(texts, item, inner, weight=len(texts)))
     return present(graders)
 
 
-def _of_texts(texts: Sequence[Node], sources: Sources) -> Grader | None:
-    """A rubric with an item for each text. Where files hold prompts AgentV has one judge with one score for them."""
-    if not sources.one_judge:
-        return rubric_of(texts, texts[0], sources, weight=len(texts))
-    criteria = "\n".join(text.value.strip() for text in texts)
-    return _made(texts[0], {}, sources, type="llm_grader", criteria=criteria, weight=len(texts))
+def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
+    """The entries of a list, those of its templates in place of its includes, each with the sources it belongs to."""
+    for item in node.items():
+        if not isinstance(item.value, dict) or "include" not in item.value:
+            yield item, sources
+            continue
+        parts = take_apart(item, _INCLUDE_KEYS, sources.complaints)
+        if not parts.sound:
+            continue
+        before = len(sources.complaints.problems)
+        file = _template(parts.values["include"], sources)
+        if file is None:
+            # An include whose file is missing stays as it is: it is noted as what keeps the test from running.
+            if len(sources.complaints.problems) == before:
+                yield item, sources
+        elif message := _endless(file, sources.templates):
+            sources.refuse(item, message)
+        elif (root := sources.read_file(file)) and (listed := _list_of(root, sources)):
+            yield from _entries(listed, replace(sources, templates=(*sources.templates, file)))
+
+
+def _template(node: Node, sources: Sources) -> Path | None:
+    name = node.value
+    if "/" in name or "\\" in name or name.endswith(_TEMPLATE_SUFFIXES):
+        return sources.path(node, name)
+    folders = upwards(node.folder, sources.ground.repository)
+    candidates = (folder / TEMPLATES_FOLDER / f"{name}{suffix}" for folder in folders for suffix in _TEMPLATE_SUFFIXES)
+    file = first_of(candidates, sources.ground, is_file)
+    if file is None:
+        sources.cannot_run(node, f"no template {TEMPLATES_FOLDER}/{name}.yaml here or in a folder above")
+    return file
+
+
+def _endless(file: Path, opened: tuple[Path, ...]) -> str:
+    """Why a template cannot be opened inside of those; empty where it can."""
+    if file in opened:
+        chain = " -> ".join(part.name for part in (*opened[opened.index(file) :], file))
+        return f"the templates include each other: {chain}"
+    return f"templates are nested deeper than {MAX_TEMPLATE_DEPTH}" if len(opened) >= MAX_TEMPLATE_DEPTH else ""
+
+
+def _list_of(root: Node, sources: Sources) -> Node | None:
+    if sources.refuses_kind(root, (*LIST, *MAPPING), "a template holds 'assertions': "):
+        return None
+    if isinstance(root.value, list):
+        return root
+    parts = take_apart(root, _TEMPLATE_KEYS, sources.complaints)
+    return parts.get("assertions") if parts.sound else None
 
 
 def _read_one(node: Node, sources: Sources) -> Grader | None:
@@ -163,17 +212,16 @@ def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> G
 
 
 def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
-    """How a grader of a type is written, and whether the type says `not-`. No assertion of the repository takes the
-    name of a type that is known.
-    """
+    """How a grader of a type is written, and whether the type says `not-`."""
     written, name = kind.value, snake_case(kind.value)
     negated = name.startswith(_NOT)
+    # No assertion of the repository takes the name of a type that is known.
     known = _BY_NAME.get(name.removeprefix(_NOT))
     if known is not None:
         return known, negated
     own = custom_assertion(kind, written, sources.ground)
     if own is not None or not negated:
-        return own, False
+        return own, False  # the name of a program may begin with `not-` itself
     return custom_assertion(kind, written[len(_NOT) :], sources.ground), True
 
 
@@ -274,7 +322,7 @@ def _turns(parts: Parts, sources: Sources) -> Options:
 
 def _turn(item: Node, sources: Sources) -> Any:
     """The graders of one turn; a turn of the wrong shape stays as it is, and the model tells it."""
-    if not isinstance(item.value, dict) or set(item.value) - _TURN_KEYS:
+    if not isinstance(item.value, dict) or set(item.value) - {"assertions", "expected_output"}:
         return item.value
     listed = item.get("assertions")
     graders = () if listed is None else _read_list(listed, sources)

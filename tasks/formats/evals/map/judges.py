@@ -1,19 +1,19 @@
 """Graders that ask a judge model: their settings, their prompts, and the items of rubrics."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE, Form, Options, build
-from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.schema_check import Kind, is_kind, shown, wrong_kind
 from passgate.tasks.model.assertions import Criterion, Rubrics, ScoreRange
 
-HIGHEST = 10
-"""Points go from 0 to 10."""
+HIGHEST = 10  # points go from 0 to 10
 
+_RANGES_SAY = "What the points from 0 to 10 mean: by the lowest of each span, or as a list of spans."
 ITEM_KEYS: Keys = {
     "id": Key(TEXT, says="Its name in reports, unique in the rubric."),
     "outcome": Key(TEXT, spellings=("criteria", "expected_outcome", "description")),
@@ -21,18 +21,14 @@ ITEM_KEYS: Keys = {
     "required": Key(TRUTH),
     "min_score": Key(NUMBER),
     "required_min_score": Key(NUMBER, says="The least of its 10 points that meets it; without it the trial fails."),
-    "score_ranges": Key(
-        (*MAPPING, *LIST),
-        says="What the points from 0 to 10 mean: by the lowest of each span, or as a list of spans.",
-    ),
+    "score_ranges": Key((*MAPPING, *LIST), says=_RANGES_SAY),
     "operator": Key(TEXT),
 }
 RANGE_KEYS: Keys = {
     "score_range": Key(LIST, items=WHOLE, needed=True, says="The lowest and the highest of the points."),
     "outcome": Key(TEXT, spellings=("expected_outcome", "description"), needed=True, says="What they mean."),
 }
-_SETTINGS = {"temperature": NUMBER, "max_steps": WHOLE, "model": TEXT}
-"""Keys that are the same as in `config`."""
+_SETTINGS = {"temperature": NUMBER, "max_steps": WHOLE, "model": TEXT}  # keys that are the same as in `config`
 _JUDGE_KEYS: Keys = {
     "prompt": Key((*TEXT, *MAPPING), spellings=("rubric_prompt",)),
     "target": Key((*TEXT, *MAPPING), spellings=("provider",)),
@@ -69,14 +65,10 @@ def _llm(parts: Parts, sources: Sources) -> Options:
         return {"type": parts.node.with_value("rubrics"), **_rubric_of(items, parts, sources)}
     options = _judge_options(parts, sources)
     if parts.only("config", *_SETTINGS):
-        options["config"] = parts.node.with_value(_settings(parts))
+        config = parts.value("config", {})
+        beside = {name: part.value for name, part in parts.only(*_SETTINGS).items()}
+        options["config"] = parts.node.with_value({**config, **beside} if isinstance(config, dict) else beside)
     return options | parts.only("criteria")
-
-
-def _settings(parts: Parts) -> dict[str, object]:
-    config = parts.value("config", {})
-    beside = {name: part.value for name, part in parts.only(*_SETTINGS).items()}
-    return {**config, **beside} if isinstance(config, dict) else beside
 
 
 def _rubrics(parts: Parts, sources: Sources) -> Options:
@@ -96,15 +88,11 @@ def _judge_options(parts: Parts, sources: Sources) -> Options:
     prompt, target = parts.get("prompt"), parts.get("target")
     options = prompt_parts(prompt, sources) if prompt is not None else {}
     if target is not None:
-        options["target"] = target.with_value(_target_name(target.value))
+        name = target.value
+        if isinstance(name, dict):  # a judge that is described on the spot
+            name = name.get("id") or name.get("label") or name.get("name") or "inline"
+        options["target"] = target.with_value(str(name))
     return options
-
-
-def _target_name(target: object) -> str:
-    """A judge by its name, where it is described on the spot too."""
-    if not isinstance(target, dict):
-        return str(target)
-    return str(target.get("id") or target.get("label") or target.get("name") or "inline")
 
 
 def prompt_parts(node: Node, sources: Sources) -> Options:
@@ -140,9 +128,9 @@ def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[
     """
     if not items:
         sources.refuse(node, "invalid rubric: must not be empty")
-    read = [(item, _criterion(item, f"rubric-{number}", sources)) for number, item in enumerate(items, 1)]
     criteria: dict[str, Criterion] = {}
-    for item, criterion in read:
+    for number, item in enumerate(items, 1):
+        criterion = _criterion(item, f"rubric-{number}", sources)
         if criterion is not None and criteria.setdefault(criterion.id, criterion) is not criterion:
             sources.refuse(item, f"invalid rubric: the id {criterion.id!r} stands here a second time")
     return tuple(criteria.values())
@@ -189,12 +177,13 @@ def _least(parts: Parts, sources: Sources) -> Options:
 def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
     """The spans of points in order. They must cover 0 to 10 without overlap."""
     before = len(sources.complaints.problems)
-    read = _from_list if isinstance(node.value, list) else _from_bounds
-    ranges = sorted((span for span in read(node, sources) if span is not None), key=lambda span: span.low)
-    if len(sources.complaints.problems) == before:
-        message = _gap(ranges)
-        if message:
-            sources.refuse(node, f"invalid rubric: {message}")
+    of_list = isinstance(node.value, list)
+    spans = [_span(item, sources) for item in node.items()] if of_list else _from_bounds(node, sources)
+    ranges = sorted(present(spans), key=lambda span: span.low)
+    # Where a span cannot be read, the gap that it leaves is no second problem.
+    message = _gap(ranges) if len(sources.complaints.problems) == before else ""
+    if message:
+        sources.refuse(node, f"invalid rubric: {message}")
     return tuple(ranges)
 
 
@@ -211,23 +200,21 @@ def _gap(ranges: Sequence[ScoreRange]) -> str:
     return "" if expected == HIGHEST + 1 else f"the score ranges must go up to {HIGHEST}"
 
 
-def _from_list(node: Node, sources: Sources) -> Iterator[ScoreRange | None]:
-    for item in node.items():
-        if sources.refuses_kind(item, MAPPING, "invalid rubric: "):
-            continue
-        parts = take_apart(item, RANGE_KEYS, sources.complaints)
-        span = parts.get("score_range")
-        if not parts.sound or span is None:
-            continue
-        if len(span.value) != 2:
-            sources.refuse(span, "invalid rubric: expected the lowest and the highest score")
-            continue
-        fields = {"low": span.child(0), "high": span.child(1), **parts.only("outcome")}
-        yield build(ScoreRange, fields, item, sources)
+def _span(item: Node, sources: Sources) -> ScoreRange | None:
+    if sources.refuses_kind(item, MAPPING, "invalid rubric: "):
+        return None
+    parts = take_apart(item, RANGE_KEYS, sources.complaints)
+    span = parts.get("score_range")
+    if not parts.sound or span is None:
+        return None
+    if len(span.value) != 2:
+        sources.refuse(span, "invalid rubric: expected the lowest and the highest score")
+        return None
+    fields = {"low": span.child(0), "high": span.child(1), **parts.only("outcome")}
+    return build(ScoreRange, fields, item, sources)
 
 
-def _from_bounds(node: Node, sources: Sources) -> Iterator[ScoreRange | None]:
-    """Spans by their lowest points: each ends where the next begins."""
+def _from_bounds(node: Node, sources: Sources) -> list[ScoreRange | None]:
     bounds: dict[int, Node] = {}
     for key in node.value:
         part, bound = node.child(key), str(key)
@@ -238,9 +225,12 @@ def _from_bounds(node: Node, sources: Sources) -> Iterator[ScoreRange | None]:
             message = f"invalid rubric: the score {int(bound)} stands here a second time"
         if message is not None:
             sources.refuse(part, message, at_key=True)
+    spans = []
+    # A span is named by its lowest point and ends where the next begins.
     for low, following in pairwise([*sorted(bounds), HIGHEST + 1]):
         fields = {"low": node.with_value(low), "high": node.with_value(following - 1), "outcome": bounds[low]}
-        yield build(ScoreRange, fields, bounds[low], sources)
+        spans.append(build(ScoreRange, fields, bounds[low], sources))
+    return spans
 
 
 JUDGE_FORMS = (

@@ -1,15 +1,16 @@
 """What only passgate has, in eval files: the graders of its task files, and the key `passgate` of a test."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build, refuse_found
+from passgate.tasks.formats.evals.map.forms import MODELS, Form, Options, build
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
 from passgate.tasks.formats.evals.write.serialise import Serialisation, serialised_model
+from passgate.tasks.formats.findings import Finding
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
@@ -27,10 +28,8 @@ from passgate.tasks.model.task import (
 )
 
 NAMESPACE = "passgate:"
-_THEIRS_TOO = "llm_rubric"
-"""Without the namespace it is AgentV's."""
-_NOT_THEIRS = ("required", "min_score", "negate")
-"""What graders of eval files have and these have not."""
+_THEIRS_TOO = "llm_rubric"  # without the namespace it is AgentV's
+_NOT_THEIRS = ("required", "min_score", "negate")  # what graders of eval files have and these have not
 _PATHS = {"tests", "configuration", "rubric"}
 _TEXT_FILES = (".md", ".txt")
 KEY = "passgate"
@@ -71,10 +70,13 @@ def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
             sources.refuse(asked, f"{type_name} passes or fails; it has no `{name}`", at_key=True)
     if str(parts.value("type")).startswith(("not-", "not_")):
         sources.refuse(parts.values["type"], f"{type_name} passes or fails; there is no `not` of it")
-    known = parts.only(*model.model_fields)
-    options = {name: _placed(name, part, sources) for name, part in known.items()}
+    options = {name: _placed(name, part, sources) for name, part in parts.only(*model.model_fields).items()}
     options["type"] = parts.node.with_value(type_name)
-    _check(model, options, parts, sources)
+    try:
+        grader: Any = model.model_validate({name: part.value for name, part in options.items()})
+    except ValidationError:
+        return options  # building the grader says what is wrong with its shape
+    _refuse_found(grader_findings(grader, sources.ground.suites_folder), parts, sources)
     return options
 
 
@@ -96,13 +98,12 @@ def _placed(name: str, part: Node, sources: Sources) -> Node:
     return part.with_value(place(part.value))
 
 
-def _check(model: type[GraderOptions], options: Options, parts: Parts, sources: Sources) -> None:
-    """What a task file is told of a grader whose shape is right; of any other the model tells it."""
-    try:
-        grader: Any = model.model_validate({name: part.value for name, part in options.items()})
-    except ValidationError:
-        return
-    refuse_found(grader_findings(grader, sources.ground.suites_folder), parts, sources)
+def _refuse_found(findings: Iterable[Finding], parts: Parts, sources: Sources) -> None:
+    """Note what is found at paths of the options as problems, where the part of the first step stands in the file."""
+    for path, message in findings:
+        part = parts.get(str(path[0])) if path else None
+        place = parts.node.path if part is None else (*part.path, *path[1:])
+        sources.complaints.problems.append(parts.node.places.problem(place, message))
 
 
 def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
@@ -118,15 +119,22 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
     native = _Native.model_validate(serialised_model(native, located))
     whole = task.model_copy(update=_fields(task, native, parts))
-    refuse_found(own_findings(whole, sources.ground.suites_folder), parts, sources)
+    _refuse_found(own_findings(whole, sources.ground.suites_folder), parts, sources)
     return whole
 
 
-def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:
+def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
     """The fields that are said, over what the task has of them."""
+    known, own = task.environment, native.environment
+    # What the test says in the words of other tools goes before.
+    environment = {
+        "budgets": Budgets(max_seconds=known.budgets.max_seconds).over(own.budgets),
+        "workspace": known.workspace or own.workspace,
+        "user": known.user or own.user,
+    }
     over: dict[str, Any] = {
         "inputs": {**native.inputs, **task.inputs},
-        "environment": _environment(task.environment, native.environment),
+        "environment": own.model_copy(update=environment),
         "trials": Trials(k=task.trials.k or native.trials.k, metric=task.trials.metric or native.trials.metric),
         "tracked_metrics": native.tracked_metrics,
         "gates": native.gates,
@@ -134,17 +142,6 @@ def _fields(task: TaskFile, native: _Native, parts: Parts) -> Mapping[str, Any]:
         "scoring": task.scoring.model_copy(update=native.scoring.model_dump(include={*parts.value("scoring", {})})),
     }
     return {name: value for name, value in over.items() if name in parts.values}
-
-
-def _environment(known: Environment, native: Environment) -> Environment:
-    """What the test says in the words of other tools goes before."""
-    seconds = Budgets(max_seconds=known.budgets.max_seconds)
-    update = {
-        "budgets": seconds.over(native.budgets),
-        "workspace": known.workspace or native.workspace,
-        "user": known.user or native.user,
-    }
-    return native.model_copy(update=update)
 
 
 NATIVE_FORMS = tuple(

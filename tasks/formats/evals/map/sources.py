@@ -11,8 +11,6 @@ from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.schema_check import Kind, wrong_kind
 
 Value = TypeVar("Value")
-ReadFile = Callable[[Path], Node | None]
-"""Reads a YAML file and fills in its variables; `None` where that cannot be, which it has complained of."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +19,12 @@ class Sources:
 
     ground: Ground
     complaints: Complaints
-    read_file: ReadFile
+    # Reads a YAML file and fills in its variables; `None` where that cannot be, which it has complained of.
+    read_file: Callable[[Path], Node | None]
     texts: dict[Path, str | ValueError] = field(default_factory=dict)
-    templates: tuple[Path, ...] = ()
-    """The templates of assertions that are being read, the outermost first."""
+    templates: tuple[Path, ...] = ()  # the templates of assertions that are being read, the outermost first
+    # Whether the plain texts of a list of graders are told to one judge; else they are the items of a rubric.
     one_judge: bool = False
-    """Whether the plain texts of a list of graders are told to one judge; else they are the items of a rubric."""
 
     def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
         """Note that something is wrong with the file."""
@@ -46,8 +44,7 @@ class Sources:
     def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
         """The same for those of several keys that are there."""
         for key, message in messages.items():
-            part = asked.get(key)
-            if part is not None:
+            if (part := asked.get(key)) is not None:
                 self.cannot_run(part, message, at_key=True)
 
     def warn(self, node: Node, message: str, *, at_key: bool = False) -> None:
@@ -70,19 +67,16 @@ class Sources:
         path = self.path(node, name)
         if path is None:
             return name, None
-        answer = self._content(path)
-        if isinstance(answer, str):
-            return self.ground.relative(path), answer
-        self.cannot_run(node, f"{called or name!r} {answer}")
-        return self.ground.relative(path), None
-
-    def _content(self, path: Path) -> str | ValueError:
         if path not in self.texts:
             try:
                 self.texts[path] = read_text(path)
             except ValueError as error:
-                self.texts[path] = error
-        return self.texts[path]
+                self.texts[path] = error  # every test that names the file is told
+        content = self.texts[path]
+        if isinstance(content, ValueError):
+            self.cannot_run(node, f"{called or name!r} {content}")
+            return self.ground.relative(path), None
+        return self.ground.relative(path), content
 
 
 def add_complaints(complaints: Complaints, others: Complaints) -> None:

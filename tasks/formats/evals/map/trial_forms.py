@@ -56,22 +56,20 @@ _SKILL_KEYS: Keys = {
 
 
 def _trajectory(parts: Parts, sources: Sources) -> Options:
-    expected = read_items(parts, "expected", lambda item: _expected(item, sources))
-    if parts.sound:
-        _can_fail(parts, sources)
-    return {**parts.only("mode", "minimums", "args_match"), **expected}
-
-
-def _can_fail(parts: Parts, sources: Sources) -> None:
-    mode, minimums, expected = parts.value("mode", "any_order"), parts.get("minimums"), parts.get("expected")
-    if mode == "any_order" and not parts.value("minimums") and not parts.value("expected"):
-        sources.refuse(parts.node, "this grader cannot fail: give at least one of expected, minimums")
-    elif mode != "any_order" and minimums is not None:
+    read = read_items(parts, "expected", lambda item: _expected(item, sources))
+    minimums, expected, mode = parts.get("minimums"), parts.get("expected"), parts.value("mode", "any_order")
+    if not parts.sound:
+        pass
+    elif mode == "any_order":
+        if not parts.value("minimums") and not parts.value("expected"):
+            sources.refuse(parts.node, "this grader cannot fail: give at least one of expected, minimums")
+    elif minimums is not None:
         sources.refuse(minimums, "'minimums' are for the mode 'any_order'", at_key=True)
-    elif mode != "any_order" and expected is None:
+    elif expected is None:
         sources.refuse(parts.node, "the key 'expected' is missing")
-    elif mode in {"in_order", "superset"} and not parts.value("expected"):
-        sources.refuse(expected or parts.node, "must not be empty")
+    elif mode in {"in_order", "superset"} and not expected.value:
+        sources.refuse(expected, "must not be empty")  # `exact` and `subset` of no calls forbid all calls
+    return {**parts.only("mode", "minimums", "args_match"), **read}
 
 
 def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
@@ -100,14 +98,17 @@ _ARGUMENTS_KEYS: Keys = {
     "defaults": Key(MAPPING),
     "ignore": Key((*TEXT, *LIST), items=TEXT),
 }
-_Check = Callable[[Parts, Sources], None]
-_LISTS = frozenset({"tools", "ignore"})
-"""Options of which one may be written as a text."""
+_LISTS = frozenset({"tools", "ignore"})  # options of which one may be written as a text
 _COUNT_KEYS: Keys = {"type": Key(TEXT), "pattern": Key(TEXT), "min": Key(WHOLE), "max": Key(WHOLE)}
 
 
 def _of_value(
-    keys: Keys, parts: Parts, sources: Sources, short: str = "", check: _Check | None = None, **names: str
+    keys: Keys,
+    parts: Parts,
+    sources: Sources,
+    short: str = "",
+    check: Callable[[Parts, Sources], None] | None = None,
+    **names: str,
 ) -> Options:
     """The options of a grader that are its `value`: a mapping with the keys, or what stands for the option `short`.
 
@@ -121,11 +122,10 @@ def _of_value(
             check(inner, sources)
     elif value is not None and short:
         options = {short: value}
-    return {name: _listed(part) if name in _LISTS else part for name, part in options.items()}
-
-
-def _listed(node: Node) -> Node:
-    return node.with_value([node.value]) if isinstance(node.value, str) else node
+    for name, part in options.items():
+        if name in _LISTS and isinstance(part.value, str):
+            options[name] = part.with_value([part.value])
+    return options
 
 
 def _refuse_crossed(used: Parts, sources: Sources) -> None:
@@ -168,41 +168,23 @@ def _later(
     return Form(names, {"value": value, **keys}, read, later=names, model_type=model_type or name)
 
 
+_TRAJECTORY_KEYS: Keys = {
+    "mode": Key(TEXT),
+    "expected": Key(LIST, items=(*MAPPING, *TEXT), says="The calls that are expected."),
+    "minimums": Key(MAPPING, values=WHOLE),
+    "args_match": _ARGS_MATCH,
+}
+_USED = partial(_of_value, _USED_KEYS, short="tools", check=_refuse_crossed, name="tools")
+_OFF = Key(NUMBER, says="How far the ratio may be off.")
+
 TRIAL_FORMS = (
-    Form(
-        ("tool_trajectory",),
-        {
-            "mode": Key(TEXT),
-            "expected": Key(LIST, items=(*MAPPING, *TEXT), says="The calls that are expected."),
-            "minimums": Key(MAPPING, values=WHOLE),
-            "args_match": _ARGS_MATCH,
-        },
-        _trajectory,
-        agentevals=("tool_trajectory",),
-    ),
-    _later(
-        "tool_used",
-        partial(_of_value, _USED_KEYS, short="tools", check=_refuse_crossed, name="tools"),
-        *TEXT,
-        *LIST,
-        *MAPPING,
-    ),
+    Form(("tool_trajectory",), _TRAJECTORY_KEYS, _trajectory, agentevals=("tool_trajectory",)),
+    _later("tool_used", _USED, *TEXT, *LIST, *MAPPING),
     _later("tool_sequence", partial(_of_value, _SEQUENCE_KEYS, short="steps"), *LIST, *MAPPING),
     _later("tool_args_match", partial(_of_value, _ARGUMENTS_KEYS, name="tool"), *MAPPING, model_type="tool_arguments"),
     _later("step_count", partial(_of_value, _COUNT_KEYS, check=_refuse_boundless, type="kind"), *MAPPING),
-    _later(
-        "goal_success",
-        _goal,
-        *(*TEXT, *MAPPING),
-        model_type="llm_grader",
-        target=Key(TEXT, spellings=("provider",)),
-    ),
-    _limited(
-        "execution_metrics",
-        _LIMITS,
-        ("execution_metrics",),
-        exploration_tolerance=Key(NUMBER, says="How far the ratio may be off."),
-    ),
+    _later("goal_success", _goal, *TEXT, *MAPPING, model_type="llm_grader", target=Key(TEXT, spellings=("provider",))),
+    _limited("execution_metrics", _LIMITS, ("execution_metrics",), exploration_tolerance=_OFF),
     Form(("latency",), {"threshold": Key(NUMBER, spellings=("max_ms",), needed=True)}),
     Form(("cost",), {"budget": Key(NUMBER, spellings=("threshold",), needed=True)}),
     _limited("token_usage", _TOKENS),

@@ -47,8 +47,9 @@ def file_names(ids: Iterable[str]) -> list[str]:
 
 def yaml_text(document: Any) -> str:
     """A document of JSON values as YAML, keys in their order. Reading it gives the same document."""
-    options = {"sort_keys": False, "allow_unicode": True, "width": _WIDTH, "default_flow_style": False}
-    return str(yaml.dump(document, Dumper=_BlockDumper, **options))
+    return yaml.dump(
+        document, Dumper=_BlockDumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False
+    )
 
 
 class _BlockDumper(yaml.SafeDumper):

@@ -181,7 +181,8 @@ def _graders_at(name: str, said: Said, key: str) -> dict[str, Any]:
 
 
 def _composite(own: Said) -> dict[str, Any]:
-    written, said = {"assertions": written_graders(own["assertions"])}, own.get("aggregator")
+    written: dict[str, Any] = {"assertions": written_graders(own["assertions"])}
+    said = own.get("aggregator")
     if said is not None:
         kind = said.get("type", "weighted_average")
         command = {"command": written_command(said["command"])} if "command" in said else {}
