@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.evals.map.graders import read_list
-from passgate.tasks.formats.evals.map.inputs import Variables
-from passgate.tasks.formats.evals.map.messages import read_expected, read_messages
+from passgate.tasks.formats.evals.map.messages import Variables, read_expected, read_messages
 from passgate.tasks.formats.evals.map.sources import Sources
 from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_items, as_one_of, take_apart
 from passgate.tasks.formats.schema_check import Kind

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, MODELS, NUMBER, TEXT, TRUTH, Form, Options, build
-from passgate.tasks.formats.evals.map.inputs import Variables
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
+from passgate.tasks.formats.evals.map.messages import Variables
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.map.sources import Sources, is_file, present

@@ -1,55 +1,78 @@
-"""Messages of eval files: what the agent is asked, and what it is expected to say; texts, files, images, tool calls."""
+"""Messages of eval files: what the agent is asked and expected to say, and the variables filled into it."""
 
 import base64
-import binascii
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT
 from passgate.tasks.formats.evals.map.sources import Sources, present
-from passgate.tasks.formats.evals.read.node import Key, Node, as_items, as_number, as_one_of, as_text, take_apart
-from passgate.tasks.formats.rules import NO_FILES
-from passgate.tasks.formats.schema_check import Kind, nearest, shown
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
+from passgate.tasks.formats.evals.read.node import (
+    Key,
+    Node,
+    Parts,
+    as_items,
+    as_number,
+    as_one_of,
+    as_text,
+    take_apart,
+)
+from passgate.tasks.formats.evals.read.paths import first_of
+from passgate.tasks.formats.evals.read.raw import RawTest
+from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
+from passgate.tasks.formats.rules import NO_FILES, Messages
+from passgate.tasks.formats.schema_check import nearest, shown
 from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 
-_ANY, _TEXT, _NUMBER = Key(), Key((Kind.TEXT,)), Key((Kind.NUMBER,))
+PROMPT_FILE = "PROMPT.md"
+_ROUNDS = 3  # how deep variables may stand in variables: one that stands in itself would never end
+# Names that mean something in the prompts of judges.
+JUDGES_NAMES = frozenset(
+    (
+        *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),
+        *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
+        *("input_messages", "output_messages", "expected_messages", "evaluator_results_json"),
+    )
+)
+_ANY, _TEXT, _NUMBER = Key(), Key(TEXT), Key(NUMBER)
 ROLES = ("system", "user", "assistant", "tool")
 MESSAGE_KEYS = {
-    "role": Key((Kind.TEXT,), needed=True),
+    "role": Key(TEXT, needed=True),
     "content": _ANY,
     # Of a message of a tool: which tool, and the call that it answers.
     **dict.fromkeys(("name", "tool_call_id"), _TEXT),
-    "tool_calls": Key((Kind.LIST,), items=(Kind.MAPPING,)),
+    "tool_calls": Key(LIST, items=MAPPING),
     # What a recorded message has beside that, and a message of a task does not need.
     **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
 }
 OPENAI_CALL_KEYS = {
     **dict.fromkeys(("id", "type"), _TEXT),
-    "function": Key((Kind.MAPPING,), needed=True),
+    "function": Key(MAPPING, needed=True),
     "index": _NUMBER,
 }
-FUNCTION_KEYS = {"name": Key((Kind.TEXT,), needed=True), "arguments": Key((Kind.TEXT, Kind.MAPPING))}
+FUNCTION_KEYS = {"name": Key(TEXT, needed=True), "arguments": Key((*TEXT, *MAPPING))}
 AGENTV_CALL_KEYS = {
-    "tool": Key((Kind.TEXT,), spellings=("name",), needed=True),
+    "tool": Key(TEXT, spellings=("name",), needed=True),
     "arguments": Key(spellings=("input", "args")),
     "result": Key(spellings=("output",)),
     "status": _TEXT,
     "duration_ms": _NUMBER,
     **dict.fromkeys(("id", "start_time", "end_time", "error", "metadata"), _ANY),
 }
-_TYPE = Key((Kind.TEXT,), needed=True)
+_TYPE = Key(TEXT, needed=True)
 BLOCK_KEYS = {
     "text": {"type": _TYPE, "value": Key(spellings=("text",), needed=True)},
-    "file": {"type": _TYPE, "value": Key((Kind.TEXT,), spellings=("path",), needed=True)},
-    "image": {"type": _TYPE, "value": Key((Kind.TEXT,), spellings=("path",), needed=True)},
+    **{kind: {"type": _TYPE, "value": Key(TEXT, spellings=("path",), needed=True)} for kind in ("file", "image")},
     "json": {"type": _TYPE, "value": Key(needed=True, null=True)},
 }
+# By their first bytes.
 _IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
-"""By their first bytes."""
-_LONGEST_PATH = 1024
-"""A longer text that is base64 is meant as an image: macOS knows no longer paths."""
-
-Expected = tuple[Any, tuple[TaskMessage, ...]]
-"""What is expected as a value or as messages; at most one of them says something."""
+_LONGEST_PATH = 1024  # a longer text that is base64 is meant as an image: macOS knows no longer paths
+Expected = tuple[Any, tuple[TaskMessage, ...]]  # a value or messages; at most one of them says something
 
 
 def is_message(value: Any) -> bool:
@@ -84,10 +107,11 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
     if not is_message(node.value):
         sources.refuse(node, f"expected a message with `role` and `content`, not {shown(node.value)}")
         return None
-    if _is_plain(node.value):
-        return TaskMessage(role=node.value["role"], content=node.value["content"])
+    role, content = node.value["role"], node.value.get("content")
+    if len(node.value) == 2 and role in ROLES and isinstance(content, str):
+        return TaskMessage(role=role, content=content)  # as most are: it need not be taken apart
     parts = take_apart(node, MESSAGE_KEYS, sources.complaints)
-    role: Any = as_one_of(parts.get("role"), ROLES, sources.complaints)
+    role = as_one_of(parts.get("role"), ROLES, sources.complaints)
     if not parts.sound or role is None:
         return None
     if parts.get("content") is None and parts.get("tool_calls") is None:
@@ -99,11 +123,6 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
         tool_call_id=as_text(parts.get("tool_call_id")),
         tool_calls=present(_call(item, sources) for item in as_items(parts.get("tool_calls"))),
     )
-
-
-def _is_plain(value: dict[str, Any]) -> bool:
-    """Whether a message is a text and nothing else, as most are."""
-    return len(value) == 2 and value["role"] in ROLES and isinstance(value.get("content"), str)
 
 
 def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Expected:
@@ -121,8 +140,8 @@ def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Ex
 
 
 def _expected(node: Node, sources: Sources) -> Expected:
-    one = is_message(node.value) and node.value["role"] in ROLES
-    if one or are_messages(node.value):
+    # A value of the user's own may have a key `role` too.
+    if (is_message(node.value) and node.value["role"] in ROLES) or are_messages(node.value):
         return None, read_messages(node, sources)
     return node.value, ()
 
@@ -160,27 +179,30 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
         sources.refuse(node, f"{shown(kind or node.value)} is no kind of content{nearest(kind, list(BLOCK_KEYS))}")
         return None
     block = take_apart(node, keys, sources.complaints)
-    return _block_of(str(kind), block.values["value"], sources) if block.sound else None
-
-
-def _block_of(kind: str, value: Node, sources: Sources) -> ContentBlock:
+    if not block.sound:
+        return None
+    value = block.values["value"]
     if kind == "file":
         return file_block(value, value.value, sources)
     if kind == "image":
         return ContentBlock(type="image", value=_image(value, value.value, sources))
-    if kind == "text" and isinstance(value.value, str):
-        return ContentBlock(type="text", value=value.value)
-    return ContentBlock(type="json", value=value.value)  # what stands for a variable in a text may be any value
+    # What stands for a variable in a text may be any value.
+    is_text = kind == "text" and isinstance(value.value, str)
+    return ContentBlock(type="text" if is_text else "json", value=value.value)
 
 
 def _image(node: Node, text: str, sources: Sources) -> str:
     """An image by its path or URL; one that stands in the file itself as a data URL."""
     if text.startswith(NO_FILES):
         return text
-    raw = _decoded(text)
+    plain = "".join(text.split())  # base64 may be broken over several lines, and go without padding
+    try:
+        raw = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except ValueError:
+        raw = b""
     kind = next((kind for begin, kind in _IMAGE_TYPES.items() if raw.startswith(begin)), None)
     if kind is not None:
-        return f"data:image/{kind};base64,{''.join(text.split())}"
+        return f"data:image/{kind};base64,{plain}"
     if raw and len(text) > _LONGEST_PATH:
         known = ", ".join(_IMAGE_TYPES.values())
         sources.refuse(node, f"base64 of no {known}: write its type, as in data:image/TYPE;base64,...")
@@ -189,30 +211,14 @@ def _image(node: Node, text: str, sources: Sources) -> str:
     return text if path is None else sources.ground.relative(path)
 
 
-def _decoded(text: str) -> bytes:
-    """The bytes that a text is the base64 of, over several lines and without padding too; none where it is not."""
-    plain = "".join(text.split())
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-
-
 def _call(node: Node, sources: Sources) -> MessageCall | None:
-    return _of_openai(node, sources) if "function" in node.value else _of_agentv(node, sources)
-
-
-def _of_openai(node: Node, sources: Sources) -> MessageCall | None:
-    call = take_apart(node, OPENAI_CALL_KEYS, sources.complaints)
-    if not call.sound:
-        return None
-    function = take_apart(call.values["function"], FUNCTION_KEYS, sources.complaints)
-    tool = as_text(function.get("name"))
-    arguments = _arguments(function.get("arguments"), sources)
-    return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
-
-
-def _of_agentv(node: Node, sources: Sources) -> MessageCall | None:
+    if "function" in node.value:  # as OpenAI writes it
+        call = take_apart(node, OPENAI_CALL_KEYS, sources.complaints)
+        if not call.sound:
+            return None
+        function = take_apart(call.values["function"], FUNCTION_KEYS, sources.complaints)
+        tool, arguments = as_text(function.get("name")), _arguments(function.get("arguments"), sources)
+        return MessageCall(id=call.value("id", ""), tool=tool, arguments=arguments) if tool else None
     call = take_apart(node, AGENTV_CALL_KEYS, sources.complaints)
     tool = as_text(call.get("tool"))
     if not call.sound or tool is None:
@@ -240,3 +246,143 @@ def _arguments(node: Node | None, sources: Sources) -> dict[str, Any]:
             sources.refuse(node, f"arguments are a mapping, also as a JSON text{problem}")
             return {}
     return value if isinstance(value, dict) else {"input": value}
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What `{{ name }}` stands for in one test."""
+
+    values: dict[str, Any]
+    # Whether the texts of the test are templates, in which what is missing is empty; else it is left as it stands.
+    is_template: bool = False
+
+    def filled(self, node: Node, sources: Sources) -> Node:
+        """A value with the variables in it."""
+        if self.is_template:
+            return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
+        return node.with_value(fill_variables(node.value, self.values)) if self.values else node
+
+    def filled_at(self, said: Parts | Node, key: str, sources: Sources) -> Node | None:
+        """The same at a key; `None` where there is none."""
+        node = said.get(key)
+        return None if node is None else self.filled(node, sources)
+
+    def filled_in_graders(self, node: Node) -> Node:
+        """Graders with the variables in them, where the texts of the test are templates; what a judge is told stays."""
+        if not self.is_template:
+            return node
+        # Else a variable called `input` would take the place of what the agent was asked.
+        own = {name: value for name, value in self.values.items() if name not in JUDGES_NAMES}
+        return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
+
+
+def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
+    """The variables of a test. In the dialect with prompts they may hold each other, and come from files."""
+    said = test.get("vars")
+    if said is None or not isinstance(said.value, dict):
+        return Variables({}, is_template=raw.prompt is not None)
+    if raw.prompt is None and ("input" not in said.value or test.get("input") is not None):
+        return Variables(said.value)
+    values: dict[str, Any] = {}
+    for key, value in said.value.items():
+        is_file = isinstance(value, str) and value.startswith(FILE_SCHEME)
+        read = sources.text(said.child(key), value.removeprefix(FILE_SCHEME))[1] or "" if is_file else value
+        values[key] = read
+    for _ in range(_ROUNDS):
+        names = {"vars": values, **values}
+        values = {key: _rendered(value, names, said.child(key), sources) for key, value in values.items()}
+    return Variables(values, is_template=True)
+
+
+def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:
+    """The messages of a test itself; none where it has none.
+
+    `alone`: nothing that its file says of all tests is for this one.
+    """
+    files = _files(test, raw, variables, alone, sources)
+    said, own = test.get("input"), test.get("input_files")
+    if raw.prompt is not None:
+        values = variables.values if said is None else {"input": said.value, **variables.values}
+        filled = Variables(values, is_template=True).filled(raw.prompt.with_value(_chat(raw.prompt.value)), sources)
+        return read_messages(filled.with_value(_chat(filled.value)), sources)
+    if said is not None:
+        said = variables.filled(said, sources)
+        if isinstance(said.value, str):
+            return _with_files(said.value, files, sources)
+        if own is not None:
+            sources.refuse(own, "`input_files` are for a text as input; write them as content blocks", at_key=True)
+        return read_messages(said, sources)
+    if variables.is_template and test.get("vars") is not None:
+        value = _chat(variables.values.get("input"))
+        return read_messages(test.values["vars"].child("input").with_value(value), sources)
+    # What the user says in a conversation stands with its turns.
+    return () if test.get("turns") is not None else _of_prompt_file(files, raw, sources)
+
+
+def _files(test: Parts, raw: RawTest, variables: Variables, alone: bool, sources: Sources) -> tuple[Node, ...]:
+    """The files attached to a test: its own or those of its file."""
+    said = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
+    if said is None:
+        return ()
+    filled = variables.filled(said, sources)
+    items = (filled,) if isinstance(filled.value, str) else tuple(as_items(filled))
+    for item in items:
+        sources.refuses_kind(item, TEXT)
+    return tuple(item for item in items if as_text(item))
+
+
+def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
+    """One message of the user: the files, then the text."""
+    if not text.strip():
+        return ()
+    if not files:
+        return (TaskMessage(role="user", content=text),)
+    blocks = [file_block(file, file.value, sources) for file in files]
+    return (TaskMessage(role="user", content=(*blocks, ContentBlock(type="text", value=text))),)
+
+
+def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Messages:
+    """A test without input gets PROMPT.md: the one among its files, else the one beside it or beside its eval file."""
+    named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
+    if named is not None:
+        text = sources.text(named, named.value)[1]
+        others = [file for file in files if file is not named]
+        return _with_files(text or "", others, sources)
+    folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
+    beside = first_of((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
+    if beside is None:
+        return ()
+    at = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
+    text = sources.text(at, PROMPT_FILE)[1]
+    return _with_files(text or "", files, sources)
+
+
+def _chat(value: Any) -> Any:
+    """Messages that stand in a text as JSON; a value that is none for a message as a text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            messages = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        return messages if are_messages(messages) else value
+    if isinstance(value, list) and not any(map(is_message, value)):
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if isinstance(value, int | float | bool) else value
+
+
+def _rendered(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
+    """A value with its texts rendered. A text that is one placeholder becomes the variable's value with its type."""
+    if isinstance(value, list):
+        return [_rendered(item, names, node, sources) for item in value]
+    if isinstance(value, dict):
+        return {key: _rendered(item, names, node, sources) for key, item in value.items()}
+    if not isinstance(value, str) or "{" not in value:
+        return value
+    whole = fill_variables(value, names) if value.strip().startswith("{{") else value
+    if not isinstance(whole, str):
+        return whole
+    try:
+        return render_template(value, names)
+    except ValueError as error:
+        sources.refuse(node, str(error))
+        return value

@@ -15,14 +15,12 @@ from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, as_it
 from passgate.tasks.formats.evals.read.paths import PROJECT_MARK, Ground, find_folder, first_of, upwards
 
 _SCRIPT = re.compile(r"(?!-)[^\s$*?|&;<>()`]+\.([cm]?[jt]sx?|py|sh|bash|rb|pl|php|lua|jl|r)", re.IGNORECASE)
-_INLINE = frozenset({"-c", "-e", "--eval", "-m"})
-"""What comes after them is code or a module's name."""
-_RUN = ("bun", "run")
-"""What AgentV runs the programs of `.agentv` with."""
+_INLINE = frozenset({"-c", "-e", "--eval", "-m"})  # what comes after them is code or a module's name
+_RUN = ("bun", "run")  # what AgentV runs the programs of `.agentv` with
 _FOLDERS = (("assertions",), ("graders", "judges"))
 _SUFFIXES = (".ts", ".js", ".mts", ".mjs")
-_LONGEST_NAME = 100
-"""Any text may be a type: no file is looked for by one that is too long to be a file's name."""
+_LONGEST_NAME = 100  # any text may be a type: no file is looked for by one that is too long to be a file's name
+_CODE_NAMES = ("code_grader", "code_judge", "script", "code")
 _CODE_KEYS: Keys = {
     "command": Key((*TEXT, *LIST), spellings=("script",), needed=True),
     "cwd": Key(TEXT),
@@ -57,60 +55,50 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     Without `cwd` it runs in the folder of its file, or in the nearest one above where the scripts that it names are.
     A script that is nowhere is noted as what keeps the test from running.
     """
-    if not _is_command(node, sources):
-        return {}
-    given = _given_folder(cwd, sources) if cwd is not None else None
-    rooted = node.with_value(_rooted(node.value, given or node.folder, sources.ground.repository))
-    scripts = list(_scripts(rooted.value))
-    folder = given or _nearest(node.folder, scripts, sources.ground)
-    if cwd is None or given is not None:
-        _note_missing(node, folder, scripts, sources)
-    words = ["sh", "-c", node.value] if isinstance(node.value, str) else rooted.value
-    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
-
-
-def _is_command(node: Node, sources: Sources) -> bool:
     before = len(sources.complaints.problems)
     if not node.value or (isinstance(node.value, str) and not node.value.strip()):
         sources.refuse(node, "must not be empty")
     for item in as_items(node):
         sources.refuses_kind(item, TEXT)
-    return len(sources.complaints.problems) == before
+    if len(sources.complaints.problems) > before:
+        return {}
+    given = find_folder(cwd, cwd.value, sources.ground, sources.complaints) if cwd is not None else None
+    if cwd is not None and given is not None and not given.is_dir():
+        sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
+        given = None
+    command = _rooted(node.value, given or node.folder, sources.ground.repository)
+    scripts = list(_scripts(command))
+    folder = given or _nearest(node.folder, scripts, sources.ground)
+    if cwd is None or given is not None:  # in a folder that is not there every script is missing
+        _note_missing(node, folder, scripts, sources)
+    words = ["sh", "-c", command] if isinstance(command, str) else command
+    return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
 
 
 def _rooted(command: Any, folder: Path, repository: Path) -> Any:
     """The words of a command with absolute scripts, which are absolute in the repository, as seen from a folder."""
     if isinstance(command, str):
         return command
-    return [_seen_from(folder, word, repository) if word in _scripts(command) else word for word in command]
-
-
-def _seen_from(folder: Path, script: str, repository: Path) -> str:
-    inner = script.lstrip("/")
-    if not script.startswith("/") or is_file(folder / script) or not is_file(repository / inner):
-        return script
-    return Path(os.path.relpath(repository / inner, folder)).as_posix()
+    scripts, words = set(_scripts(command)), []
+    for word in command:
+        place = repository / word.lstrip("/")
+        # A script of the machine, as in /usr/bin, stays as it is.
+        is_rooted = word.startswith("/") and word in scripts and not is_file(folder / word) and is_file(place)
+        words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else word)
+    return words
 
 
 def _scripts(command: Any) -> Iterator[str]:
     """The words of a command, a text or a list, that are the paths of scripts."""
     try:
         words = shlex.split(command) if isinstance(command, str) else command
-    except ValueError:
+    except ValueError:  # of quotes that do not close: the shell will say so
         return
     for index, word in enumerate(words):
         if index and words[index - 1] in _INLINE:
             continue
         if _SCRIPT.fullmatch(word) or (index == 0 and word.startswith(("./", "../"))):
             yield word
-
-
-def _given_folder(cwd: Node, sources: Sources) -> Path | None:
-    folder = find_folder(cwd, cwd.value, sources.ground, sources.complaints)
-    if folder is not None and not folder.is_dir():
-        sources.cannot_run(cwd, f"{cwd.value!r} is not a folder")
-        return None
-    return folder
 
 
 def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
@@ -124,18 +112,16 @@ def _is_found(script: Path, ground: Ground) -> bool:
 
 
 def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sources) -> None:
+    repository = sources.ground.repository
     for script in scripts:
-        if not script.startswith("/") and not _is_inside(folder / script, sources.ground.repository):
+        try:
+            inside = (folder / script).resolve().is_relative_to(repository.resolve())
+        except (OSError, ValueError, RuntimeError):
+            inside = False
+        if not script.startswith("/") and not inside:
             sources.refuse(node, f"{script!r} leaves the repository")
         elif not is_file(folder / script):
             sources.cannot_run(node, f"no file {script!r} in {sources.ground.relative(folder)!r}")
-
-
-def _is_inside(path: Path, repository: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(repository.resolve())
-    except (OSError, ValueError, RuntimeError):
-        return False
 
 
 def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
@@ -169,13 +155,4 @@ def _custom(program: Path, kind: Node, parts: Parts, sources: Sources) -> Option
     }
 
 
-PROGRAM_FORMS = (
-    Form(
-        ("code_grader", "code_judge", "script", "code"),
-        _CODE_KEYS,
-        _code,
-        ("code_judge",),
-        later=("script",),
-        further=True,
-    ),
-)
+PROGRAM_FORMS = (Form(_CODE_NAMES, _CODE_KEYS, _code, agentevals=("code_judge",), later=("script",), further=True),)

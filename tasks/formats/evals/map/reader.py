@@ -8,8 +8,7 @@ from pathlib import Path
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.evals.map.graders import GRADER_LISTS, read_own_graders
-from passgate.tasks.formats.evals.map.inputs import Variables
-from passgate.tasks.formats.evals.map.messages import read_messages
+from passgate.tasks.formats.evals.map.messages import Variables, read_messages
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
 from passgate.tasks.formats.evals.map.tests import TEST_KEYS, ReadTest, SuiteWide, read_test

@@ -7,8 +7,7 @@ from typing import Any
 from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
 from passgate.tasks.formats.evals.map.graders import Graders, read_own_graders
-from passgate.tasks.formats.evals.map.inputs import Variables, read_input, variables_of
-from passgate.tasks.formats.evals.map.messages import Expected, read_expected
+from passgate.tasks.formats.evals.map.messages import Expected, Variables, read_expected, read_input, variables_of
 from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
