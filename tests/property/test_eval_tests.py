@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.builders import SHIPPED
 
-from passgate.tasks.formats.evals.map.conversations import TURN_KEYS
 from passgate.tasks.formats.evals.map.messages import AGENTV_CALL_KEYS, FUNCTION_KEYS, MESSAGE_KEYS, OPENAI_CALL_KEYS
 from passgate.tasks.formats.evals.map.reader import EvalReader
 from passgate.tasks.formats.evals.map.runtime import (
@@ -21,7 +20,7 @@ from passgate.tasks.formats.evals.map.runtime import (
     REPOSITORY_KEYS,
     WORKSPACE_KEYS,
 )
-from passgate.tasks.formats.evals.map.tests import TEST_KEYS, merged
+from passgate.tasks.formats.evals.map.tests import TEST_KEYS, TURN_KEYS, merged
 from passgate.tasks.formats.evals.read.top_level import TOP_LEVEL_KEYS
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.reports.tasks import tasks_as_json, tasks_as_yaml

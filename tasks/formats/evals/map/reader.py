@@ -23,8 +23,7 @@ from passgate.tasks.formats.schema_check import shown
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.task import TaskFile
 
-Shown = Callable[[Path], str]
-"""A file's name as users know it."""
+Shown = Callable[[Path], str]  # a file's name as users know it
 _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",
     "extensions": "passgate runs no extensions of other tools",
@@ -78,18 +77,17 @@ class EvalReader:
         for raw in raws:
             answer, own = tests.read(raw)
             add_complaints(complaints, own)
-            if answer is not None:
-                yield answer, _origin(answer, raw, tests.places[answer.task.task_id, raw.prompt_label], own)
-
-
-def _origin(answer: ReadTest, raw: RawTest, place: Problem, own: Complaints) -> Origin:
-    return Origin(
-        task_id=full_id(answer.task.task_id, raw.runtime.file, raw.context.ground, raw.prompt_label),
-        file=place.file,
-        line=place.line,
-        suite_assumed=answer.suite_assumed,
-        cannot_run=tuple(dict.fromkeys(map(str, own.cannot_run))),
-    )
+            if answer is None:
+                continue
+            place = tests.places[answer.task.task_id, raw.prompt_label]
+            origin = Origin(
+                task_id=full_id(answer.task.task_id, raw.runtime.file, raw.context.ground, raw.prompt_label),
+                file=place.file,
+                line=place.line,
+                suite_assumed=answer.suite_assumed,
+                cannot_run=tuple(dict.fromkeys(map(str, own.cannot_run))),
+            )
+            yield answer, origin
 
 
 @dataclass
@@ -103,8 +101,8 @@ class _Tests:
     texts: dict[Path, str | ValueError] = field(default_factory=dict)
     wide: dict[tuple[int, bool], SuiteWide] = field(default_factory=dict)
     documents: dict[int, Documents] = field(default_factory=dict)
+    # Where the tests stand, by their ids and prompts: each prompt of a file has tests of the same ids.
     places: dict[tuple[str, str | None], Problem] = field(default_factory=dict)
-    """Where the tests stand, by their ids and prompts."""
 
     def read(self, raw: RawTest) -> tuple[ReadTest | None, Complaints]:
         """A test, and what there is to complain of it and of what its file says of it."""
@@ -117,7 +115,11 @@ class _Tests:
         compat = self.policy.compat or (_COMPATIBLE if says_compatible else None)
         answer = read_test(raw, lambda variables: self._wide(raw.context, variables, sources), compat, sources)
         if answer is not None:
-            self._refuse_repeated_id(answer.task.task_id, raw, own)
+            place = raw.node.problem(f"the id {answer.task.task_id!r} stands here a second time")
+            first = self.places.setdefault((answer.task.task_id, raw.prompt_label), place)
+            if first is not place:
+                message = f"the test {answer.task.task_id!r} has the id of the one in {first.file}:{first.line}"
+                own.problems.append(raw.node.problem(message))
             own.problems += [raw.node.problem(message) for _, message in policy_findings(answer.task, self.policy)]
         return (None if own.problems else answer), own
 
@@ -135,37 +137,25 @@ class _Tests:
         if known is None:
             without = Variables({}, is_template=variables.is_template)
             known = self.wide[key] = _suite_wide(context.root, without, sources)
+        # Read anew for a test only where its variables change it: a data set has thousands of tests.
         return _suite_wide(context.root, variables, sources) if variables.values and known.has_places else known
-
-    def _refuse_repeated_id(self, test_id: str, raw: RawTest, own: Complaints) -> None:
-        place = raw.node.problem(f"the id {test_id!r} stands here a second time")
-        first = self.places.setdefault((test_id, raw.prompt_label), place)
-        if first is not place:
-            message = f"the test {test_id!r} has the id of the one in {first.file}:{first.line}"
-            own.problems.append(raw.node.problem(message))
 
 
 def _suite_wide(root: Node, variables: Variables, sources: Sources) -> SuiteWide:
     """The suite-wide parts of an eval file, with the variables of a test where there are any."""
     own = replace(sources, complaints=Complaints())
-    _check_root(root, own)
+    for key, kinds in _KINDS.items():
+        if said := root.get(key):
+            own.refuses_kind(said, kinds)
+    for key, message in _NOT_HAD.items():
+        if (said := root.get(key)) and said.value:  # an empty list asks for nothing
+            own.cannot_run(said, message, at_key=True)
+    compat = root.get("compat")
+    if compat is not None and compat.value != _COMPATIBLE:
+        own.refuse(compat, f"the only value is {_COMPATIBLE}, not {shown(compat.value)}")
+    check_runtime(root, own)
     said = variables.filled_at(root, "input", own)
     messages = () if said is None else read_messages(said, own)
     variable = {key: root.value.get(key) for key in ("input", "rubrics", "execution", *GRADER_LISTS)}
     has_places = "{{" in json.dumps(variable, default=str)
     return SuiteWide(messages, read_own_graders(root, variables, own), has_places, own.complaints)
-
-
-def _check_root(root: Node, sources: Sources) -> None:
-    for key, kinds in _KINDS.items():
-        said = root.get(key)
-        if said is not None:
-            sources.refuses_kind(said, kinds)
-    for key, message in _NOT_HAD.items():
-        said = root.get(key)
-        if said is not None and said.value:
-            sources.cannot_run(said, message, at_key=True)
-    compat = root.get("compat")
-    if compat is not None and compat.value != _COMPATIBLE:
-        sources.refuse(compat, f"the only value is {_COMPATIBLE}, not {shown(compat.value)}")
-    check_runtime(root, sources)

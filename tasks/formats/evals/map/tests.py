@@ -1,52 +1,67 @@
 """From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from passgate.tasks.formats.discover import SUITES, suite_of
-from passgate.tasks.formats.evals.map.conversations import ReadConversation, read_conversation, with_turns
-from passgate.tasks.formats.evals.map.graders import Graders, read_own_graders
-from passgate.tasks.formats.evals.map.messages import Expected, Variables, read_expected, read_input, variables_of
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
+from passgate.tasks.formats.evals.map.graders import Graders, read_list, read_own_graders
+from passgate.tasks.formats.evals.map.messages import (
+    Expected,
+    Variables,
+    read_expected,
+    read_input,
+    read_messages,
+    variables_of,
+)
 from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
-from passgate.tasks.formats.evals.read.node import Complaints, Key, Node, Parts, as_mapping, as_text, take_apart
+from passgate.tasks.formats.evals.read.node import (
+    Complaints,
+    Key,
+    Keys,
+    Node,
+    Parts,
+    as_items,
+    as_mapping,
+    as_one_of,
+    as_text,
+    take_apart,
+)
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.rules import Messages
-from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import LlmGrader
-from passgate.tasks.model.graders import Grader
+from passgate.tasks.model.graders import Grader, TurnGraders, Turns
 from passgate.tasks.model.json_values import strictly_equal
-from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.task import Suite, TaskFile
+from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.task import SimulatedUser, Suite, TaskFile
 
-_DEFAULT = LlmGrader(type="llm_grader")
-"""Grades a test that has criteria or an expected answer and no grader."""
-_TEXT, _LIST, _MAPPING = (Kind.TEXT,), (Kind.LIST,), (Kind.MAPPING,)
-TEST_KEYS = {
-    "criteria": Key(_TEXT, spellings=("expected_outcome",)),
+_DEFAULT = LlmGrader(type="llm_grader")  # grades a test that has criteria or an expected answer and no grader
+TEST_KEYS: Keys = {
+    "criteria": Key(TEXT, spellings=("expected_outcome",)),
     "input": Key(spellings=("input_messages",)),
-    **dict.fromkeys(("input_files", "depends_on"), Key((*_LIST, *_TEXT), items=_TEXT)),
-    "turns": Key(_LIST, items=_MAPPING),
-    "tags": Key((*_LIST, *_MAPPING, *_TEXT)),
-    "repeat": Key((Kind.WHOLE, Kind.MAPPING)),
-    "window_size": Key((Kind.WHOLE,)),
-    **dict.fromkeys(("id", "conversation_id"), Key((Kind.TEXT, Kind.WHOLE))),
-    **dict.fromkeys(("description", "note", "suite", "category", "target", "mode", "aggregation"), Key(_TEXT)),
-    **dict.fromkeys(("on_turn_failure", "on_dependency_failure"), Key(_TEXT)),
-    **dict.fromkeys(("metadata", "governance", "execution", "run", "vars", "options", "passgate"), Key(_MAPPING)),
-    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets"), Key(_LIST)),
-    **dict.fromkeys(("threshold", "timeout_seconds"), Key((Kind.NUMBER,))),
-    **dict.fromkeys(("workspace", "environment"), Key((*_MAPPING, *_TEXT))),
+    **dict.fromkeys(("input_files", "depends_on"), Key((*LIST, *TEXT), items=TEXT)),
+    "turns": Key(LIST, items=MAPPING),
+    "tags": Key((*LIST, *MAPPING, *TEXT)),
+    "repeat": Key((*WHOLE, *MAPPING)),
+    "window_size": Key(WHOLE),
+    **dict.fromkeys(("id", "conversation_id"), Key((*TEXT, *WHOLE))),
+    **dict.fromkeys(("description", "note", "suite", "category", "target", "mode", "aggregation"), Key(TEXT)),
+    **dict.fromkeys(("on_turn_failure", "on_dependency_failure"), Key(TEXT)),
+    **dict.fromkeys(("metadata", "governance", "execution", "run", "vars", "options", "passgate"), Key(MAPPING)),
+    **dict.fromkeys(("rubrics", "assert", "assertions", "evaluators", "targets"), Key(LIST)),
+    **dict.fromkeys(("threshold", "timeout_seconds"), Key(NUMBER)),
+    **dict.fromkeys(("workspace", "environment"), Key((*MAPPING, *TEXT))),
     **dict.fromkeys(("expected_output", "expected_messages"), Key()),
     **dict.fromkeys(("provider", "providers", "prompts", "preprocessors"), Key()),
 }
-OPTIONS_KEYS = {
+OPTIONS_KEYS: Keys = {
     **dict.fromkeys(("provider", "transform", "transform_vars", "postprocess", "rubric_prompt"), Key()),
-    **dict.fromkeys(("prefix", "suffix", "store_output_as"), Key(_TEXT)),
-    **dict.fromkeys(("disable_var_expansion", "disable_conversation_memory", "run_serially"), Key((Kind.TRUTH,))),
-    "repeat": Key((Kind.WHOLE,)),
+    **dict.fromkeys(("prefix", "suffix", "store_output_as"), Key(TEXT)),
+    **dict.fromkeys(("disable_var_expansion", "disable_conversation_memory", "run_serially"), Key(TRUTH)),
+    "repeat": Key(WHOLE),
 }
 OPTIONS_NOT_HAD = {
     "transform": "passgate transforms no answers",
@@ -56,6 +71,12 @@ OPTIONS_NOT_HAD = {
     "suffix": "passgate has no suffix of prompts",
     "rubric_prompt": "a judge's prompt stands with its grader",
     "store_output_as": "every trial stands alone: no test gets the answer of another",
+}
+TURN_KEYS: Keys = {
+    "input": Key(needed=True),
+    "expected_output": Key(),
+    "assert": Key(LIST, spellings=("assertions", "evaluators")),
+    **dict.fromkeys(("name", "id"), Key(TEXT)),
 }
 _INTO_METADATA = ("governance", "category")
 TRACKED = ("tokens", "latency", "cost", "tool_use")
@@ -67,13 +88,11 @@ class SuiteWide:
 
     messages: Messages
     graders: Graders
-    has_places: bool
-    """Whether a test's variables change it."""
+    has_places: bool  # whether a test's variables change it
     complaints: Complaints
 
 
-WideFor = Callable[[Variables], SuiteWide]
-"""What the file says of all its tests, with the variables of one."""
+WideFor = Callable[[Variables], SuiteWide]  # what the file says of all its tests, with the variables of one
 
 
 @dataclass(frozen=True)
@@ -81,27 +100,8 @@ class ReadTest:
     """A test that has been read."""
 
     task: TaskFile
-    messages: Messages
-    """What the agent is asked, where that is more than one text."""
+    messages: Messages  # what the agent is asked, where that is more than one text
     suite_assumed: bool
-
-
-@dataclass(frozen=True)
-class _Content:
-    """What a test asks and what it expects."""
-
-    messages: Messages
-    conversation: ReadConversation
-    criteria: str
-    expected: Expected
-    graders: tuple[Grader, ...]
-
-    @property
-    def prompt(self) -> str | None:
-        """What is asked, where it is one text of the user."""
-        if len(self.messages) == 1 and self.messages[0].role == "user" and isinstance(self.messages[0].content, str):
-            return self.messages[0].content
-        return None
 
 
 def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) -> ReadTest | None:
@@ -109,15 +109,17 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, TEST_KEYS, sources.complaints)
     _check(test, raw, sources)
-    content = _content(test, raw, wide_for, sources)
-    fields = {**_told(test, raw, content), **run_of(test, raw, content.conversation.user, compat, sources)}
-    metadata = _metadata_of(test, raw.context.root)
-    tags = _tags_of(test, raw.context.root, metadata)
+    told, messages, user = _told(test, raw, wide_for, sources)
+    fields = {**told, **run_of(test, raw, user, compat, sources)}
+    root = raw.context.root
+    metadata = merged(_metadata(root.value), _metadata({key: part.value for key, part in test.values.items()}))
+    tags = _tags_of(root.value.get("tags"), test.value("tags"), metadata.get("tags"))
     suite = _belongs_to(test, raw, metadata, tags, sources)
     if len(sources.complaints.problems) > before:
         return None
-    own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**_other_suite(test, raw), **metadata}}
-    messages = () if content.prompt is not None else content.messages
+    names = (test.value("suite"), root.value.get("suite"))
+    other = next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
+    own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**other, **metadata}}
     task = with_native(TaskFile(**fields, **own), test, sources)
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
 
@@ -140,26 +142,80 @@ def _id(test: Parts, raw: RawTest) -> str | None:
     return str(said) if said is not None and str(said).strip() else None
 
 
-def _content(test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources) -> _Content:
+def _told(
+    test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
+) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
+    """What the agent and the judges are told, by the fields of tasks; the messages that are more than one text, and the
+    user of a conversation.
+    """
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
     execution, criteria = as_mapping(test.get("execution")), variables.filled_at(test, "criteria", sources)
     alone = execution is not None and execution.value.get("skip_defaults") is True
-    conversation = read_conversation(test, variables, sources)
+    opening, user, turns = _conversation(test, variables, sources)
     own = read_input(test, raw, variables, alone=alone, sources=sources)
     graders = read_own_graders(test.node, variables, sources)
-    said = graders.said or conversation.is_graded or (wide.graders.said and not alone)
-    listed = (*graders.all, *(() if alone else wide.graders.all))
-    content = _Content(
-        messages=(*(() if alone else wide.messages), *own, *conversation.opening),
-        conversation=conversation,
-        criteria="" if criteria is None else str(criteria.value),
-        expected=_expected(test, variables, sources),
-        graders=with_turns(conversation, listed if said else (_DEFAULT,)),
+    of_turns = turns is not None and any(turn.assertions for turn in turns.turns)
+    is_graded = graders.said or of_turns or (wide.graders.said and not alone)
+    listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
+    if turns is not None:
+        # The graders of the test itself are asked of the whole conversation and count as one turn more.
+        listed = (turns.model_copy(update={"conversation": listed}),)
+    messages = (*(() if alone else wide.messages), *own, *opening)
+    expected = _expected(test, variables, sources)
+    told = "" if criteria is None else str(criteria.value)
+    is_graded = is_graded or bool(told.strip()) or expected != (None, ())
+    _refuse_incomplete(test, asks=bool(own or opening), is_graded=is_graded, sources=sources)
+    fields = {"graders": listed, "criteria": told, "expected_output": expected[0], "expected_messages": expected[1]}
+    conversation_id = test.value("conversation_id")
+    fields |= {
+        "task_id": _id(test, raw) or "",
+        "description": as_text(test.get("description")) or "",
+        "tracked_metrics": TRACKED,
+        "note": as_text(test.get("note")) or "",
+        "conversation_id": str(conversation_id) if conversation_id is not None else None,
+    }
+    if len(messages) == 1 and messages[0].role == "user" and isinstance(messages[0].content, str):
+        return {**fields, "inputs": {"prompt": messages[0].content}}, (), user
+    return {**fields, "inputs": {"messages": [_as_written(message) for message in messages]}}, messages, user
+
+
+def _conversation(
+    test: Parts, variables: Variables, sources: Sources
+) -> tuple[Messages, SimulatedUser | None, Turns | None]:
+    """The first that the user says in a test with turns, the rest of it, and a grader with those of all turns."""
+    mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
+    if mode is not None and test.get("turns") is None:
+        sources.refuse(test.values["mode"], "a conversation needs `turns`")
+    window = test.get("window_size")
+    if window is not None:
+        sources.warn(window, "judges are shown the whole conversation", at_key=True)
+    turns = [_turn(item, variables, sources) for item in as_items(test.get("turns")) if isinstance(item.value, dict)]
+    if not turns:
+        return (), None, None
+    says = [as_prompt(messages) for messages, _ in turns[1:]]
+    aggregation: Any = as_one_of(test.get("aggregation"), ("mean", "min", "max"), sources.complaints)
+    on_failure: Any = as_one_of(test.get("on_turn_failure"), ("continue", "stop"), sources.complaints)
+    grader = Turns(
+        type="turns",
+        turns=tuple(graders for _, graders in turns),
+        aggregation=aggregation or "mean",
+        on_turn_failure=on_failure or "continue",
     )
-    _refuse_incomplete(test, content, asks=bool(own or conversation.opening), is_graded=said, sources=sources)
-    return content
+    return turns[0][0], SimulatedUser(says=tuple(text for text in says if text)) if any(says) else None, grader
+
+
+def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages, TurnGraders]:
+    turn = take_apart(node, TURN_KEYS, sources.complaints)
+    said = variables.filled_at(turn, "input", sources)
+    messages = read_messages(said, sources) if said else ()
+    if said is not None and not messages:
+        sources.refuse(said, "must not be empty")
+    value, as_messages = read_expected(variables.filled_at(turn, "expected_output", sources), None, sources)
+    listed = turn.get("assert")
+    graders = read_list(listed, variables, sources) if listed else ()
+    return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
 
 
 def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
@@ -172,39 +228,15 @@ def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
     return read_expected(short, long, sources)
 
 
-def _refuse_incomplete(test: Parts, content: _Content, *, asks: bool, is_graded: bool, sources: Sources) -> None:
+def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sources) -> None:
     """A test must ask something, and something must tell a good answer."""
-    value, messages = content.expected
-    missing = [] if asks else ["`input`"]
-    if not (is_graded or content.criteria.strip() or value is not None or messages):
-        criteria = test.get("criteria")
-        if criteria is not None:
-            sources.cannot_run(criteria, "nothing tells a good answer: the criteria are empty")
-        else:
-            missing.append("something that tells a good answer (`criteria`, `expected_output` or `assert`)")
+    missing, criteria = [] if asks else ["`input`"], test.get("criteria")
+    if not is_graded and criteria is not None:
+        sources.cannot_run(criteria, "nothing tells a good answer: the criteria are empty")
+    elif not is_graded:
+        missing.append("something that tells a good answer (`criteria`, `expected_output` or `assert`)")
     if missing:
         sources.refuse(test.node, f"incomplete test: it needs {' and '.join(missing)}")
-
-
-def _told(test: Parts, raw: RawTest, content: _Content) -> dict[str, Any]:
-    """What the agent and the judges are told."""
-    value, messages = content.expected
-    asked: dict[str, Any] = {"prompt": content.prompt}
-    if content.prompt is None:
-        asked = {"messages": [_as_written(message) for message in content.messages]}
-    conversation_id = test.value("conversation_id")
-    return {
-        "task_id": _id(test, raw) or "",
-        "description": as_text(test.get("description")) or "",
-        "inputs": asked,
-        "graders": content.graders,
-        "tracked_metrics": TRACKED,
-        "criteria": content.criteria,
-        "expected_output": value,
-        "expected_messages": messages,
-        "note": as_text(test.get("note")) or "",
-        "conversation_id": str(conversation_id) if conversation_id is not None else None,
-    }
 
 
 def _as_written(message: TaskMessage) -> dict[str, Any]:
@@ -217,12 +249,6 @@ def _as_written(message: TaskMessage) -> dict[str, Any]:
     return dict(written)
 
 
-def _metadata_of(test: Parts, root: Node) -> dict[str, Any]:
-    """The metadata of a test with that of its file under it."""
-    own = {key: test.value(key) for key in ("metadata", *_INTO_METADATA)}
-    return merged(_metadata(root.value), _metadata(own))
-
-
 def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
     further = {key: value for key in _INTO_METADATA if (value := said.get(key)) is not None}
     metadata = said.get("metadata")
@@ -231,35 +257,33 @@ def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     """Two mappings as one: lists are joined without repeating anything, mappings merged, else `over` counts."""
-    both = {key: _merged_value(under[key], value) for key, value in over.items() if key in under}
-    return {**under, **over, **both}
+    both = {**under, **over}
+    for key in both:
+        if key not in under or key not in over:
+            continue
+        below, above = under[key], over[key]
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            both[key] = merged(below, above)
+        elif isinstance(below, list) and isinstance(above, list):
+            items: list[Any] = []
+            for item in (*below, *above):
+                if not any(strictly_equal(item, known) for known in items):  # 1 is not true
+                    items.append(item)
+            both[key] = items
+    return both
 
 
-def _merged_value(under: Any, over: Any) -> Any:
-    if isinstance(under, Mapping) and isinstance(over, Mapping):
-        return merged(under, over)
-    if isinstance(under, list) and isinstance(over, list):
-        items: list[Any] = []
-        for item in (*under, *over):
-            if not any(strictly_equal(item, known) for known in items):
-                items.append(item)
-        return items
-    return over
-
-
-def _tags_of(test: Parts, root: Node, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tags of a test: those of its file first, of each only one."""
-    said = (root.value.get("tags"), test.value("tags"), metadata.get("tags"))
-    return tuple(dict.fromkeys(tag for value in said for tag in _tags(value)))
-
-
-def _tags(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        yield from (f"{key}={item}" for key, item in value.items() if isinstance(item, str | int | float))
-    elif isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        yield from (str(item) for item in value if isinstance(item, str | int | float))
+def _tags_of(*said: Any) -> tuple[str, ...]:
+    """The tags of several places, the first first, of each only one. A mapping stands for tags as in `team=web`."""
+    tags: list[str] = []
+    for value in said:
+        if isinstance(value, Mapping):
+            tags += (f"{key}={item}" for key, item in value.items() if isinstance(item, str | int | float))
+        elif isinstance(value, str):
+            tags.append(value)
+        elif isinstance(value, list):
+            tags += (str(item) for item in value if isinstance(item, str | int | float))
+    return tuple(dict.fromkeys(tags))
 
 
 def _belongs_to(
@@ -276,9 +300,3 @@ def _belongs_to(
     if named is not None and folder is not None and named is not folder and raw.context is raw.runtime:
         sources.refuse(test.node, f"the file lies in the folder of {folder!s}; move it or write `suite: {folder!s}`")
     return named or folder
-
-
-def _other_suite(test: Parts, raw: RawTest) -> dict[str, str]:
-    """A suite's name that is none of the four, as metadata."""
-    names = (test.value("suite"), raw.context.root.value.get("suite"))
-    return next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
