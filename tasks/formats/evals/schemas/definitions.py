@@ -1,6 +1,6 @@
 """What the JSON Schemas of eval files are made of: words, messages, and graders from the tables they are read with."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,16 +20,13 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 
 _CONSTRAINTS = ("minimum", "maximum", "exclusiveMinimum", "enum", "const", "minItems", "minLength", "pattern")
+# What the items of a list are, by the key of the list.
 _LISTS = {
-    "assertions": "Assertion",
-    "evaluators": "Assertion",
-    "assert": "Assertion",
+    **dict.fromkeys(("assertions", "evaluators", "assert"), "Assertion"),
     "fields": "FieldCheck",
     "expected": "ExpectedCall",
-    "rubrics": "RubricItem",
-    "items": "RubricItem",
+    **dict.fromkeys(("rubrics", "items"), "RubricItem"),
 }
-"""What the items of a list are, by the key of the list."""
 _INNER: dict[str, tuple[Keys, type[BaseModel]]] = {
     "FieldCheck": (FIELD_KEYS, FieldCheck),
     "ExpectedCall": (EXPECTED_KEYS, ExpectedCall),
@@ -68,10 +65,11 @@ def listed(says: str, definition: str, **schema: Any) -> Schema:
     return {"description": says, "type": "array", "items": reference(definition), **schema}
 
 
-def record(properties: dict[str, Schema], says: str = "", **schema: Any) -> Schema:
+def record(says: str = "", required: Sequence[str] = (), /, **properties: Schema) -> Schema:
     """A mapping with these keys and no others."""
     head = {"description": says} if says else {}
-    return {**head, "type": "object", "properties": properties, "additionalProperties": False, **schema}
+    needed = {"required": list(required)} if required else {}
+    return {**head, "type": "object", "properties": properties, "additionalProperties": False, **needed}
 
 
 def one_needed(*names: str) -> Schema:
@@ -106,23 +104,22 @@ COMMON_TEST: Final[dict[str, Schema]] = {
 }
 MESSAGES: Final[dict[str, Schema]] = {
     "ContentBlock": record(
-        {
-            "type": described("What the block is.", enum=["text", "file", "image", "json"]),
-            "value": described("The text, the path of the file or image, or any JSON value."),
-        },
-        required=["type", "value"],
+        "",
+        ["type", "value"],
+        type=described("What the block is.", enum=["text", "file", "image", "json"]),
+        value=described("The text, the path of the file or image, or any JSON value."),
     ),
     "OpenAiCall": record(
-        {
-            "id": text("Unique; the message of the result names it."),
-            "type": described("Always `function`.", const="function"),
-            "function": record(
-                {"name": text("The tool."), "arguments": text("The arguments as JSON.")},
-                "What is called.",
-                required=["name", "arguments"],
-            ),
-        },
-        required=["function"],
+        "",
+        ["function"],
+        id=text("Unique; the message of the result names it."),
+        type=described("Always `function`.", const="function"),
+        function=record(
+            "What is called.",
+            ["name", "arguments"],
+            name=text("The tool."),
+            arguments=text("The arguments as JSON."),
+        ),
     ),
 }
 
@@ -131,14 +128,13 @@ def message_definition(*, call: str, content: tuple[str, ...] = ()) -> Schema:
     """A message whose tool calls are of a definition; beside texts and blocks its content may be of further types."""
     blocks: Schema = {"type": "array", "items": reference("ContentBlock")}
     return record(
-        {
-            "role": described("Who speaks.", enum=["system", "user", "assistant", "tool"]),
-            "content": text_or("What is said.", blocks, *({"type": kind} for kind in content)),
-            "name": text("Of a tool message: the tool."),
-            "tool_call_id": text("Of a tool message: the call that it answers."),
-            "tool_calls": listed("Of an assistant message: the tools that it calls.", call),
-        },
-        required=["role"],
+        "",
+        ["role"],
+        role=described("Who speaks.", enum=["system", "user", "assistant", "tool"]),
+        content=text_or("What is said.", blocks, *({"type": kind} for kind in content)),
+        name=text("Of a tool message: the tool."),
+        tool_call_id=text("Of a tool message: the call that it answers."),
+        tool_calls=listed("Of an assistant message: the tools that it calls.", call),
     )
 
 
@@ -152,9 +148,14 @@ def grader_definitions(names_of: Callable[[Form], tuple[str, ...]], aggregators:
     definitions |= {name: _mapping_schema(keys, model) for name, (keys, model) in _INNER.items()}
     definitions["RubricItem"] = {"anyOf": [{"type": "string", "minLength": 1}, reference("RubricMapping")]}
     definitions["Aggregator"]["properties"]["type"]["enum"] = spelled(aggregators)
-    definitions["Grader"] = _by_type({_title(names): spelled(names) for _, names in forms})
-    definitions["Assertion"] = _assertion()
-    return definitions
+    types = {_title(names): spelled(names) for _, names in forms}
+    every = {"description": BASE_KEYS["type"].says, "enum": [name for names in types.values() for name in names]}
+    of_types = [
+        {"if": {"properties": {"type": {"enum": names}}, "required": ["type"]}, "then": reference(title)}
+        for title, names in types.items()
+    ]
+    grader = {"type": "object", "required": ["type"], "properties": {"type": every}, "allOf": of_types}
+    return definitions | {"Grader": grader, "Assertion": _ASSERTION}
 
 
 def spelled(names: Collection[str]) -> list[str]:
@@ -166,37 +167,21 @@ def _title(names: Collection[str]) -> str:
     return "".join(part.capitalize() for part in next(iter(names)).split("_"))
 
 
-def _by_type(types: Mapping[str, list[str]]) -> Schema:
-    return {
-        "type": "object",
-        "required": ["type"],
-        "properties": {
-            "type": {
-                "description": BASE_KEYS["type"].says,
-                "enum": [name for names in types.values() for name in names],
-            }
+_INCLUDE: Final[Schema] = {
+    "include": {"type": "string", "minLength": 1, "description": "A template of assertions: name or path."}
+}
+_ASSERTION: Final[Schema] = {
+    "description": "A grader; a text is an item of a rubric.",
+    "anyOf": [
+        {"type": "string", "minLength": 1},
+        {
+            "type": "object",
+            "if": {"required": ["include"]},
+            "then": {"properties": _INCLUDE, "additionalProperties": False},
+            "else": reference("Grader"),
         },
-        "allOf": [
-            {"if": {"properties": {"type": {"enum": names}}, "required": ["type"]}, "then": reference(title)}
-            for title, names in types.items()
-        ],
-    }
-
-
-def _assertion() -> Schema:
-    include = {"include": {"type": "string", "minLength": 1, "description": "A template of assertions: name or path."}}
-    return {
-        "description": "A grader; a text is an item of a rubric.",
-        "anyOf": [
-            {"type": "string", "minLength": 1},
-            {
-                "type": "object",
-                "if": {"required": ["include"]},
-                "then": {"properties": include, "additionalProperties": False},
-                "else": reference("Grader"),
-            },
-        ],
-    }
+    ],
+}
 
 
 def _form_schema(form: Form) -> Schema:
@@ -211,7 +196,9 @@ def _form_schema(form: Form) -> Schema:
 
 
 def _mapping_schema(keys: Keys, model: type[BaseModel]) -> Schema:
-    fields = _fields(model)
+    whole = model.model_json_schema(mode="validation")
+    # A model that holds itself stands among its definitions.
+    fields = whole.get("$defs", {}).get(model.__name__, whole)["properties"]
     keys = {name: key for name, key in keys.items() if not key.instead}
     properties = {
         spelling: _key_schema(spelling, key, fields.get(name, {}))
@@ -237,13 +224,6 @@ def _other_cases(name: str) -> str:
     """A pattern of a key in camelCase and kebab-case, which editors need not offer."""
     head, *rest = name.split("_")
     return f"^({head + ''.join(part.capitalize() for part in rest)}|{name.replace('_', '-')})$"
-
-
-def _fields(model: type[BaseModel]) -> dict[str, Schema]:
-    schema = model.model_json_schema(mode="validation")
-    # A model that holds itself stands among its definitions.
-    fields: dict[str, Schema] = schema.get("$defs", {}).get(model.__name__, schema)["properties"]
-    return fields
 
 
 def _key_schema(name: str, key: Key, field: Schema) -> Schema:
