@@ -44,9 +44,8 @@ def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = ()
     is something fatal.
     """
     passed = score >= passing_score(options) - ROUNDING and not fatal
-    return Grade(
-        name=options.label, type=options.type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal
-    )
+    name, type_name = options.label, options.type_name
+    return Grade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)
 
 
 def passing_score(options: AssertionOptions) -> float:
@@ -58,21 +57,18 @@ def settled(options: AssertionOptions, bare: Grade) -> Grade:
     """A bare grade with what all graders of eval files have: negated, and fatal where it is required and not passed."""
     if bare.score is None:
         return bare
-    grade = _negated(options, bare) if options.negate else bare
+    grade = bare
+    if options.negate:
+        score, checks = 1 - bare.score, bare.checks
+        # The checks of some graders know of the negation already: then they do not all agree with the bare grade.
+        if all(check.passed for check in checks) is bare.passed:
+            checks = tuple(Check(passed=not check.passed, message=_opposite(check)) for check in checks)
+        passed = score >= passing_score(options) - ROUNDING
+        grade = bare.model_copy(update={"score": score, "passed": passed, "checks": checks, "fatal": ""})
     if options.required and not grade.passed and not grade.fatal:
         why = next((f": {check.message}" for check in grade.checks if not check.passed), "")
         grade = grade.model_copy(update={"fatal": f"required, but its score is {grade.score:.3g}{why}"})
     return grade
-
-
-def _negated(options: AssertionOptions, bare: Grade) -> Grade:
-    score = 1 - (bare.score or 0.0)
-    checks = bare.checks
-    if all(check.passed for check in checks) is bare.passed:  # some graders' checks tell of the negation themselves
-        checks = tuple(Check(passed=not check.passed, message=_opposite(check)) for check in checks)
-    passed = score >= passing_score(options) - ROUNDING
-    update = {"score": score, "passed": passed, "checks": checks, "fatal": ""}
-    return bare.model_copy(update=update)
 
 
 def expectation(*, passed: bool, must: str = "") -> str:
@@ -99,18 +95,15 @@ async def settle(checks: Iterable[Awaitable[Check]]) -> list[Check]:
     Raises the first `MeasurementError` among them, unless a check failed: that fail is certain, and what could
     not be measured beside it becomes a failed check that says so.
     """
-    settled = [await _result_of(check) for check in checks]
-    errors = [result for result in settled if isinstance(result, MeasurementError)]
-    if errors and all(result.passed for result in settled if isinstance(result, Check)):
+    results: list[Check] = []
+    errors: list[MeasurementError] = []
+    for check in checks:
+        try:
+            results.append(await check)
+        except MeasurementError as error:
+            errors.append(error)
+            results.append(Check(passed=False, message=f"not measured: {error}"))
+    # Only the checks of errors have failed.
+    if errors and sum(not result.passed for result in results) == len(errors):
         raise errors[0]
-    return [
-        result if isinstance(result, Check) else Check(passed=False, message=f"not measured: {result}")
-        for result in settled
-    ]
-
-
-async def _result_of(check: Awaitable[Check]) -> Check | MeasurementError:
-    try:
-        return await check
-    except MeasurementError as error:
-        return error
+    return results

@@ -1,6 +1,6 @@
 """What a trial said, did and left behind in, its grades and status out."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -18,8 +18,7 @@ from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.estimators import weighted_mean
 
 _OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
-_POLICY: Final = "policy_check"
-_FINDS_VIOLATIONS: Final = frozenset({_POLICY, "tool_calls"})
+_FINDS_VIOLATIONS: Final = frozenset({"policy_check", "tool_calls"})
 _ENDS = {
     EndReason.CRASHED: "the agent crashed",
     EndReason.NOT_STARTED: "the agent could not be started",
@@ -34,14 +33,20 @@ def with_grades(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) 
     measured.
     """
     every = list(_with_members(grades))
-    policy = [grade for grade in every if grade.type == _POLICY]
-    return metrics.model_copy(
-        update={
-            "tool_call_accuracy": _mean_score([grade for grade in every if grade.type in _OF_TOOL_CALLS]),
-            "policy_adherence": _share_of_checks(policy),
-            "injection_success_rate": _violated(task, every),
-        }
-    )
+    accuracy = [grade.score for grade in every if grade.type in _OF_TOOL_CALLS]
+    policy = [grade for grade in every if grade.type == "policy_check"]
+    adherence = [check.passed for grade in policy for check in grade.checks]
+    update = {
+        "tool_call_accuracy": _mean(accuracy),
+        "policy_adherence": None if any(grade.error is not None for grade in policy) else _mean(adherence),
+    }
+    if any(grade.violations for grade in every):
+        injected: float | None = 1.0
+    else:
+        # No violation says something only where every grader that can find one has measured.
+        looked = all(grade.error is None for grade in every if grade.type in _FINDS_VIOLATIONS)
+        injected = 0.0 if looked and finds_violations(task) else None
+    return metrics.model_copy(update={**update, "injection_success_rate": injected})
 
 
 def _with_members(grades: Sequence[Grade]) -> Iterator[Grade]:
@@ -50,23 +55,9 @@ def _with_members(grades: Sequence[Grade]) -> Iterator[Grade]:
         yield from _with_members(one.members)
 
 
-def _mean_score(grades: Sequence[Grade]) -> float | None:
-    scores = [grade.score for grade in grades if grade.score is not None]
-    return fmean(scores) if scores and len(scores) == len(grades) else None
-
-
-def _share_of_checks(grades: Sequence[Grade]) -> float | None:
-    checks = [check.passed for grade in grades for check in grade.checks]
-    measured = all(grade.error is None for grade in grades)
-    return fmean(checks) if checks and measured else None
-
-
-def _violated(task: EvalTask, grades: Sequence[Grade]) -> float | None:
-    """1 with a violation, 0 without one where all was looked at that can find one."""
-    if any(grade.violations for grade in grades):
-        return 1.0
-    measured = all(grade.error is None for grade in grades if grade.type in _FINDS_VIOLATIONS)
-    return 0.0 if measured and finds_violations(task) else None
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 async def grade_trial(evidence: Evidence) -> tuple[Grade, ...]:
@@ -98,13 +89,21 @@ def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, 
     What is certain goes first: an agent that crashed, overran a budget or did not satisfy a grader has failed, also
     when another grader could not measure. Raises `MeasurementError` when a budget cannot be checked.
     """
-    ended, failed = _bad_end(transcript), _RULES[task.scoring.rule](task, grades)
+    ended: list[str] = []
+    over: Sequence[str] = ()
+    if transcript.end is EndReason.OVER_BUDGET:
+        ended = [transcript.detail]
+    elif transcript.end in _ENDS:
+        ended = [f"{_ENDS[transcript.end]}: {transcript.detail}".rstrip(": ")]
+    if task.scoring.rule == "weighted_average":
+        failed = _below_threshold(task, grades)
+    else:
+        failed = [f"{one.name}: {_first_failure(one)}" for one in grades if one.error is None and not one.passed]
     try:
         over = overruns(task.budgets, metrics, transcript)
     except MeasurementError:
         if not ended and not failed:
             raise
-        over = ()
     score = trial_score(task, grades)
     if ended or over or failed:
         fatal = bool(ended or over) or any(grade.fatal or grade.violations for grade in grades)
@@ -126,18 +125,10 @@ def trial_score(task: EvalTask, grades: Sequence[Grade]) -> float | None:
     scores = [grade.score for grade in grades]
     if None in scores:
         return None
-    return weighted_mean([score for score in scores if score is not None], _weights(task))
+    return weighted_mean([score for score in scores if score is not None], [one.weight for one in task.graders])
 
 
-def _weights(task: EvalTask) -> list[float]:
-    return [options.weight for options in task.graders]
-
-
-def _by_all(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
-    return [f"{grade.name}: {_first_failure(grade)}" for grade in grades if grade.error is None and not grade.passed]
-
-
-def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
+def _below_threshold(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
     """Graders that bind by themselves and did not pass, else the score where it is below the threshold for certain."""
     bound = [
         grade
@@ -147,32 +138,19 @@ def _by_weighted_average(task: EvalTask, grades: Sequence[Grade]) -> list[str]:
         and (grade.fatal or grade.violations or not (grade.passed or isinstance(options, AssertionOptions)))
     ]
     if bound:
-        return [f"{grade.name}: {grade.fatal or _first_failure(grade)}" for grade in bound]
-    best = weighted_mean([1.0 if grade.score is None else grade.score for grade in grades], _weights(task))
+        return [f"{grade.name}: {_first_failure(grade)}" for grade in bound]
+    # The best score that the trial can have: a grader that could not measure may still give 1.
+    scores = [1.0 if grade.score is None else grade.score for grade in grades]
+    best = weighted_mean(scores, [one.weight for one in task.graders])
     if best is None:
         raise MeasurementError("every grader has the weight 0, so the trial has no score: give one a weight above 0")
     if best >= task.scoring.threshold - ROUNDING:
         return []
     band = "borderline: " if best >= BORDERLINE_FROM - ROUNDING else ""
     low = [
-        f"{grade.name} {grade.score:.3g} ({_first_failure(grade)})"
-        for grade in grades
-        if grade.error is None and not grade.passed
+        f"{one.name} {one.score:.3g} ({_first_failure(one)})" for one in grades if one.error is None and not one.passed
     ]
     return [f"{band}score {best:.3g}, expected at least {task.scoring.threshold:g}: {'; '.join(low)}"]
-
-
-_RULES: dict[str, Callable[[EvalTask, Sequence[Grade]], list[str]]] = {
-    "all": _by_all,
-    "weighted_average": _by_weighted_average,
-}
-
-
-def _bad_end(transcript: Transcript) -> list[str]:
-    if transcript.end is EndReason.OVER_BUDGET:
-        return [transcript.detail]
-    what = _ENDS.get(transcript.end)
-    return [f"{what}: {transcript.detail}".rstrip(": ")] if what else []
 
 
 def _first_failure(grade: Grade) -> str:

@@ -3,12 +3,11 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Any, Final, assert_never
 
 from passgate.tasks.graders.checks import graded, settle
 from passgate.tasks.graders.interface import Evidence
@@ -24,7 +23,7 @@ from passgate.tasks.graders.workspace import (
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import CommandCheck, FileCheck, JsonCheck, SqliteCheck, StateCheck
 from passgate.tasks.model.json_values import MISSING, at_path, parse_json, strictly_equal
-from passgate.tasks.model.sandbox import ProcessResult, Sandbox
+from passgate.tasks.model.sandbox import Sandbox
 
 QUERY_SECONDS: Final = 5.0
 MOST_ROWS: Final = 10_000
@@ -32,78 +31,6 @@ MOST_ROWS: Final = 10_000
 LONGEST_VALUE: Final = 1_000_000
 """Bytes of one value or row."""
 _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK: Final = 10_000
-Expectation = FileCheck | JsonCheck | SqliteCheck | CommandCheck
-
-
-class QueryResult(NamedTuple):
-    """The first rows of a result and how many rows it has, counted no further than asked."""
-
-    rows: list[tuple[Any, ...]]
-    total: int
-
-
-def check_sqlite(check: SqliteCheck, workspace: Path, scratch: Path) -> Check:
-    """Whether a query of a database of the workspace answers as expected.
-
-    A missing database or table, any other error of SQLite and more than `QUERY_SECONDS` are a failed check.
-    Raises `UnusableFileError` when the database file must not be read.
-    """
-    subject = f"{check.sqlite}: {check.query}"
-    try:
-        with _database_copy(workspace, check.sqlite, scratch) as database, closing(_connect(database)) as connection:
-            problem = _problem(check, _ask(connection, check))
-    except (sqlite3.Error, sqlite3.Warning) as error:
-        took_too_long = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
-        reason = f"did not end within {QUERY_SECONDS:g} seconds" if took_too_long else f"failed: {error}"
-        return Check(passed=False, message=shorten(f"{subject}: {reason}"))
-    message = f"{subject}: {problem}" if problem else f"{subject}: as expected"
-    return Check(passed=not problem, message=shorten(message))
-
-
-@contextmanager
-def _database_copy(workspace: Path, relative: str, scratch: Path) -> Iterator[Path]:
-    # SQLite opens files beside the database by their names; there the agent may have left a FIFO or a link.
-    with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
-        database = Path(folder) / "copy.db"
-        database.write_bytes(read_bytes(workspace, relative))
-        if is_present(workspace, f"{relative}-wal"):
-            database.with_name("copy.db-wal").write_bytes(read_bytes(workspace, f"{relative}-wal"))
-        yield database
-
-
-def _connect(database: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
-
-
-def _ask(connection: sqlite3.Connection, check: SqliteCheck) -> QueryResult:
-    deadline = time.monotonic() + QUERY_SECONDS
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK)
-    kept = len(check.rows) + 1 if check.rows is not None else 1
-    most = max(MOST_ROWS, kept, check.min_rows or 0, (check.max_rows or 0) + 1)
-    rows = islice(connection.execute(check.query), most)
-    kept_rows = list(islice(rows, kept))
-    total = len(kept_rows) + sum(1 for _ in rows)
-    return QueryResult(kept_rows, total)
-
-
-def _problem(check: SqliteCheck, answer: QueryResult) -> str:
-    """What is wrong with an answer; empty when it is as expected."""
-    if check.rows is not None and not strictly_equal(answer.rows, check.rows):
-        more = f" and {answer.total - len(answer.rows)} more" if answer.total > len(answer.rows) else ""
-        return f"the rows are {as_json(answer.rows)}{more}, expected {as_json(check.rows)}"
-    if "value" in check.model_fields_set:
-        if not answer.rows:
-            return f"the query returned no row, expected {as_json(check.value)}"
-        if not strictly_equal(answer.rows[0][0], check.value):
-            return f"the value is {as_json(answer.rows[0][0])}, expected {as_json(check.value)}"
-    if check.min_rows is not None and answer.total < check.min_rows:
-        return f"the query returned {answer.total} rows, expected at least {check.min_rows}"
-    if check.max_rows is not None and answer.total > check.max_rows:
-        return f"the query returned {answer.total} rows or more, expected at most {check.max_rows}"
-    return ""
 
 
 async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:
@@ -112,46 +39,48 @@ async def grade_state(options: StateCheck, evidence: Evidence) -> Grade:
     A file that is missing or must not be read, a query that cannot be answered and a command that does not
     end in time are failed checks. Raises `MeasurementError` when a command's program is not installed.
     """
-    hanging = [await _prepare(command, options, evidence.sandbox) for command in options.run]
+    hanging = []
+    for command in options.run:
+        result = await run_shell(evidence.sandbox, command, seconds=options.timeout_seconds)
+        # How a command ends otherwise does not matter: what it leaves behind is looked at.
+        if result.timed_out:
+            hanging.append(_hangs(command, options.timeout_seconds))
     checks = await settle(_check(expectation, evidence.sandbox) for expectation in options.expect)
-    return graded(options, [*filter(None, hanging), *checks])
-
-
-async def _prepare(command: str, options: StateCheck, sandbox: Sandbox) -> Check | None:
-    result = await run_shell(sandbox, command, seconds=options.timeout_seconds)
-    return _hangs(command, options.timeout_seconds) if result.timed_out else None
+    return graded(options, [*hanging, *checks])
 
 
 def _hangs(command: str, seconds: float) -> Check:
     return Check(passed=False, message=f"`{command}` did not end within {seconds:g} seconds")
 
 
-async def _check(expectation: Expectation, sandbox: Sandbox) -> Check:
+async def _check(expectation: FileCheck | JsonCheck | SqliteCheck | CommandCheck, sandbox: Sandbox) -> Check:
     try:
         match expectation:
             case FileCheck():
-                problem = await asyncio.to_thread(_check_file, expectation, sandbox.workspace)
-                subject = expectation.file
+                subject = f"{expectation.file} "
+                problem = await asyncio.to_thread(_file_problem, expectation, sandbox.workspace)
             case JsonCheck():
-                problem = await asyncio.to_thread(_check_json, expectation, sandbox.workspace)
-                subject = f"{expectation.json_file}: {expectation.path or 'the document'}"
+                subject = f"{expectation.json_file}: {expectation.path or 'the document'} "
+                problem = await asyncio.to_thread(_json_problem, expectation, sandbox.workspace)
             case SqliteCheck():
-                return await asyncio.to_thread(check_sqlite, expectation, sandbox.workspace, sandbox.scratch)
+                subject = f"{expectation.sqlite}: {expectation.query}: "
+                problem = await asyncio.to_thread(_sqlite_problem, expectation, sandbox.workspace, sandbox.scratch)
             case CommandCheck():
                 return await _check_command(expectation, sandbox)
             case _:
                 assert_never(expectation)
     except UnusableFileError as error:
         return Check(passed=False, message=str(error))
-    message = f"{subject} {problem}" if problem else f"{subject} is as expected"
-    return Check(passed=not problem, message=shorten(message))
+    fine = "as expected" if isinstance(expectation, SqliteCheck) else "is as expected"
+    return Check(passed=not problem, message=shorten(f"{subject}{problem or fine}"))
 
 
-def _check_file(check: FileCheck, workspace: Path) -> str:
+def _file_problem(check: FileCheck, workspace: Path) -> str:
     """What is wrong with a file; empty when it is as expected."""
     if not check.exists:
         return "exists, but must not" if is_present(workspace, check.file) else ""
     regular_file(workspace, check.file)
+    # A file that need only be there may be larger than what is read, and need not be text.
     if check.equals is None and check.matches is None and not check.contains and not check.not_contains:
         return ""
     text = read_text(workspace, check.file)
@@ -166,12 +95,10 @@ def _text_problem(text: str, equals: str | None, contains: tuple[str, ...], matc
     missing = next((wanted for wanted in contains if wanted not in text), None)
     if missing is not None:
         return f"does not contain {missing!r}"
-    if matches is not None and not found(matches, text):
-        return f"does not match {matches!r}"
-    return ""
+    return f"does not match {matches!r}" if matches is not None and not found(matches, text) else ""
 
 
-def _check_json(check: JsonCheck, workspace: Path) -> str:
+def _json_problem(check: JsonCheck, workspace: Path) -> str:
     """What is wrong with a value of a JSON file; empty when it is as expected."""
     try:
         value = at_path(parse_json(read_text(workspace, check.json_file)), check.path)
@@ -189,21 +116,70 @@ def _check_json(check: JsonCheck, workspace: Path) -> str:
     return ""
 
 
+def _sqlite_problem(check: SqliteCheck, workspace: Path, scratch: Path) -> str:
+    """What is wrong with what a database answers; empty when it is as expected.
+
+    A missing database or table, any other error of SQLite and more than `QUERY_SECONDS` are wrong too.
+    Raises `UnusableFileError` when the database file must not be read.
+    """
+    try:
+        # SQLite opens files beside the database by their names; there the agent may have left a FIFO or a link.
+        with TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+            database = Path(folder) / "copy.db"
+            database.write_bytes(read_bytes(workspace, check.sqlite))
+            # The newest rows may lie in the write-ahead log alone.
+            if is_present(workspace, f"{check.sqlite}-wal"):
+                database.with_name("copy.db-wal").write_bytes(read_bytes(workspace, f"{check.sqlite}-wal"))
+            with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+                return _answer_problem(check, *_ask(connection, check))
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        took_too_long = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+        return f"did not end within {QUERY_SECONDS:g} seconds" if took_too_long else f"failed: {error}"
+
+
+def _ask(connection: sqlite3.Connection, check: SqliteCheck) -> tuple[list[tuple[Any, ...]], int]:
+    """The first rows of the result and how many rows it has, counted no further than asked."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+    # The agent made the schema: its views and triggers may not call functions with side effects.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    deadline = time.monotonic() + QUERY_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK)
+    # One row more than expected, so that the message shows one that is too many.
+    kept = len(check.rows) + 1 if check.rows is not None else 1
+    most = max(MOST_ROWS, kept, check.min_rows or 0, (check.max_rows or 0) + 1)
+    rows = islice(connection.execute(check.query), most)
+    kept_rows = list(islice(rows, kept))
+    return kept_rows, len(kept_rows) + sum(1 for _ in rows)
+
+
+def _answer_problem(check: SqliteCheck, rows: list[tuple[Any, ...]], total: int) -> str:
+    if check.rows is not None and not strictly_equal(rows, check.rows):
+        more = f" and {total - len(rows)} more" if total > len(rows) else ""
+        return f"the rows are {as_json(rows)}{more}, expected {as_json(check.rows)}"
+    if "value" in check.model_fields_set:
+        if not rows:
+            return f"the query returned no row, expected {as_json(check.value)}"
+        if not strictly_equal(rows[0][0], check.value):
+            return f"the value is {as_json(rows[0][0])}, expected {as_json(check.value)}"
+    if check.min_rows is not None and total < check.min_rows:
+        return f"the query returned {total} rows, expected at least {check.min_rows}"
+    if check.max_rows is not None and total > check.max_rows:
+        return f"the query returned {total} rows or more, expected at most {check.max_rows}"
+    return ""
+
+
 async def _check_command(check: CommandCheck, sandbox: Sandbox) -> Check:
     result = await run_shell(sandbox, check.command, seconds=check.timeout_seconds)
     if result.timed_out:
         return _hangs(check.command, check.timeout_seconds)
-    problem = _command_problem(check, result)
+    if result.output_limit_hit:
+        problem = "it printed more than passgate keeps"
+    elif result.exit_code != check.exit_code:
+        said = ending(result.stderr, 500) or ending(result.stdout, 500)
+        problem = f"exit code {result.exit_code}, expected {check.exit_code}{': ' if said else ''}{said}"
+    else:
+        problem = _text_problem(result.stdout, check.stdout_equals, check.stdout_contains, check.stdout_matches)
+        problem = f"its output {problem}" if problem else ""
     if not problem:
         return Check(passed=True, message=f"`{check.command}` is as expected")
     return Check(passed=False, message=shorten(f"`{check.command}`: {problem}"))
-
-
-def _command_problem(check: CommandCheck, result: ProcessResult) -> str:
-    if result.output_limit_hit:
-        return "it printed more than passgate keeps"
-    if result.exit_code != check.exit_code:
-        said = ending(result.stderr, 500) or ending(result.stdout, 500)
-        return f"exit code {result.exit_code}, expected {check.exit_code}" + (f": {said}" if said else "")
-    problem = _text_problem(result.stdout, check.stdout_equals, check.stdout_contains, check.stdout_matches)
-    return f"its output {problem}" if problem else ""

@@ -1,36 +1,122 @@
-"""Test files put beside the agent's work after it has finished, then run."""
+"""Test files put beside the agent's work after it has finished, then run.
+
+Nothing in the workspace configures or shadows pytest: Python starts isolated (`-I`), without `PYTHON*` variables, user
+packages and modules of the working folder. The workspace becomes importable in a `conftest.py` of our own, which is
+after pytest and its plugins have been loaded: with pytest's `pythonpath` option the agent could leave a plugin there
+and pytest would load it.
+
+What pytest imports runs in pytest's process. Code that sets out to can therefore forge a result from within;
+a `command` that tests the work from outside, in a process of its own, is out of its reach.
+"""
 
 import asyncio
 import secrets
 import shlex
 import shutil
+import sys
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
-from typing import Final
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Final, NamedTuple
+from xml.etree import ElementTree
+
+from pydantic import ValidationError
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.files.temporary import new_folder
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.pytest_run import (
-    INTERNAL_ERROR,
-    Case,
-    CaseStatus,
-    PytestFolder,
-    PytestProgress,
-    environment,
-    prepare,
-    read_report,
-    require_working_pytest,
-    run_pytest,
-)
+from passgate.tasks.graders.static_analysis import REMEDY
 from passgate.tasks.graders.texts import ending, shorten
-from passgate.tasks.graders.workspace import UnusableFileError, run_shell
+from passgate.tasks.graders.workspace import UnusableFileError, read_text, run_shell
+from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.graders import DeterministicTests
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
 MOST_CHECKS: Final = 20
+PROBE_SECONDS: Final = 60.0
+INTERNAL_ERROR: Final = 3
+"""The exit code of pytest for an error of its own."""
+# A test during which the run is stopped stands in the report as if it had passed; only the count of those that
+# came to their end tells.
+_CONFTEST: Final = """\
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, {workspace!r})
+progress = {{"collected": None, "finished": 0}}
+
+
+def pytest_collection_finish(session):
+    progress["collected"] = len(session.items)
+
+
+def pytest_runtest_logfinish():
+    progress["finished"] += 1
+
+
+def pytest_sessionfinish():
+    pathlib.Path({progress!r}).write_text(json.dumps(progress))
+"""
+
+
+class CaseStatus(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+_STATUS_OF_TAG: Final = {"error": CaseStatus.FAILED, "failure": CaseStatus.FAILED, "skipped": CaseStatus.SKIPPED}
+
+
+class Case(NamedTuple):
+    """One test that ran."""
+
+    file: str
+    """Relative to the folder of the tests."""
+    group: str
+    """The classes that it lies in, joined with `::`; empty for a function of a module."""
+    name: str
+    """With the parameters in brackets, where it has some."""
+    status: CaseStatus
+    message: str
+
+    @property
+    def label(self) -> str:
+        return "::".join(part for part in (self.file, self.group, self.name) if part)
+
+    def is_called(self, wanted: str) -> bool:
+        """Whether a name means this test: its file, its function, or both joined with `::`."""
+        files = {self.file, PurePosixPath(self.file).name}
+        functions = {self.name, self.name.partition("[")[0]}
+        if self.group:
+            functions |= {f"{self.group}::{function}" for function in functions}
+        return wanted in files | functions | {f"{file}::{name}" for file in files for name in functions}
+
+
+class _Progress(Frozen):
+    """How far a run of pytest got."""
+
+    collected: int | None = None
+    """How many tests there were to run; `None` when the run ended before that was known."""
+    finished: int = 0
+    """How many came to their end."""
+
+
+@dataclass(frozen=True)
+class _PytestFolder:
+    """A folder for one run: `tests` in it holds the tests, the rest is ours."""
+
+    root: Path
+    report: str
+    progress_file: str
+
+    @property
+    def tests(self) -> Path:
+        return self.root / "tests"
 
 
 async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
@@ -40,7 +126,7 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
     caused it. Raises `MeasurementError` when the tests are not there, hold no test, or cannot be run here.
     """
     async with _fresh_folder(evidence.sandbox) as place:
-        folder = await asyncio.to_thread(prepare, place, evidence.sandbox.workspace)
+        folder = await asyncio.to_thread(_prepare, place, evidence.sandbox.workspace)
         await asyncio.to_thread(_copy_tests, options, evidence.suites_folder, folder.tests)
         if options.command is not None:
             return await _grade_command(options, options.command, evidence.sandbox, folder.tests)
@@ -50,6 +136,16 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
 def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
     # The name cannot be guessed: no process that the agent left behind waits there for the tests.
     return new_folder(sandbox.scratch, f"{secrets.token_hex(16)}-")
+
+
+def _prepare(root: Path, workspace: Path) -> _PytestFolder:
+    folder = _PytestFolder(root, report=f"{secrets.token_hex(16)}.xml", progress_file=f"{secrets.token_hex(16)}.json")
+    folder.tests.mkdir()
+    # Without a configuration file of its own pytest would look for one in the folders above.
+    (root / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    conftest = _CONFTEST.format(workspace=str(workspace), progress=str(root / folder.progress_file))
+    (root / "conftest.py").write_text(conftest, encoding="utf-8")
+    return folder
 
 
 def _copy_tests(options: DeterministicTests, suites_folder: Path, target: Path) -> None:
@@ -66,96 +162,143 @@ def _copy_tests(options: DeterministicTests, suites_folder: Path, target: Path) 
             raise MeasurementError(f"{options.label}: {relative} cannot be copied: {error}") from error
 
 
+def _environment(tests: Path) -> dict[str, str]:
+    return {"PYTHONDONTWRITEBYTECODE": "1", "PASSGATE_TESTS": str(tests)}
+
+
 async def _grade_command(options: DeterministicTests, command: str, sandbox: Sandbox, tests: Path) -> Grade:
     command = command.replace("{tests}", shlex.quote(str(tests)))
-    result = await run_shell(sandbox, command, seconds=options.timeout_seconds, environment=environment(tests))
+    result = await run_shell(sandbox, command, seconds=options.timeout_seconds, environment=_environment(tests))
     if result.timed_out:
-        return graded(options, [_timed_out(options)])
+        return _hangs(options)
     said = "" if result.exit_code == 0 else f": {ending(result.stdout + result.stderr)}"
     message = f"the tests ended with exit code {result.exit_code}{said}"
     return graded(options, [Check(passed=result.exit_code == 0, message=message)])
 
 
-async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: PytestFolder) -> Grade:
-    result = await run_pytest(sandbox, folder, options.timeout_seconds)
+def _hangs(options: DeterministicTests) -> Grade:
+    message = f"the tests did not end within {options.timeout_seconds:g} seconds: the code under test hangs"
+    return graded(options, [Check(passed=False, message=message)])
+
+
+async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _PytestFolder) -> Grade:
+    result = await _run_pytest(sandbox, folder, options.timeout_seconds)
     if result.timed_out:
-        return graded(options, [_timed_out(options)])
+        return _hangs(options)
     try:
         cases = await asyncio.to_thread(read_report, folder.root, folder.report)
     except UnusableFileError as error:
-        await _probe(sandbox)
-        return graded(options, [_crashed(result, str(error))])
-    if result.exit_code == INTERNAL_ERROR and _is_pytests_fault(result, cases, sandbox.workspace):
+        await _require_working_pytest(sandbox)
+        end = f"pytest ended with exit code {result.exit_code} and no usable report"
+        said = ending(result.stderr) or ending(result.stdout) or str(error)
+        return graded(options, [Check(passed=False, message=f"{end}: the code under test ended the process: {said}")])
+    is_internal = result.exit_code == INTERNAL_ERROR and any(case.label == "pytest::internal" for case in cases)
+    # pytest also calls it an internal error when a module of the workspace ends the process as it is imported.
+    if is_internal and str(sandbox.workspace) not in result.stdout:
         raise MeasurementError(f"pytest failed to run: {ending(result.stdout)}")
-    return _grade_cases(options, result, cases, folder.progress())
+    try:
+        progress = _Progress.model_validate_json(read_text(folder.root, folder.progress_file))
+    except (UnusableFileError, ValidationError):
+        # The run did not get as far as to say.
+        progress = _Progress()
+    return _grade_cases(options, result, cases, progress)
 
 
-async def _probe(sandbox: Sandbox) -> None:
+async def _run_pytest(sandbox: Sandbox, folder: _PytestFolder, seconds: float) -> ProcessResult:
+    command = [
+        sys.executable,
+        *("-I", "-B", "-m", "pytest"),
+        *("-c", str(folder.root / "pytest.ini")),
+        f"--rootdir={folder.root}",
+        f"--confcutdir={folder.root}",
+        *("-p", "no:cacheprovider"),
+        # The older family names the file of each test.
+        *("-o", "junit_family=xunit1"),
+        f"--junitxml={folder.root / folder.report}",
+        *("--tb=short", "--color=no"),
+        str(folder.tests),
+    ]
+    return await sandbox.run(command, seconds=seconds, environment=_environment(folder.tests))
+
+
+async def _require_working_pytest(sandbox: Sandbox) -> None:
+    """Run a test of our own, with none of the agent's code.
+
+    Raises `MeasurementError` when it does not pass: then what went wrong before was no fault of the agent.
+    """
     async with _fresh_folder(sandbox) as place:
-        folder = await asyncio.to_thread(prepare, place, sandbox.workspace)
-        await require_working_pytest(sandbox, folder)
+        folder = await asyncio.to_thread(_prepare, place, sandbox.workspace)
+        (folder.tests / "test_nothing.py").write_text("def test_nothing():\n    pass\n", encoding="utf-8")
+        # It would make the agent's modules importable.
+        (folder.root / "conftest.py").unlink()
+        result = await _run_pytest(sandbox, folder, PROBE_SECONDS)
+    if "No module named pytest" in result.stderr:
+        raise MeasurementError(f"pytest is not installed: {REMEDY}")
+    if result.exit_code != 0:
+        said = ending(result.stderr) or ending(result.stdout)
+        raise MeasurementError(f"pytest does not work here (exit code {result.exit_code}): {said}")
 
 
-def _is_pytests_fault(result: ProcessResult, cases: tuple[Case, ...], workspace: Path) -> bool:
-    # pytest also calls it an internal error when a module ends the process as it is imported.
-    return str(workspace) not in result.stdout and any(case.label == "pytest::internal" for case in cases)
+def read_report(folder: Path, name: str) -> tuple[Case, ...]:
+    """The tests in a report of the `xunit1` family.
+
+    Raises `UnusableFileError` when there is none, when it is too large, or is not such a report.
+    """
+    text = read_text(folder, name)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise UnusableFileError("the report declares entities")
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314 - without entities there is nothing to blow up
+    except ElementTree.ParseError as error:
+        raise UnusableFileError(f"the report is not XML: {error}") from None
+    return tuple(_case(element) for element in root.iter("testcase"))
+
+
+def _case(element: ElementTree.Element) -> Case:
+    file = element.get("file", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    group = element.get("classname", "").removeprefix(module).strip(".").replace(".", "::")
+    status, message = CaseStatus.PASSED, ""
+    for tag, bad in _STATUS_OF_TAG.items():
+        detail = element.find(tag)
+        if detail is not None:
+            status, message = bad, detail.get("message", "")
+            # For a file that cannot be imported the message says no more than that, the text says why.
+            if message in {"", "collection failure", "internal error"}:
+                message = ending(detail.text or "")
+            break
+    return Case(file.removeprefix("tests/"), group, element.get("name", ""), status, message)
 
 
 def _grade_cases(
-    options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: PytestProgress
+    options: DeterministicTests, result: ProcessResult, cases: tuple[Case, ...], progress: _Progress
 ) -> Grade:
     if not cases and progress.collected == 0:
         raise MeasurementError(f"{options.label}: no test was found in {', '.join(options.tests)}")
     planned = max(len(cases), progress.collected or 0)
-    passed = sum(case.status is CaseStatus.PASSED for case in cases)
-    problems = [
-        *(_failed(case) for case in cases if case.status is not CaseStatus.PASSED),
-        *_missing(options.required, cases),
-    ]
+    passed = [case for case in cases if case.status is CaseStatus.PASSED]
+    problems = []
+    for case in cases:
+        if case.status is not CaseStatus.PASSED:
+            skipped = case.status is CaseStatus.SKIPPED
+            reason = "was skipped, and a skipped test does not pass: " if skipped else ""
+            problems.append(shorten(f"{case.label}: {reason}{case.message}"))
+    missing = (name for name in options.required if not any(case.is_called(name) for case in passed))
+    problems += [f"the required test {name} did not pass" for name in missing]
     if not problems:
         problems = _unfinished(result, min(len(cases), progress.finished), planned)
-    checks = _bounded(problems) or [Check(passed=True, message=f"{passed} of {planned} tests passed")]
-    return graded(options, checks, score=min(passed, progress.finished) / planned if planned else 0.0)
+    if len(problems) > MOST_CHECKS:
+        problems = [*problems[:MOST_CHECKS], f"{len(problems) - MOST_CHECKS} more tests failed"]
+    checks = [Check(passed=False, message=problem) for problem in problems]
+    checks = checks or [Check(passed=True, message=f"{len(passed)} of {planned} tests passed")]
+    return graded(options, checks, score=min(len(passed), progress.finished) / planned if planned else 0.0)
 
 
-def _failed(case: Case) -> Check:
-    skipped = "was skipped, and a skipped test does not pass: "
-    reason = skipped if case.status is CaseStatus.SKIPPED else ""
-    return Check(passed=False, message=shorten(f"{case.label}: {reason}{case.message}"))
-
-
-def _missing(required: tuple[str, ...], cases: tuple[Case, ...]) -> list[Check]:
-    passed = [case for case in cases if case.status is CaseStatus.PASSED]
-    return [
-        Check(passed=False, message=f"the required test {name} did not pass")
-        for name in required
-        if not any(case.is_called(name) for case in passed)
-    ]
-
-
-def _unfinished(result: ProcessResult, finished: int, planned: int) -> list[Check]:
+def _unfinished(result: ProcessResult, finished: int, planned: int) -> list[str]:
     if finished == 0 or finished < planned:
         message = f"the run ended after {finished} of {planned} tests: the code under test stopped it"
     elif result.exit_code != 0:
         message = f"pytest ended with exit code {result.exit_code} although no test failed"
     else:
         return []
-    return [Check(passed=False, message=f"{message}: {ending(result.stdout + result.stderr)}")]
-
-
-def _bounded(problems: list[Check]) -> list[Check]:
-    if len(problems) <= MOST_CHECKS:
-        return problems
-    more = Check(passed=False, message=f"{len(problems) - MOST_CHECKS} more tests failed")
-    return [*problems[:MOST_CHECKS], more]
-
-
-def _timed_out(options: DeterministicTests) -> Check:
-    seconds = f"{options.timeout_seconds:g} seconds"
-    return Check(passed=False, message=f"the tests did not end within {seconds}: the code under test hangs")
-
-
-def _crashed(result: ProcessResult, problem: str) -> Check:
-    end = f"pytest ended with exit code {result.exit_code} and no usable report"
-    said = ending(result.stderr) or ending(result.stdout) or problem
-    return Check(passed=False, message=f"{end}: the code under test ended the process: {said}")
+    return [f"{message}: {ending(result.stdout + result.stderr)}"]

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 EXCERPT = 2000
 """Characters of foreign text in one message."""
@@ -30,7 +30,6 @@ CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
         r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,100}:(?![*x•]{1,100}@|[<$%{\[])[^\s/@\"'<>]{1,200}@[\w\[]"
     ),
 }
-_VISIBLE: Final = 4
 
 
 def shorten(text: str, limit: int = EXCERPT) -> str:
@@ -64,23 +63,14 @@ def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
     return any(compiled.search(text, start, start + WINDOW) for start in starts)
 
 
-class Credential(NamedTuple):
-    """One credential found in a text."""
-
-    kind: str
-    value: str
-
-
-def credentials_in(text: str) -> Iterator[Credential]:
-    """Every credential in a text, kind by kind."""
-    for kind, pattern in CREDENTIAL_PATTERNS.items():
-        for match in pattern.finditer(text):
-            yield Credential(kind, match[0])
+def credentials_in(text: str) -> Iterator[tuple[str, str]]:
+    """The kind and the value of every credential in a text, kind by kind."""
+    return ((kind, match[0]) for kind, pattern in CREDENTIAL_PATTERNS.items() for match in pattern.finditer(text))
 
 
 def mask(value: str) -> str:
     """A secret such that it can be recognised and not used: its first 4 characters."""
-    return f"{value[:_VISIBLE]}****"
+    return f"{value[:4]}****"
 
 
 def masked(text: str) -> str:

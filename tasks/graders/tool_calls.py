@@ -55,21 +55,18 @@ def value_matches(expected: Any, actual: Any) -> bool:
     comparison = _COMPARISON.fullmatch(expected)
     if comparison is None:
         return fnmatchcase(str(actual), expected)
-    number = _number(actual)
-    return number is not None and _OPERATORS[comparison[1]](number, float(comparison[2]))
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
+    if isinstance(actual, bool) or not isinstance(actual, int | float | str):
+        return False
     try:
-        return value if isinstance(value, int | float) else float(value)
+        number = float(actual) if isinstance(actual, str) else actual
     except ValueError:
-        return None
+        return False
+    return _OPERATORS[comparison[1]](number, float(comparison[2]))
 
 
 def leaves(value: Any) -> Iterator[Any]:
     """Everything in a value that is neither a list nor an object, names of an object included."""
+    # A list of what waits, not a recursion: an agent may nest its arguments deeper than Python's stack.
     waiting = [value]
     while waiting:
         item = waiting.pop()
@@ -94,15 +91,26 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
     Every forbidden call is a violation. Raises `MeasurementError` when the transcript does not hold every
     call, unless a forbidden one is already among those that it holds.
     """
-    calls = evidence.transcript.tool_calls
-    violations = _violations(options, calls)
-    evidence.require_every_call(unless=bool(violations))
+    # What was refused does not count as required, but the agent has asked for what is forbidden.
+    calls, made = evidence.transcript.tool_calls, evidence.made_calls
+    hits = [call for call in calls if any(call_matches(pattern, call) for pattern in options.forbidden)]
+    evidence.require_every_call(unless=bool(hits))
     required = [RequiredTool(tool=entry) if isinstance(entry, str) else entry for entry in options.required]
-    made = evidence.made_calls
-    checks = [
-        *(_required_check(entry, made) for entry in required),
-        *(_forbidden_check(pattern, calls) for pattern in options.forbidden),
-        *([_order_check(required, made)] if options.in_order and required else []),
+    checks = []
+    for entry in required:
+        count = sum(call_matches(entry, call) for call in made)
+        passed = entry.min <= count and (entry.max is None or count <= entry.max)
+        message = f"{pattern_text(entry)} was {_called(count)}, expected {call_range(entry.min, entry.max)}"
+        checks.append(Check(passed=passed, message=message))
+    for pattern in options.forbidden:
+        count = sum(call_matches(pattern, call) for call in calls)
+        message = f"{pattern_text(pattern)} was {_called(count)}{', but is forbidden' if count else ''}"
+        checks.append(Check(passed=count == 0, message=message))
+    if options.in_order and required:
+        checks.append(_order_check(required, made))
+    violations = [
+        Violation(rule=ViolationRule.FORBIDDEN_TOOL, message=f"forbidden tool called: {shown(call)}")
+        for call in hits[:MOST_VIOLATIONS]
     ]
     return graded(options, checks, violations)
 
@@ -111,31 +119,6 @@ def shown(call: ToolCall) -> str:
     """A call as messages show it: tool and arguments, bounded, credentials masked."""
     # Masked first: half of a key is no longer recognised as one.
     return f"{call.tool}({shorten(masked(as_json(call.arguments, LONGEST_ARGUMENTS)), LONGEST_SHOWN)})"
-
-
-def _violations(options: ToolCalls, calls: Sequence[ToolCall]) -> list[Violation]:
-    hits = [call for call in calls if any(call_matches(pattern, call) for pattern in options.forbidden)]
-    return [
-        Violation(rule=ViolationRule.FORBIDDEN_TOOL, message=f"forbidden tool called: {shown(call)}")
-        for call in hits[:MOST_VIOLATIONS]
-    ]
-
-
-def _required_check(entry: RequiredTool, calls: Sequence[ToolCall]) -> Check:
-    count = sum(call_matches(entry, call) for call in calls)
-    passed = entry.min <= count and (entry.max is None or count <= entry.max)
-    return Check(
-        passed=passed,
-        message=f"{pattern_text(entry)} was {_called(count)}, expected {call_range(entry.min, entry.max)}",
-    )
-
-
-def _forbidden_check(pattern: str | ToolPattern, calls: Sequence[ToolCall]) -> Check:
-    count = sum(call_matches(pattern, call) for call in calls)
-    return Check(
-        passed=count == 0,
-        message=f"{pattern_text(pattern)} was {_called(count)}{', but is forbidden' if count else ''}",
-    )
 
 
 def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> Check:

@@ -93,12 +93,9 @@ async def run_shell(
     """
     result = await sandbox.run(["sh", "-c", command], seconds=seconds, environment=environment)
     missing = _MISSING_PROGRAM.search(result.stderr) if result.exit_code == NOT_FOUND else None
-    if missing and not await _is_installed(sandbox, missing[1]):
-        raise MeasurementError(f"`{command}` cannot be run: {missing[1]} is not installed")
+    if missing:
+        # The message may come from the agent's code, which would like an error better than a fail.
+        look = await sandbox.run(["sh", "-c", 'command -v "$1"', "sh", missing[1]], seconds=10)
+        if look.exit_code != 0:
+            raise MeasurementError(f"`{command}` cannot be run: {missing[1]} is not installed")
     return result
-
-
-async def _is_installed(sandbox: Sandbox, program: str) -> bool:
-    # The message may come from the agent's code, which would like an error better than a fail.
-    result = await sandbox.run(["sh", "-c", 'command -v "$1"', "sh", program], seconds=10)
-    return result.exit_code == 0

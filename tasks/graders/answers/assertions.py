@@ -1,6 +1,6 @@
 """The final answer against texts and JSON Schemas."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
@@ -26,18 +26,9 @@ BLANKS: Final = (
 """What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
 LONGEST_SHOWN: Final = 200
 _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
-    "contains": ("contains", "does not contain", lambda answer, value: value in answer),
-    "icontains": ("contains", "does not contain", lambda answer, value: value.lower() in answer.lower()),
-    "starts_with": (
-        "starts with",
-        "does not start with",
-        lambda answer, value: answer.strip(BLANKS).startswith(value.strip(BLANKS)),
-    ),
-    "ends_with": (
-        "ends with",
-        "does not end with",
-        lambda answer, value: answer.strip(BLANKS).endswith(value.strip(BLANKS)),
-    ),
+    "contains": ("contains", "does not contain", str.__contains__),
+    "starts_with": ("starts with", "does not start with", str.startswith),
+    "ends_with": ("ends with", "does not end with", str.endswith),
 }
 """What an answer does that keeps a rule, what it does not do else, and whether it keeps it."""
 
@@ -53,31 +44,23 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:
 
 def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
     """A check for everything that the options expect of an answer."""
-    text = _folded(options, answer)
+    fold = str.casefold if options.ignore_case else str
+    text = fold(answer)
     if options.equals is not None:
         message = f"the answer is {shorten(answer, 500)!r}, expected {shorten(options.equals, 500)!r}"
-        yield Check(passed=text.strip() == _folded(options, options.equals).strip(), message=message)
-    for wanted in options.contains:
-        is_there = _folded(options, wanted) in text
-        yield Check(passed=is_there, message=f"the answer {_has(is_there)} {wanted!r}{expectation(passed=is_there)}")
-    for unwanted in options.not_contains:
-        is_there = _folded(options, unwanted) in text
-        expected = expectation(passed=not is_there, must="not")
-        yield Check(passed=not is_there, message=f"the answer {_has(is_there)} {unwanted!r}{expected}")
+        yield Check(passed=text.strip() == fold(options.equals).strip(), message=message)
+    texts = [*((value, True) for value in options.contains), *((value, False) for value in options.not_contains)]
+    for value, is_wanted in texts:
+        is_there = fold(value) in text
+        has = "contains" if is_there else "does not contain"
+        expected = expectation(passed=is_there is is_wanted, must="" if is_wanted else "not")
+        yield Check(passed=is_there is is_wanted, message=f"the answer {has} {value!r}{expected}")
     if options.matches is not None:
         passed = found(options.matches, answer, ignore_case=options.ignore_case)
         verb = "matches" if passed else "does not match"
         yield Check(passed=passed, message=f"the answer {verb} {options.matches!r}{expectation(passed=passed)}")
     if options.json_schema is not None:
         yield json_check(options.json_schema, answer)
-
-
-def _folded(options: OutputCheck, text: str) -> str:
-    return text.casefold() if options.ignore_case else text
-
-
-def _has(is_there: bool) -> str:
-    return "contains" if is_there else "does not contain"
 
 
 def json_check(schema: dict[str, Any] | None, answer: str, parse: Callable[[str], Any] = parse_json) -> Check:
@@ -125,47 +108,36 @@ async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:
 def text_checks(options: TextAssertion, answer: str) -> list[Check]:
     """A check for every text that an answer is held against, one for all where any of them is enough."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
+    yes, no, holds = _RULES[rule.removeprefix("i")]
+    case = " (ignoring case)" if rule == "icontains" else ""
     values = (options.value,) if isinstance(options.value, str) else options.value
-    holds = [_RULES[rule][2](answer, value) for value in values]
+    shown = [repr(shorten(value, LONGEST_SHOWN)) for value in values]
+    if rule == "icontains":
+        answer, values = answer.lower(), tuple(value.lower() for value in values)
+    elif rule != "contains":
+        # A line end behind the answer must not decide `ends_with`.
+        answer, values = answer.strip(BLANKS), tuple(value.strip(BLANKS) for value in values)
+    results = [(text, holds(answer, value)) for text, value in zip(shown, values, strict=True)]
     if options.type.endswith("_any"):
-        return [_any_check(rule, values, holds)]
-    return [_check(rule, value, passed=passed) for value, passed in zip(values, holds, strict=True)]
-
-
-def _check(rule: str, value: str, *, passed: bool) -> Check:
-    verb = _RULES[rule][0 if passed else 1]
-    return Check(passed=passed, message=f"the answer {verb} {_shown(value)}{_case(rule)}{expectation(passed=passed)}")
-
-
-def _any_check(rule: str, values: Sequence[str], holds: Sequence[bool]) -> Check:
-    found = next((value for value, passed in zip(values, holds, strict=True) if passed), None)
-    what = shorten(", ".join(map(_shown, values)), 1000) if found is None else _shown(found)
-    none_of = " none of" if found is None else ""
-    expected = expectation(passed=found is not None, must="contain one of them")
-    return Check(passed=found is not None, message=f"the answer contains{none_of} {what}{_case(rule)}{expected}")
-
-
-def _case(rule: str) -> str:
-    return " (ignoring case)" if rule.startswith("i") else ""
-
-
-def _shown(value: str) -> str:
-    return repr(shorten(value, LONGEST_SHOWN))
+        first = next((text for text, passed in results if passed), None)
+        what = f"none of {shorten(', '.join(shown), 1000)}" if first is None else first
+        expected = expectation(passed=first is not None, must="contain one of them")
+        return [Check(passed=first is not None, message=f"the answer contains {what}{case}{expected}")]
+    return [
+        Check(passed=passed, message=f"the answer {yes if passed else no} {text}{case}{expectation(passed=passed)}")
+        for text, passed in results
+    ]
 
 
 async def grade_equals(options: Equals, evidence: Evidence) -> Grade:
     """1 when the final answer is the value, else 0: texts but for the blanks around them, anything else as JSON."""
     answer = evidence.transcript.output.strip(BLANKS)
-    if isinstance(options.value, str):
-        passed = answer == options.value.strip(BLANKS)
-    else:
-        passed = _is_document(answer, options.value)
-    message = f"the answer is {_shown(answer)}, expected {as_json(options.value)}"
-    return scored(options, float(passed), [Check(passed=passed, message=message)])
-
-
-def _is_document(answer: str, value: Any) -> bool:
     try:
-        return strictly_equal(parse_json(answer), value)
+        if isinstance(options.value, str):
+            passed = answer == options.value.strip(BLANKS)
+        else:
+            passed = strictly_equal(parse_json(answer), options.value)
     except (ValueError, RecursionError):
-        return False
+        passed = False
+    message = f"the answer is {shorten(answer, LONGEST_SHOWN)!r}, expected {as_json(options.value)}"
+    return scored(options, float(passed), [Check(passed=passed, message=message)])

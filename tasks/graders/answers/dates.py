@@ -8,19 +8,9 @@ from typing import Final
 from passgate.tasks.errors import MeasurementError
 
 MONTHS: Final = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 DEFAULT_FORMATS: Final = ("DD-MMM-YYYY", "MM/DD/YYYY", "DD/MM/YYYY", "MM-DD-YYYY", "DD-MM-YYYY")
 """What is tried beside ISO 8601 where nothing is said, in this order: a date that could be both has the month first."""
 
@@ -60,8 +50,14 @@ def read_date(text: str, formats: tuple[str, ...] = ()) -> date | None:
     iso = _ISO.fullmatch(text)
     if iso:
         return day(int(iso[1]), int(iso[2]), int(iso[3]))
-    matches = (pattern.fullmatch(text) for pattern in patterns)
-    return next((found for match in matches if match and (found := _day_of(match.groupdict()))), None)
+    for match in filter(None, (pattern.fullmatch(text) for pattern in patterns)):
+        parts = match.groupdict()
+        month = month_number(parts["name"]) if "name" in parts else int(parts["month"])
+        # 13/02/2026 fits MM/DD/YYYY by its digits, but is a day in DD/MM/YYYY only.
+        found = day(int(parts["year"]), month, int(parts["day"])) if month else None
+        if found:
+            return found
+    return None
 
 
 def day(year: int, month: int, day_of_month: int) -> date | None:
@@ -93,11 +89,6 @@ def _pattern(form: str) -> re.Pattern[str]:
     return pattern
 
 
-def _day_of(parts: dict[str, str]) -> date | None:
-    month = month_number(parts["name"]) if "name" in parts else int(parts["month"])
-    return None if month is None else day(int(parts["year"]), month, int(parts["day"]))
-
-
 def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None:
     """The day that a text names; `None` when it names none.
 
@@ -106,14 +97,16 @@ def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None
     text = text.strip()
     if len(text) > _LONGEST:
         return None
-    by_javascript = _iso(text) if _JAVASCRIPT_ISO.fullmatch(text) else _legacy(_TIME.sub("", text))
-    return by_javascript or _named(text) or _numbers(text, formats)
+    iso = _JAVASCRIPT_ISO.fullmatch(text)
+    by_javascript = _iso(iso) if iso else _legacy(_TIME.sub("", text))
+    if by_javascript:
+        return by_javascript
+    named = _NAMED.fullmatch(text)
+    month = month_number(named[2]) if named else None
+    return _rolled(int(named[3]), month, int(named[1])) if named and month else _numbers(text, formats)
 
 
-def _iso(text: str) -> date | None:
-    match = _JAVASCRIPT_ISO.fullmatch(text)
-    if match is None:
-        return None
+def _iso(match: re.Match[str]) -> date | None:
     year, month, day, hour, minute, sign, hours, minutes = match.groups(default="")
     first = _rolled(int(year), int(month or 1), int(day or 1))
     if first is None or not hour:
@@ -124,34 +117,23 @@ def _iso(text: str) -> date | None:
 
 
 def _legacy(text: str) -> date | None:
-    numbers = _NUMBERS.fullmatch(text)
-    if numbers is None:
-        return _with_month_name(text)
-    first, second, third = (int(part) for part in numbers.groups())
-    if first in _MONTHS_DAYS:
-        return _rolled(_full_year(third), first, second)
-    return _rolled(_full_year(first), second, third)
-
-
-def _with_month_name(text: str) -> date | None:
-    words = _WORDS.findall(text)
-    months = [number for word in words if word.isalpha() and (number := _by_three_letters(word))]
-    numbers = [int(word) for word in words if word.isdecimal()]
-    if len(months) != 1 or len(numbers) != 2:
-        return None
-    day, year = numbers if numbers[0] in _MONTHS_DAYS else reversed(numbers)
-    return _rolled(_full_year(year), months[0], day)
-
-
-def _by_three_letters(word: str) -> int | None:
-    starts = [month[:3] for month in MONTHS]
-    return starts.index(word[:3].lower()) + 1 if word[:3].lower() in starts else None
-
-
-def _named(text: str) -> date | None:
-    match = _NAMED.fullmatch(text)
-    month = month_number(match[2]) if match else None
-    return _rolled(int(match[3]), month, int(match[1])) if match and month else None
+    """The day that JavaScript's engines find in a text that is not ISO 8601: by numbers, or by the name of a month."""
+    matched = _NUMBERS.fullmatch(text)
+    if matched:
+        first, second, third = (int(part) for part in matched.groups())
+        year, month, day = (third, first, second) if first in _MONTHS_DAYS else (first, second, third)
+    else:
+        words = _WORDS.findall(text)
+        # The engines look at three letters alone: `Marching` is March.
+        starts = [name[:3] for name in MONTHS]
+        months = [starts.index(word[:3].lower()) + 1 for word in words if word[:3].lower() in starts]
+        numbers = [int(word) for word in words if word.isdecimal()]
+        if len(months) != 1 or len(numbers) != 2:
+            return None
+        month = months[0]
+        day, year = numbers if numbers[0] in _MONTHS_DAYS else reversed(numbers)
+    # Years of two digits are those from 1950 to 2049.
+    return _rolled(year + (2000 if year < 50 else 1900 if year < 100 else 0), month, day)
 
 
 def _numbers(text: str, formats: tuple[str, ...]) -> date | None:
@@ -164,10 +146,6 @@ def _numbers(text: str, formats: tuple[str, ...]) -> date | None:
     if has_month_first == has_day_first:
         has_day_first = first > 12 >= second
     return _rolled(year, second, first) if has_day_first else _rolled(year, first, second)
-
-
-def _full_year(year: int) -> int:
-    return year + (2000 if year < 50 else 1900 if year < 100 else 0)
 
 
 def _rolled(year: int, month: int, day: int) -> date | None:

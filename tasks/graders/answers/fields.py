@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
@@ -50,10 +50,16 @@ def expected_document(task: EvalTask) -> Any:
     """The object or list that a task expects, as such or as the JSON of a text; of messages that of the last one from
     the assistant. `None` when it expects none.
     """
-    if not task.expected_messages:
-        return _document(task.expected_output)
-    said = [message for message in task.expected_messages if message.role == "assistant" and message.content]
-    return _document(message_content(said[-1])) if said else None
+    value = task.expected_output
+    if task.expected_messages:
+        said = [message for message in task.expected_messages if message.role == "assistant" and message.content]
+        value = message_content(said[-1]) if said else None
+    if isinstance(value, str):
+        try:
+            return answer_document(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, Mapping | list | tuple) else None
 
 
 def message_content(message: TaskMessage) -> Any:
@@ -63,56 +69,36 @@ def message_content(message: TaskMessage) -> Any:
     return next((block.value for block in message.content if block.type == "json"), message.text)
 
 
-def _document(value: Any) -> Any:
-    if isinstance(value, str):
-        try:
-            return answer_document(value)
-        except ValueError:
-            return None
-    return value if isinstance(value, Mapping | list | tuple) else None
-
-
 def field_at(document: Any, path: str) -> Any:
     """The value at a path as in `items[0].amount`; `MISSING` when it is not there."""
     return at_path(document, ".".join(part for part in _PATH_SIGNS.split(path) if part))
 
 
-async def _exact(_field: FieldCheck, actual: Any, expected: Any) -> bool:
-    return strictly_equal(actual, expected)
+async def _fits(field: FieldCheck, actual: Any, expected: Any) -> bool:
+    if field.match == "exact":
+        return strictly_equal(actual, expected)
+    if field.match == "contains" and not isinstance(actual, str):
+        return isinstance(actual, list) and any(strictly_equal(item, expected) for item in actual)
+    if field.match == "numeric_tolerance":
+        number, found = as_number(expected), as_number(actual)
+        if number is None:
+            raise _unusable(field, expected, "a number")
+        return found is not None and within(found, number, field.tolerance * (abs(number) if field.relative else 1))
+    if not isinstance(expected, str) or not expected:
+        raise _unusable(field, expected, "a text")
+    if field.match == "date":
+        wanted = read_date(expected, field.formats)
+        if wanted is None:
+            raise _unusable(field, expected, "a date")
+        return isinstance(actual, str) and read_date(actual, field.formats) == wanted
+    if field.match == "contains":
+        return expected in actual
+    return isinstance(actual, str) and await regex_found(expected, "", actual)
 
 
-async def _contains(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    if isinstance(actual, list):
-        return any(strictly_equal(item, expected) for item in actual)
-    return isinstance(actual, str) and _text(field, expected) in actual
-
-
-async def _regex(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    pattern = _text(field, expected)
-    return isinstance(actual, str) and await regex_found(pattern, "", actual)
-
-
-async def _numeric(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    wanted, found = as_number(expected), as_number(actual)
-    if wanted is None:
-        raise _unusable(field, expected, "a number")
-    return found is not None and within(found, wanted, field.tolerance * (abs(wanted) if field.relative else 1))
-
-
-async def _date(field: FieldCheck, actual: Any, expected: Any) -> bool:
-    wanted = read_date(_text(field, expected), field.formats)
-    if wanted is None:
-        raise _unusable(field, expected, "a date")
-    return isinstance(actual, str) and read_date(actual, field.formats) == wanted
-
-
-_RULES: Final[dict[str, Callable[[FieldCheck, Any, Any], Awaitable[bool]]]] = {
-    "exact": _exact,
-    "contains": _contains,
-    "regex": _regex,
-    "numeric_tolerance": _numeric,
-    "date": _date,
-}
+def _unusable(field: FieldCheck, expected: Any, what: str) -> MeasurementError:
+    shown = as_json(expected, 200)
+    return MeasurementError(f"{field.path}: {field.match} needs {what} in expected_output, found {shown}")
 
 
 def as_number(value: Any) -> float | None:
@@ -133,18 +119,6 @@ def within(found: float, wanted: float, tolerance: float) -> bool:
     return abs(found - wanted) <= tolerance + rounding
 
 
-def _text(field: FieldCheck, expected: Any) -> str:
-    if not isinstance(expected, str) or not expected:
-        raise _unusable(field, expected, "a text")
-    return expected
-
-
-def _unusable(field: FieldCheck, expected: Any, what: str) -> MeasurementError:
-    return MeasurementError(
-        f"{field.path}: {field.match} needs {what} in expected_output, found {as_json(expected, 200)}"
-    )
-
-
 class FieldResult(NamedTuple):
     """What came of one field. One that is left out counts in no aggregation."""
 
@@ -160,16 +134,26 @@ async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> Grade:
     for an answer without JSON. Raises `MeasurementError` when a field has no expected value, or one that its rule
     cannot be used with: nothing to compare is not a pass.
     """
-    expected = _expected_values(options, evidence)
+    expected = expected_document(evidence.task)
+    if expected is None:
+        raise MeasurementError("there is nothing to compare: expected_output contains no JSON object or list")
+    pairs = [(field, field_at(expected, field.path)) for field in options.fields]
+    missing = [field.path for field, value in pairs if value is MISSING]
+    if missing:
+        raise MeasurementError(f"there is nothing to compare: expected_output has no {', '.join(missing)}")
     try:
         document = answer_document(evidence.transcript.output)
     except ValueError as error:
         message = f"{error}: {shorten(evidence.transcript.output, 200)!r}"
         return scored(options, 0.0, [Check(passed=False, message=message)])
-    results = [
-        await _result(field, field_at(document, field.path), value)
-        for field, value in zip(options.fields, expected, strict=True)
-    ]
+    results = []
+    for field, value in pairs:
+        actual = field_at(document, field.path)
+        if actual is MISSING:
+            results.append(missing_field(field, required=bool(field.required)))
+        else:
+            passed = await _fits(field, actual, value)
+            results.append(FieldResult(value_check(field, actual, value, passed=passed), field.weight))
     return scored(options, aggregated(options.aggregation, results), [result.check for result in results])
 
 
@@ -181,24 +165,6 @@ def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
         return sum(result.weight for result in counted if result.check.passed) / weights if weights else 0.0
     # A field is right or wrong, so the least of them is 1 when all are right.
     return float(bool(counted) and all(result.check.passed for result in counted))
-
-
-def _expected_values(options: FieldAccuracy, evidence: Evidence) -> list[Any]:
-    document = expected_document(evidence.task)
-    if document is None:
-        raise MeasurementError("there is nothing to compare: expected_output contains no JSON object or list")
-    values = [field_at(document, field.path) for field in options.fields]
-    missing = [field.path for field, value in zip(options.fields, values, strict=True) if value is MISSING]
-    if missing:
-        raise MeasurementError(f"there is nothing to compare: expected_output has no {', '.join(missing)}")
-    return values
-
-
-async def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
-    if actual is MISSING:
-        return missing_field(field, required=bool(field.required))
-    passed = await _RULES[field.match](field, actual, expected)
-    return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
 
 
 def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:

@@ -51,14 +51,10 @@ async def regex_found(pattern: str, flags: str, text: str) -> bool:
     if len(text) > LONGEST_TEXT:
         raise MeasurementError(f"a text of {len(text)} characters is too long for a regular expression")
     request = [pattern, engine_flags(flags), _HALF_CHARACTERS.sub("\ufffd", text), "y" in flags]
-    return await _searched(pattern, json.dumps(request).encode())
-
-
-async def _searched(pattern: str, request: bytes) -> bool:
     folder = Path(regress.__file__).parent.parent
     command = [sys.executable, "-I", "-S", regex_worker.__file__, str(folder), str(CPU_SECONDS)]
     process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env={})
-    answer = await _answer(process, request)
+    answer = await _answer(process, json.dumps(request).encode())
     if process.returncode in _TOO_SLOW:
         raise MeasurementError(
             f"/{shorten(pattern, 500)}/ takes more than {CPU_SECONDS} s on this text: simplify it, "

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.graders.pytest_run import Case, CaseStatus, read_report
+from passgate.tasks.graders.tests import Case, CaseStatus, read_report
 from passgate.tasks.graders.workspace import UnusableFileError
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
