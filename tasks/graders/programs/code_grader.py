@@ -1,8 +1,8 @@
 """A program of the suites' authors that grades a trial."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -38,8 +38,14 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
     """
     document = _document(stdout)
     plain = document is MISSING and "{" not in stdout
+    printed = repr(shorten(stdout.strip(), 300))
     if exit_code != 0:
-        _require_plain_failure(plain, stdout, stderr, exit_code)
+        # A program that means to fail a trial prints why on its output; a traceback is the fault of the program.
+        if not 0 < exit_code < _FIRST_SIGNAL or stderr.strip():
+            said = ending(stderr, 500)
+            raise MeasurementError(f"the grader crashed with exit code {exit_code}{': ' if said else ''}{said}")
+        if not plain:
+            raise MeasurementError(f"the grader ended with exit code {exit_code} after it had printed {printed}")
     if plain:
         said = stdout.strip() or f"exit code {exit_code}"
         return GraderReply(float(exit_code == 0), (Check(passed=exit_code == 0, message=shorten(said)),))
@@ -47,15 +53,7 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
         return read_document(document)
     except ValueError as error:
         problem = "it contains a `{` but no JSON object" if document is MISSING else str(error)
-        raise MeasurementError(f"the grader's reply is unusable: {problem}. It printed {_said(stdout)}") from None
-
-
-def _require_plain_failure(plain: bool, stdout: str, stderr: str, exit_code: int) -> None:
-    if not 0 < exit_code < _FIRST_SIGNAL or stderr.strip():
-        said = ending(stderr, 500)
-        raise MeasurementError(f"the grader crashed with exit code {exit_code}{': ' if said else ''}{said}")
-    if not plain:
-        raise MeasurementError(f"the grader ended with exit code {exit_code} after it had printed {_said(stdout)}")
+        raise MeasurementError(f"the grader's reply is unusable: {problem}. It printed {printed}") from None
 
 
 def _document(stdout: str) -> Any:
@@ -72,19 +70,21 @@ def _document(stdout: str) -> Any:
     return MISSING
 
 
-def _said(stdout: str) -> str:
-    return repr(shorten(stdout.strip(), 300))
-
-
 async def grade_code(options: CodeGrader, evidence: Evidence, read: ReadReply = read_code_reply) -> Grade:
     """Give the trial to a program as `code_input` says, and take its score as `read` says.
 
     Raises `MeasurementError` when the program cannot be run, does not end in its time, prints too much, or gives no
     usable reply: then nothing is known of the agent.
     """
-    with _answer_file(evidence) as path:
-        document = code_input(evidence, options.config, path)
-        result = await run_program(options, evidence, document)
+    answer = evidence.transcript.output.encode("utf-8", "replace")
+    folder = None
+    if len(answer) > LONGEST_OUTPUT:
+        folder = TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True)
+    with folder or nullcontext() as place:
+        path = None if place is None else Path(place, "output.txt")
+        if path is not None:
+            path.write_bytes(answer)
+        result = await run_program(options, evidence, code_input(evidence, options.config, path))
     return grade_of(options, read(result.stdout, result.stderr, result.exit_code))
 
 
@@ -108,16 +108,3 @@ async def run_program(options: CodeGrader, evidence: Evidence, document: Mapping
     if result.output_limit_hit:
         raise MeasurementError(f"{options.label}: the grader printed more than passgate keeps")
     return result
-
-
-@contextmanager
-def _answer_file(evidence: Evidence) -> Iterator[Path | None]:
-    """A file with the answer where that is long."""
-    answer = evidence.transcript.output.encode("utf-8", "replace")
-    if len(answer) <= LONGEST_OUTPUT:
-        yield None
-        return
-    with TemporaryDirectory(dir=evidence.sandbox.scratch, ignore_cleanup_errors=True) as folder:
-        path = Path(folder, "output.txt")
-        path.write_bytes(answer)
-        yield path

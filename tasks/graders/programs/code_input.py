@@ -8,61 +8,46 @@ from typing import Any, Final
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
+from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 _OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
 
 
 def plain_task_message(message: TaskMessage) -> dict[str, Any]:
     """A message of a task: `role` and `content`, a text or blocks, and what else it has."""
-    content = message.content if isinstance(message.content, str) else [_block(block) for block in message.content]
-    plain: dict[str, Any] = {"role": message.role, "content": content}
-    if message.name is not None:
-        plain["name"] = message.name
-    if message.tool_call_id is not None:
-        plain["tool_call_id"] = message.tool_call_id
+    content: Any = message.content
+    if not isinstance(content, str):
+        content = [{"type": block.type, "value": block.value} | _known(text=block.text) for block in content]
+    plain = {"role": message.role, "content": content}
+    plain |= _known(name=message.name, tool_call_id=message.tool_call_id)
     if message.tool_calls:
-        plain["tool_calls"] = [({"id": call.id} if call.id else {}) | _plain(call) for call in message.tool_calls]
+        plain["tool_calls"] = [_known(id=call.id or None) | _plain(call) for call in message.tool_calls]
     return plain
 
 
 def plain_message(message: Message) -> dict[str, Any]:
-    """A message of a transcript: `role`, `content` and `tool_calls`."""
+    """A message of a transcript: `role`, `content` and `tool_calls`, each with its `status` in AgentV's words."""
     plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        plain["tool_calls"] = [plain_call(call) for call in message.tool_calls]
+        plain["tool_calls"] = [_with_status(call) for call in message.tool_calls]
     return plain
 
 
-def plain_call(call: ToolCall) -> dict[str, Any]:
-    """A tool call: `tool`, `input`, `output`, `status`, `duration_ms`, and `function` as OpenAI's messages have it."""
-    return _plain(call) | {"status": status_of(call)}
-
-
-def status_of(call: ToolCall) -> str:
-    """How a call ended, in AgentV's words."""
-    if call.is_error is None:
-        return "unknown"
-    return "error" if call.is_error else "ok"
+def _with_status(call: ToolCall) -> dict[str, Any]:
+    return _plain(call) | {"status": {None: "unknown", True: "error", False: "ok"}[call.is_error]}
 
 
 def _plain(call: ToolCall | MessageCall) -> dict[str, Any]:
+    # OpenAI's messages have the call under `function`, its arguments as a JSON text.
     function = {"name": call.tool, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
-    plain = {
-        "tool": call.tool,
-        "input": call.arguments,
-        "output": call.result,
-        "type": "function",
-        "function": function,
-    }
-    return plain if call.duration_ms is None else {**plain, "duration_ms": call.duration_ms}
+    plain = {"tool": call.tool, "input": call.arguments, "output": call.result, "type": "function"}
+    return plain | {"function": function} | _known(duration_ms=call.duration_ms)
 
 
-def _block(block: ContentBlock) -> dict[str, Any]:
-    plain = {"type": block.type, "value": block.value}
-    return plain if block.text is None else {**plain, "text": block.text}
+def _known(**entries: Any) -> dict[str, Any]:
+    return {name: value for name, value in entries.items() if value is not None}
 
 
 def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path | None) -> dict[str, Any]:
@@ -71,9 +56,28 @@ def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path 
     What a trial does not say is null: the tool calls of an agent that only prints text, its usage, changed files.
     `output_path` is a file with the answer, for programs that would rather open one; without one there is no such key.
     """
-    snake = _agentv(evidence) | {"config": dict(config)}
-    if output_path is not None:
-        snake["output_path"] = str(output_path)
+    task, transcript = evidence.task, evidence.transcript
+    blocks = [block for message in task.messages if not isinstance(message.content, str) for block in message.content]
+    snake = {
+        "criteria": task.criteria,
+        "expected_output": expected_messages(task),
+        "output": transcript.output,
+        "messages": messages_of(evidence),
+        "input": [plain_task_message(message) for message in input_messages(task)],
+        "input_files": [str(evidence.suites_folder / str(block.value)) for block in blocks if block.type == "file"],
+        "metadata": task.metadata,
+        "vars": variables_of(task),
+        # Of a transcript that may lack calls nothing is counted: a count too low would be taken for the truth.
+        "trace": _trace(evidence) if transcript.complete else None,
+        "trace_summary": _summary(transcript) if transcript.complete else None,
+        **_figures(evidence),
+        "start_time": None,
+        "end_time": None,
+        "file_changes": None,
+        "workspace_path": str(evidence.sandbox.workspace),
+        "config": dict(config),
+        **_known(output_path=None if output_path is None else str(output_path)),
+    }
     # AgentV's SDK makes one camelCase key of two such as `traceSummary` and `trace_summary`, and keeps the later value.
     return _agentevals(snake, evidence) | snake
 
@@ -94,29 +98,21 @@ def variables_of(task: EvalTask) -> dict[str, Any]:
     return beside | (own if isinstance(own, dict) else {})
 
 
-def _agentv(evidence: Evidence) -> dict[str, Any]:
-    task, transcript = evidence.task, evidence.transcript
-    metrics = trial_figures(evidence)
-    return {
-        "criteria": task.criteria,
-        "expected_output": expected_messages(task),
-        "output": transcript.output,
-        "messages": messages_of(evidence),
-        "input": [plain_task_message(message) for message in input_messages(task)],
-        "input_files": _input_files(evidence),
-        "metadata": task.metadata,
-        "vars": variables_of(task),
-        "trace": _trace(evidence) if transcript.complete else None,
-        "trace_summary": _summary(transcript) if transcript.complete else None,
-        **metrics,
-        "start_time": None,
-        "end_time": None,
-        "file_changes": None,
-        "workspace_path": str(evidence.sandbox.workspace),
-    }
-
-
 def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
+    summary = snake["trace_summary"]
+    camel_summary = (
+        None
+        if summary is None
+        else {
+            "eventCount": summary["event_count"],
+            "toolNames": sorted(summary["tool_calls"]),
+            "toolCallsByName": summary["tool_calls"],
+            "errorCount": summary["error_count"],
+            "tokenUsage": snake["token_usage"],
+            "costUsd": snake["cost_usd"],
+            "durationMs": snake["duration_ms"],
+        }
+    )
     return {
         "question": evidence.task.prompt,
         "note": evidence.task.note,
@@ -127,23 +123,8 @@ def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
         "inputMessages": snake["input"],
         "inputFiles": snake["input_files"],
         "guidelineFiles": [],
-        "traceSummary": _camel_summary(snake),
+        "traceSummary": camel_summary,
         "workspacePath": snake["workspace_path"],
-    }
-
-
-def _camel_summary(snake: Mapping[str, Any]) -> dict[str, Any] | None:
-    summary = snake["trace_summary"]
-    if summary is None:
-        return None
-    return {
-        "eventCount": summary["event_count"],
-        "toolNames": sorted(summary["tool_calls"]),
-        "toolCallsByName": summary["tool_calls"],
-        "errorCount": summary["error_count"],
-        "tokenUsage": snake["token_usage"],
-        "costUsd": snake["cost_usd"],
-        "durationMs": snake["duration_ms"],
     }
 
 
@@ -165,40 +146,26 @@ def expected_messages(task: EvalTask) -> list[dict[str, Any]]:
     """The answer that is hoped for as messages; a text or a JSON value is the one message of an assistant."""
     if task.expected_messages:
         return [plain_task_message(message) for message in task.expected_messages]
-    if task.expected_output is None:
+    value = task.expected_output
+    if value is None:
         return []
-    return [{"role": "assistant", "content": _content_of(task.expected_output)}]
-
-
-def _content_of(value: Any) -> Any:
-    """A JSON value as the content of a message, which is a text, a mapping or a list of mappings."""
+    # The content of a message is a text, a mapping or a list of mappings.
     blocks = value if isinstance(value, list) else [value]
     is_content = isinstance(value, str) or all(isinstance(block, dict) for block in blocks)
-    return value if is_content else json.dumps(value, ensure_ascii=False)
+    return [{"role": "assistant", "content": value if is_content else json.dumps(value, ensure_ascii=False)}]
 
 
-def _input_files(evidence: Evidence) -> list[str]:
-    contents = (message.content for message in evidence.task.messages)
-    blocks = (block for content in contents if not isinstance(content, str) for block in content)
-    return [str(evidence.suites_folder / str(block.value)) for block in blocks if block.type == "file"]
-
-
-def trial_figures(evidence: Evidence) -> dict[str, Any]:
+def _figures(evidence: Evidence) -> dict[str, Any]:
     """What the trial used and how long it took, in AgentV's words; null where that is not known."""
-    usage = evidence.transcript.whole_usage
-    seconds = evidence.metrics.wall_time_seconds
+    usage, seconds = evidence.transcript.whole_usage, evidence.metrics.wall_time_seconds
+    tokens = None
+    if usage.tokens_in is not None and usage.tokens_out is not None:
+        tokens = {"input": usage.tokens_in, "output": usage.tokens_out} | _known(cached=usage.tokens_cached)
     return {
-        "token_usage": _token_usage(usage),
+        "token_usage": tokens,
         "cost_usd": usage.cost_usd if evidence.metrics.cost is None else evidence.metrics.cost,
         "duration_ms": None if seconds is None else round(seconds * 1000),
     }
-
-
-def _token_usage(usage: Usage) -> dict[str, int] | None:
-    if usage.tokens_in is None or usage.tokens_out is None:
-        return None
-    plain = {"input": usage.tokens_in, "output": usage.tokens_out}
-    return plain if usage.tokens_cached is None else {**plain, "cached": usage.tokens_cached}
 
 
 def _summary(transcript: Transcript) -> dict[str, Any]:
@@ -222,7 +189,7 @@ def _trace(evidence: Evidence) -> dict[str, Any]:
         **_summary(evidence.transcript),
         "messages": messages_of(evidence),
         "events": [{"ordinal": number, **event} for number, event in enumerate(_events(evidence.transcript))],
-        **{name: figure for name, figure in trial_figures(evidence).items() if figure is not None},
+        **_known(**_figures(evidence)),
         "metadata": {"eval_case_id": evidence.task.own_id},
     }
 
@@ -232,13 +199,9 @@ def _events(transcript: Transcript) -> Iterator[dict[str, Any]]:
         said = {"role": message.role, "content": message.content}
         yield {"event_id": f"message-{index}", "type": "message", "message": said}
         for number, call in enumerate(message.tool_calls):
-            yield {"event_id": f"message-{index}-tool-{number}", **_tool_event(call)}
+            plain = _with_status(call)
+            tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": plain["status"]}
+            event = {"event_id": f"message-{index}-tool-{number}", "type": "tool_call", "tool": tool}
+            yield event | _known(duration_ms=call.duration_ms)
     said = {"role": "assistant", "content": transcript.output}
     yield {"event_id": "final-response", "type": "final_response", "message": said}
-
-
-def _tool_event(call: ToolCall) -> dict[str, Any]:
-    plain = plain_call(call)
-    tool = {"name": call.tool, "input": plain["input"], "output": plain["output"], "status": status_of(call)}
-    event = {"type": "tool_call", "tool": tool}
-    return event if call.duration_ms is None else {**event, "duration_ms": call.duration_ms}

@@ -1,6 +1,6 @@
 """What a program or a judge says of a trial, in any of the three forms that eval files know."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final, NamedTuple
 
@@ -11,8 +11,6 @@ from passgate.tasks.model.grade import Check, Grade
 
 MOST_CHECKS: Final = 100
 """Checks that are kept of one reply."""
-_ENTRY_TEXTS: Final = ("evidence", "reason", "reasoning")
-_REASONS: Final = ("reasoning", "reason")
 
 
 class GraderReply(NamedTuple):
@@ -37,10 +35,24 @@ def read_document(document: Any) -> GraderReply:
     passed = document.get("pass")
     if passed is not None and not isinstance(passed, bool):
         raise ValueError("`pass` must be true or false")
-    own = _score(document, entries, passed)
-    score = 0.0 if passed is False else own
-    checks = tuple(_checks(document, entries, own, score))[:MOST_CHECKS]
-    return GraderReply(score, checks, shorten(first_text(document, _REASONS)))
+    if document.get("score") is not None:
+        own = share(document["score"], "`score`")
+    elif entries:
+        own = sum(entry.passed for entry in entries) / len(entries)
+    elif passed is not None:
+        own = float(passed)
+    else:
+        raise ValueError("it has no `score`")
+    score, checks = own, entries
+    if passed is False and own:
+        score, message = 0.0, f"`pass` is false, so the score {own:.3g} does not count"
+        checks = [Check(passed=False, message=message), *entries]
+    for name in ("hits", "misses"):
+        texts = [] if document.get(name) is None else document[name]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+            raise ValueError(f"`{name}` must be a list of texts")
+        checks += [Check(passed=name == "hits", message=shorten(text)) for text in texts]
+    return GraderReply(score, tuple(checks[:MOST_CHECKS]), shorten(first_text(document, ("reasoning", "reason"))))
 
 
 def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
@@ -66,29 +78,11 @@ def median_reply(replies: Sequence[GraderReply]) -> GraderReply:
     return GraderReply(score, nearest.checks, f"{nearest.reason} ({spread})".strip())
 
 
-def _score(document: Mapping[str, Any], entries: Sequence[Check], passed: bool | None) -> float:
-    if document.get("score") is not None:
-        return share(document["score"], "`score`")
-    if entries:
-        return sum(entry.passed for entry in entries) / len(entries)
-    if passed is None:
-        raise ValueError("it has no `score`")
-    return float(passed)
-
-
 def share(value: Any, name: str, most: float = 1) -> float:
     """A number from 0 to `most`. Raises `ValueError` for anything else, a truth value too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
         raise ValueError(f"{name} must be a number from 0 to {most:g}")
     return float(value)
-
-
-def _checks(document: Mapping[str, Any], entries: Sequence[Check], own: float, score: float) -> Iterator[Check]:
-    if own != score:
-        yield Check(passed=False, message=f"`pass` is false, so the score {own:.3g} does not count")
-    yield from entries
-    yield from (Check(passed=True, message=shorten(text)) for text in _texts(document, "hits"))
-    yield from (Check(passed=False, message=shorten(text)) for text in _texts(document, "misses"))
 
 
 def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -97,25 +91,19 @@ def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
-def _texts(document: Mapping[str, Any], name: str) -> list[str]:
-    texts = [] if document.get(name) is None else document[name]
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"`{name}` must be a list of texts")
-    return texts
-
-
 def _entries(document: Mapping[str, Any], name: str) -> list[Check]:
     entries = [] if document.get(name) is None else document[name]
     if not isinstance(entries, list):
         raise ValueError(f"`{name}` must be a list")  # noqa: TRY004
-    return [_entry(entry, f"`{name}[{position}]`") for position, entry in enumerate(entries)]
-
-
-def _entry(entry: Any, place: str) -> Check:
-    if not isinstance(entry, Mapping):
-        raise ValueError(f"{place} must be an object")  # noqa: TRY004
-    passed = entry.get("passed", entry.get("pass"))
-    if not isinstance(passed, bool):
-        raise ValueError(f"{place} must say whether it passed: true or false")  # noqa: TRY004
-    texts = [first_text(entry, ("text", "message", "name", "id")), first_text(entry, _ENTRY_TEXTS)]
-    return Check(passed=passed, message=shorten(": ".join(text for text in texts if text) or place))
+    checks = []
+    for position, entry in enumerate(entries):
+        place = f"`{name}[{position}]`"
+        if not isinstance(entry, Mapping):
+            raise ValueError(f"{place} must be an object")  # noqa: TRY004
+        passed = entry.get("passed", entry.get("pass"))
+        if not isinstance(passed, bool):
+            raise ValueError(f"{place} must say whether it passed: true or false")  # noqa: TRY004
+        texts = [first_text(entry, ("text", "message", "name", "id"))]
+        texts.append(first_text(entry, ("evidence", "reason", "reasoning")))
+        checks.append(Check(passed=passed, message=shorten(": ".join(filter(None, texts)) or place)))
+    return checks

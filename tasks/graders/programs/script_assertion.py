@@ -62,19 +62,17 @@ async def grade_script(options: ScriptAssertion, evidence: Evidence) -> Grade:
     """
     document = {"code": options.value, "output": evidence.transcript.output, "context": code_input(evidence, {}, None)}
     stdin = await asyncio.to_thread(encoded, document)
-    result = await evidence.sandbox.run(_command(options.type), seconds=SECONDS, stdin=stdin)
+    command = [sys.executable, "-I", "-c", _PYTHON]
+    if options.type == "javascript":
+        node = shutil.which("node")
+        if node is None:
+            remedy = "install it from https://nodejs.org"
+            raise MeasurementError(f"`javascript` needs Node.js, which is not installed: {remedy}")
+        command = [node, "-e", _JAVASCRIPT]
+    result = await evidence.sandbox.run(command, seconds=SECONDS, stdin=stdin)
     least = options.min_score if options.threshold is None else options.threshold
     bound = options.model_copy(update={"min_score": least})
     return grade_of(bound, _reply(bound, result))
-
-
-def _command(language: str) -> list[str]:
-    if language == "python":
-        return [sys.executable, "-I", "-c", _PYTHON]
-    node = shutil.which("node")
-    if node is None:
-        raise MeasurementError("`javascript` needs Node.js, which is not installed: install it from https://nodejs.org")
-    return [node, "-e", _JAVASCRIPT]
 
 
 def _reply(options: ScriptAssertion, result: ProcessResult) -> GraderReply:
