@@ -40,7 +40,6 @@ class Limit(NamedTuple):
     what: str
     found: float | None
     bound: float
-    is_least: bool = False
 
 
 async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Grade:
@@ -49,28 +48,28 @@ async def grade_trajectory(options: TrajectoryMetrics, evidence: Evidence) -> Gr
     Raises `MeasurementError` when a limited metric was not measured, unless another limit is already broken:
     that fail is certain whatever the missing one would say.
     """
-    limits = [
-        Limit(metric, _measured(getattr(evidence.metrics, metric)), bound, is_least=option.startswith("min_"))
-        for option, metric in METRIC_OF_OPTION.items()
-        if (bound := getattr(options, option)) is not None
-    ]
-    checks = [_metric_check(limit) for limit in limits]
-    missing = dict.fromkeys(limit.what for limit in limits if limit.found is None)
-    if missing and all(check.passed for check, limit in zip(checks, limits, strict=True) if limit.found is not None):
-        raise UnreportedError(f"not measured: {', '.join(missing)}")
+    checks: list[Check] = []
+    missing: list[str] = []
+    for option, metric in METRIC_OF_OPTION.items():
+        bound, is_least = getattr(options, option), option.startswith("min_")
+        if bound is None:
+            continue
+        expected = f"expected at {'least' if is_least else 'most'} {bound:g}"
+        found = _measured(getattr(evidence.metrics, metric))
+        if found is None:
+            missing.append(metric)
+            checks.append(Check(passed=False, message=f"{metric} was not measured, {expected}"))
+        else:
+            passed = found >= bound if is_least else found <= bound
+            checks.append(Check(passed=passed, message=f"{metric} is {found:g}, {expected}"))
+    # Only what was not measured has failed.
+    if missing and sum(not check.passed for check in checks) == len(missing):
+        raise UnreportedError(f"not measured: {', '.join(dict.fromkeys(missing))}")
     return graded(options, checks)
 
 
 def _measured(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
-
-
-def _metric_check(limit: Limit) -> Check:
-    expected = f"expected at {'least' if limit.is_least else 'most'} {limit.bound:g}"
-    if limit.found is None:
-        return Check(passed=False, message=f"{limit.what} was not measured, {expected}")
-    passed = limit.found >= limit.bound if limit.is_least else limit.found <= limit.bound
-    return Check(passed=passed, message=f"{limit.what} is {limit.found:g}, {expected}")
 
 
 async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> Grade:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError
@@ -95,29 +95,20 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
     a limited call is not known. A trial that fails whatever these would be has failed; its score is then the least
     that it can be.
     """
-    _require_something(options)
-    calls = evidence.transcript.tool_calls
-    worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
-    evidence.require_every_call(unless=_one_too_many(options, calls, best))
-    if worst.score != best.score and (options.negate or scored(options, best.score).passed):
-        raise UnreportedError(UNKNOWN_DURATIONS)
-    return scored(options, worst.score, worst.checks)
-
-
-def _require_something(options: ToolTrajectory) -> None:
     if options.minimums and options.mode != "any_order":
         raise MeasurementError(f"{options.label}: `minimums` works with mode any_order, not with {options.mode}")
     if not options.expected and not options.minimums and options.mode != "subset":
         raise MeasurementError(f"{options.label} has nothing to check: set `expected` or `minimums`")
-
-
-def _one_too_many(options: ToolTrajectory, calls: Sequence[ToolCall], best: TrajectoryScore) -> bool:
-    """Whether it fails already, whatever calls there are beside the known ones."""
-    if options.negate:
-        return False
-    return (options.mode == "subset" and best.score == 0) or (
+    calls = evidence.transcript.tool_calls
+    worst, best = (_read(options, calls, when_unknown=fits) for fits in (False, True))
+    one_too_many = (options.mode == "subset" and best.score == 0) or (
         options.mode == "exact" and len(calls) > len(options.expected)
     )
+    # Then it fails whatever calls there are beside the known ones.
+    evidence.require_every_call(unless=one_too_many and not options.negate)
+    if worst.score != best.score and (options.negate or scored(options, best.score).passed):
+        raise UnreportedError(UNKNOWN_DURATIONS)
+    return scored(options, worst.score, worst.checks)
 
 
 def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> TrajectoryScore:
@@ -133,63 +124,44 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
         ]
         for expected in options.expected
     ]
-    return _MODES[options.mode](options, considered, fits)
+    if options.mode == "exact":
+        return _exact(options, considered, fits)
+    if options.mode == "subset":
+        return _subset(considered, fits)
+    return _made(options, considered, fits)
 
 
-def _any_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    checks = [*_made(options, most_paired(fits)), *minimum_checks(options, calls)]
-    return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
-
-
-def _in_order(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    found = most_in_order(fits)
-    checks = _made(options, found)
-    if len(most_paired(fits)) > len(found):
+def _made(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
+    pairs = most_in_order(fits) if options.mode == "in_order" else most_paired(fits)
+    checks = [
+        Check(passed=place in pairs, message=f"{expected_text(expected)} was {'' if place in pairs else 'not '}called")
+        for place, expected in enumerate(options.expected)
+    ]
+    if options.mode == "in_order" and len(most_paired(fits)) > len(pairs):
         order = ", ".join(call.tool for call in calls[:MOST_SHOWN])
-        return TrajectoryScore(
-            0.0, [Check(passed=False, message=f"the expected calls were made in another order: {order}"), *checks]
-        )
-    return TrajectoryScore(len(found) / len(checks), checks)
+        message = f"the expected calls were made in another order: {order}"
+        return TrajectoryScore(0.0, [Check(passed=False, message=message), *checks])
+    checks += minimum_checks(options, calls)
+    return TrajectoryScore(sum(check.passed for check in checks) / len(checks), checks)
 
 
 def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     wanted = len(options.expected)
-    number = Check(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")
-    places = [
-        Check(
-            passed=place in fits[place],
-            message=f"call {place + 1} is {_shown_at(calls, place)}, expected {expected_text(expected)}",
-        )
-        for place, expected in enumerate(options.expected)
-    ]
-    checks = [number, *places]
+    checks = [Check(passed=len(calls) == wanted, message=f"{len(calls)} tool calls, expected {wanted}")]
+    for place, expected in enumerate(options.expected):
+        found = shown(calls[place]) if place < len(calls) else "missing"
+        message = f"call {place + 1} is {found}, expected {expected_text(expected)}"
+        checks.append(Check(passed=place in fits[place], message=message))
     return TrajectoryScore(float(all(check.passed for check in checks)), checks)
 
 
-def _subset(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
+def _subset(calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
     allowed = {position for positions in fits for position in positions}
     others = [call for position, call in enumerate(calls) if position not in allowed]
     if not others:
         return TrajectoryScore(1.0, [Check(passed=True, message="the agent made only expected calls")])
-    return TrajectoryScore(
-        0.0, [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]]
-    )
-
-
-_MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall], Fits], TrajectoryScore]]] = {
-    "any_order": _any_order,
-    "superset": _any_order,
-    "in_order": _in_order,
-    "exact": _exact,
-    "subset": _subset,
-}
-
-
-def _made(options: ToolTrajectory, pairs: dict[int, int]) -> list[Check]:
-    return [
-        Check(passed=place in pairs, message=f"{expected_text(expected)} was {'' if place in pairs else 'not '}called")
-        for place, expected in enumerate(options.expected)
-    ]
+    messages = [f"{shown(call)} is not expected" for call in others[:MOST_SHOWN]]
+    return TrajectoryScore(0.0, [Check(passed=False, message=message) for message in messages])
 
 
 def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
@@ -197,10 +169,6 @@ def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterat
     for tool, least in options.minimums.items():
         count = sum(call.tool == tool for call in calls)
         yield Check(passed=count >= least, message=f"{tool}: {count} calls, expected at least {least}")
-
-
-def _shown_at(calls: Sequence[ToolCall], place: int) -> str:
-    return shown(calls[place]) if place < len(calls) else "missing"
 
 
 def most_paired(fits: Fits) -> dict[int, int]:
@@ -222,28 +190,15 @@ def _augmented(held: Mapping[int, int], expectation: int, fits: Fits) -> dict[in
             if thing in seeker_of:
                 continue
             seeker_of[thing] = seeker
-            if thing not in holders:
-                return _handed_on(held, seeker_of, thing)
-            seekers.append(holders[thing])
+            if thing in holders:
+                seekers.append(holders[thing])
+                continue
+            # From the free thing back: each seeker takes what it has found and frees what it held.
+            pairs, free = dict(held), thing
+            while (holder := seeker_of[free]) != expectation:
+                pairs[holder], free = free, pairs[holder]
+            return pairs | {expectation: free}
     return dict(held)
-
-
-def _handed_on(held: Mapping[int, int], seeker_of: Mapping[int, int], free: int) -> dict[int, int]:
-    pairs = dict(held)
-    thing: int | None = free
-    while thing is not None:
-        seeker = seeker_of[thing]
-        before = pairs.get(seeker)
-        pairs[seeker] = thing
-        thing = before
-    return pairs
-
-
-class _Chain(NamedTuple):
-    """Expectations found in order; `end` is the position of the last thing."""
-
-    end: int
-    pairs: tuple[tuple[int, int], ...]
 
 
 def most_in_order(fits: Fits) -> dict[int, int]:
@@ -251,15 +206,17 @@ def most_in_order(fits: Fits) -> dict[int, int]:
 
     For each length the chain that ends first is kept: it leaves the most behind it.
     """
-    chains = [_Chain(-1, ())]
+    # Of each length: the position of the last thing, and the pairs.
+    chains: list[tuple[int, tuple[tuple[int, int], ...]]] = [(-1, ())]
     for expectation, things in enumerate(fits):
-        for length in reversed(range(len(chains))):
-            place = bisect_right(things, chains[length].end)
+        # From the longest on, so that no chain gets the same expectation twice.
+        for length, (end, pairs) in reversed(list(enumerate(chains))):
+            place = bisect_right(things, end)
             if place == len(things):
                 continue
-            longer = _Chain(things[place], (*chains[length].pairs, (expectation, things[place])))
+            longer = (things[place], (*pairs, (expectation, things[place])))
             if length + 1 == len(chains):
                 chains.append(longer)
-            elif longer.end < chains[length + 1].end:
+            elif longer[0] < chains[length + 1][0]:
                 chains[length + 1] = longer
-    return dict(chains[-1].pairs)
+    return dict(chains[-1][1])

@@ -53,7 +53,14 @@ async def grade_tool_used(options: ToolUsed, evidence: Evidence) -> Grade:
     holds = any(enough) if options.negate else all(enough)
     too_many = options.max is not None and max(counts) > options.max
     certain = holds and options.max is None if options.negate else too_many
-    return _decided(options, evidence, _used_message(options, counts), holds=holds, certain=certain)
+    found = ", ".join(f"{tool} {count}" for tool, count in zip(options.tools, counts, strict=True))
+    wanted = call_range(options.min, options.max)
+    several = len(options.tools) > 1
+    if options.negate:
+        message = f"calls: {found}; there must not be {wanted}{' of any of these tools' if several else ''}"
+    else:
+        message = f"calls: {found}; expected {wanted}{' of each tool' if several else ''}"
+    return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
 async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grade:
@@ -62,10 +69,21 @@ async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grad
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
     """
     calls = _considered(options, evidence)
-    holds = _in_sequence(options, calls)
     exact = options.mode == "exact"
+    if exact:
+        holds = len(calls) == len(options.steps) and all(
+            named_like(call.tool, step) for call, step in zip(calls, options.steps, strict=True)
+        )
+    else:
+        remaining = iter(calls)
+        # `any` takes from the iterator up to the first match, so each step goes on where the last one stopped.
+        holds = all(any(named_like(call.tool, step) for call in remaining) for step in options.steps)
     certain = holds and not exact if options.negate else exact and len(calls) > len(options.steps)
-    return _decided(options, evidence, _sequence_message(options, calls), holds=holds, certain=certain)
+    made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
+    more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
+    wanted = f"{'they must not be' if options.negate else 'expected'} {'exactly' if exact else 'in order'}"
+    message = f"calls: {made}{more}; {wanted}: {', '.join(options.steps)}"
+    return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
 def called_with(options: ToolArguments, call: ToolCall) -> bool:
@@ -84,7 +102,10 @@ async def grade_tool_arguments(
     """
     calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
     holds = any(fits(options, call) for call in calls)
-    message = _arguments_message(options, calls)
+    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN])
+    called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
+    wanted = "no call must have" if options.negate else "expected a call with"
+    message = f"{called}; {wanted} {masked(as_json(options.args))} ({options.mode})"
     return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
@@ -107,45 +128,20 @@ def named_like(name: str, pattern: str) -> bool:
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
-def _used_message(options: ToolUsed, counts: Sequence[int]) -> str:
-    found = ", ".join(f"{tool} {count}" for tool, count in zip(options.tools, counts, strict=True))
-    wanted = call_range(options.min, options.max)
-    several = len(options.tools) > 1
-    if options.negate:
-        return f"calls: {found}; there must not be {wanted}{' of any of these tools' if several else ''}"
-    return f"calls: {found}; expected {wanted}{' of each tool' if several else ''}"
-
-
-def _in_sequence(options: ToolSequence, calls: Sequence[ToolCall]) -> bool:
-    if options.mode == "exact":
-        return len(calls) == len(options.steps) and all(
-            named_like(call.tool, step) for call, step in zip(calls, options.steps, strict=True)
-        )
-    remaining = iter(calls)
-    # `any` takes from the iterator up to the first match, so each step goes on where the last one stopped.
-    return all(any(named_like(call.tool, step) for call in remaining) for step in options.steps)
-
-
-def _sequence_message(options: ToolSequence, calls: Sequence[ToolCall]) -> str:
-    rule = "exactly" if options.mode == "exact" else "in order"
-    made = ", ".join(call.tool for call in calls[:MOST_SHOWN]) or "none"
-    more = f" and {len(calls) - MOST_SHOWN} more" if len(calls) > MOST_SHOWN else ""
-    wanted = "they must not be" if options.negate else "expected"
-    return f"calls: {made}{more}; {wanted} {rule}: {', '.join(options.steps)}"
-
-
 def as_expected(options: ToolArguments, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether arguments are the wanted ones by `mode`. Those that are ignored, by name or pattern, are not compared."""
+    """Whether arguments are the wanted ones by `mode`, those aside that are ignored."""
     wanted, given = without(wanted, options.ignore), without(given, options.ignore)
     return strictly_equal(wanted, given) if options.mode == "exact" else _contains(given, wanted)
 
 
 def without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if not any(_is_meant(name, entry) for entry in ignored)}
-
-
-def _is_meant(name: str, entry: str) -> bool:
-    return named_like(name, entry) if "*" in entry or "?" in entry else name == entry
+    """Arguments but those that are ignored, by name or, with `*` or `?` in it, by pattern."""
+    patterns = [entry for entry in ignored if "*" in entry or "?" in entry]
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in ignored and not any(named_like(name, pattern) for pattern in patterns)
+    }
 
 
 def _contains(whole: Any, part: Any) -> bool:
@@ -163,13 +159,6 @@ def _contains(whole: Any, part: Any) -> bool:
     return strictly_equal(whole, part)
 
 
-def _arguments_message(options: ToolArguments, calls: Sequence[ToolCall]) -> str:
-    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN])
-    called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
-    wanted = "no call must have" if options.negate else "expected a call with"
-    return f"{called}; {wanted} {masked(as_json(options.args))} ({options.mode})"
-
-
 class Step(NamedTuple):
     """One step: what it is, and every text that a pattern may match."""
 
@@ -185,14 +174,14 @@ def steps_of(transcript: Transcript, shells: frozenset[str] = SHELL_TOOLS) -> li
     for message in transcript.messages:
         if message.role == "assistant" and message.content.strip():
             steps.append(Step(frozenset({"message"}), (message.content,)))
-        steps += [_call_step(call, shells) for call in message.tool_calls if not call.refused]
+        for call in message.tool_calls:
+            if call.refused:
+                continue
+            if call.tool.lower() in shells:
+                steps.append(Step(frozenset({"tool", "command"}), (call.tool, *command_names(call))))
+            else:
+                steps.append(Step(frozenset({"tool"}), (call.tool,)))
     return steps
-
-
-def _call_step(call: ToolCall, shells: frozenset[str]) -> Step:
-    if call.tool.lower() not in shells:
-        return Step(frozenset({"tool"}), (call.tool,))
-    return Step(frozenset({"tool", "command"}), (call.tool, *command_names(call)))
 
 
 def command_names(call: ToolCall) -> tuple[str, ...]:
@@ -215,24 +204,20 @@ async def grade_step_count(
     """
     if options.min is None and options.max is None:
         raise MeasurementError(f"{options.label} has nothing to check: set `min` or `max`")
-    count = sum(_is_counted(step, options) for step in find_steps(evidence.transcript))
+    count = sum(
+        (options.kind == "any" or options.kind in step.kinds)
+        and (options.pattern is None or any(named_like(name, options.pattern) for name in step.names))
+        for step in find_steps(evidence.transcript)
+    )
     too_many = options.max is not None and count > options.max
     holds = (options.min is None or count >= options.min) and not too_many
     certain = not options.negate and too_many
-    return _decided(options, evidence, _count_message(options, count), holds=holds, certain=certain)
-
-
-def _is_counted(step: Step, options: StepCount) -> bool:
-    is_like = options.pattern is None or any(named_like(name, options.pattern) for name in step.names)
-    return is_like and (options.kind == "any" or options.kind in step.kinds)
-
-
-def _count_message(options: StepCount, count: int) -> str:
     limits = {"least": options.min, "most": options.max}
     wanted = " and ".join(f"at {name} {limit}" for name, limit in limits.items() if limit is not None)
     kind = "steps" if options.kind == "any" else f"{options.kind} steps"
     like = "" if options.pattern is None else f" like {options.pattern}"
-    return f"{count} {kind}{like}, {'must not be' if options.negate else 'expected'} {wanted}"
+    message = f"{count} {kind}{like}, {'must not be' if options.negate else 'expected'} {wanted}"
+    return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
 async def grade_skill_trigger(options: SkillTrigger, evidence: Evidence) -> Grade:
