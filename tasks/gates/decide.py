@@ -8,10 +8,10 @@ from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.failures import counted, failed_tasks, gap, in_trials, of_task
 from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
 from passgate.tasks.gates.notes import notes
-from passgate.tasks.model.agent import AgentChange, judging_agent
+from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
+from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
@@ -45,17 +45,20 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
         *failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}),
         *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons),
-        *_missing_evidence(plan, policy, measurement, confirmed),
-        *_all_withheld(measurement, exempt.tasks),
+        *_missing_evidence(plan, policy, measurement, confirmed, exempt.tasks),
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.tasks)}) for reason in found]
-    decision = _decision(reasons)
+    blocking = {reason.rule for reason in reasons if reason.blocking}
+    undecided = Decision.INCONCLUSIVE if blocking else Decision.PASS
+    decision = Decision.FAIL if blocking - _OPEN else undecided
     # The change makes the agent one that its trials, those of the merge base's, say nothing of.
     other_agent = plan.base.agent if plan.base.agent is not None and plan.base.agent.by_base else None
     awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
         decision = Decision.INCONCLUSIVE
-        reasons.append(_awaiting_sign_off(plan.run_id, other_agent))
+        why = f"{judging_agent(other_agent)}; " if other_agent is not None else ""
+        command = f"passgate sign-off {plan.run_id} --by NAME --decision approve|reject --reason TEXT"
+        reasons.append(Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}"))
     return Ruling(
         decision=decision,
         reasons=tuple(sorted(reasons, key=lambda reason: not reason.blocking)),
@@ -69,24 +72,12 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
 
 
 def _blocks(reason: Reason, policy: GatePolicy, exempt: Collection[str]) -> bool:
+    # First of all: neither quarantine nor admission buys a veto back.
     if reason.rule in VETOES:
         return reason.rule in policy.blocks_on
     if f"{reason.suite}/{reason.task_id}" in exempt:
         return False
     return reason.blocking and (reason.rule in policy.blocks_on or reason.rule in _OPEN)
-
-
-def _decision(reasons: list[Reason]) -> Decision:
-    blocking = {reason.rule for reason in reasons if reason.blocking}
-    if blocking - _OPEN:
-        return Decision.FAIL
-    return Decision.INCONCLUSIVE if blocking else Decision.PASS
-
-
-def _awaiting_sign_off(run_id: str, other_agent: AgentChange | None) -> Reason:
-    command = f"passgate sign-off {run_id} --by NAME --decision approve|reject --reason TEXT"
-    why = f"{judging_agent(other_agent)}; " if other_agent is not None else ""
-    return Reason(rule=Rule.SIGN_OFF, blocking=True, message=f"{why}awaiting sign-off: {command}")
 
 
 def _vetoes(measurement: Measurement) -> Iterator[Reason]:
@@ -104,27 +95,23 @@ def _thresholds(policy: GatePolicy, measurement: Measurement, exempt: Collection
         tasks = [task for task in measurement.tasks if task.suite is suite.suite and task.name not in exempt]
         if least is None or not tasks:
             continue
-        bound, most = _most_value(tasks)
+        values = [task.value for task in tasks if task.value is not None]
+        if len(values) == len(tasks):
+            bound, most = "", fmean(values)
+        else:
+            # Where too few trials were measured for a value, what is decided bounds it: the rest may still be 1.
+            bound, most = "at most ", sum(task.state is not TaskState.FAILED for task in tasks) / len(tasks)
         if most < least:
-            yield Reason(
-                rule=Rule.THRESHOLD,
-                blocking=True,
-                suite=suite.suite,
-                message=f"{suite.metric} is {bound}{most:.1%}, the threshold is {least:.1%}",
-            )
-
-
-def _most_value(tasks: list[TaskMeasurement]) -> tuple[str, float]:
-    """The mean value of tasks; where too few trials were measured for one, what is decided bounds it."""
-    values = [task.value for task in tasks]
-    known = [value for value in values if value is not None]
-    if len(known) == len(values):
-        return "", fmean(known)
-    return "at most ", sum(task.state is not TaskState.FAILED for task in tasks) / len(tasks)
+            message = f"{suite.metric} is {bound}{most:.1%}, the threshold is {least:.1%}"
+            yield Reason(rule=Rule.THRESHOLD, blocking=True, suite=suite.suite, message=message)
 
 
 def _missing_evidence(
-    plan: RunContext, policy: GatePolicy, measurement: Measurement, confirmed: tuple[Confirmation, ...]
+    plan: RunContext,
+    policy: GatePolicy,
+    measurement: Measurement,
+    confirmed: tuple[Confirmation, ...],
+    exempt: Collection[str],
 ) -> Iterator[Reason]:
     unfinished = {one.task for one in confirmed if one.finding is Finding.UNFINISHED}
     for task in measurement.tasks:
@@ -136,6 +123,7 @@ def _missing_evidence(
         elif task.name in unfinished:
             errors = f"{task.confirming_errors} ended in errors" if task.confirming_errors else "they were not run"
             yield of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
+    # Tasks that name no suite are judged as golden; with no others the gate does not miss the other suites.
     present = {suite.suite for suite in measurement.suites}
     if plan.unselected:
         yield gap(f"--task left out {counted(plan.unselected, 'task')} of the gate: a partial run cannot pass")
@@ -145,8 +133,5 @@ def _missing_evidence(
                 yield gap(f"the suite {suite!s} has no tasks in this gate", suite)
     if not any(task.n for task in measurement.tasks):
         yield gap("no trial was measured")
-
-
-def _all_withheld(measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:
     if measurement.tasks and all(task.name in exempt for task in measurement.tasks):
         yield gap("no task can block this gate: every task is quarantined or not admitted yet")

@@ -43,8 +43,23 @@ def confirmations(
     """What the trials of every failed task have shown that was green at the baseline and is weighed. None of tasks
     whose failure does not block or is settled otherwise: `settled` names those that are exempt.
     """
-    tested = _tested(policy, measurement, baseline, settled)
-    return tuple(_confirmation(task, test) for task, test in tested)
+    found = []
+    for task, before, alpha, test in _tested(policy, measurement, baseline, settled):
+        outcomes = _outcomes(task)
+        course = test.follow(outcomes) if test else None
+        n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
+        confirmation = Confirmation(
+            task=task.name,
+            finding=course.finding if course else Finding.UNFINISHED,
+            passed=n - failed,
+            n=n,
+            confirming=len(task.confirming),
+            baseline_passed=before.passed,
+            baseline_n=before.n,
+            alpha=alpha,
+        )
+        found.append(confirmation)
+    return tuple(found)
 
 
 def wanted_trials(
@@ -54,25 +69,33 @@ def wanted_trials(
 
     Of the same tasks as `confirmations`.
     """
-    tested = _tested(policy, measurement, baseline, settled)
-    return tuple(wanted for task, test in tested if (wanted := _wanted(task, test)) is not None)
+    wanted = []
+    for task, _, _, test in _tested(policy, measurement, baseline, settled):
+        if task.confirming_errors >= MOST_ERRORS:
+            continue
+        outcomes = _outcomes(task)
+        more = task.k - len(outcomes)
+        if test:
+            course = test.follow(outcomes)
+            more = test.next_trials(course.n, course.failed)
+        if more:
+            wanted.append(Wanted(task.name, more))
+    return tuple(wanted)
 
 
-class _Test(NamedTuple):
+class _Tested(NamedTuple):
+    task: TaskMeasurement
     before: BaselineTask
     alpha: float
-    most: int
-
-    def of(self, task: TaskMeasurement) -> RegressionTest:
-        passed, n = self.before.passed, self.before.n
-        return regression_test(passed, n, k=task.k, red_from=least_red_failures(task), most=self.most, alpha=self.alpha)
+    test: RegressionTest | None
+    """`None` while the task has fewer than k measured trials."""
 
 
 def _tested(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str]
-) -> Iterator[tuple[TaskMeasurement, _Test]]:
-    """The tasks whose failure would block, each with its test. Alpha is shared out among all tasks that could get
-    confirming trials, whether or not they have failed.
+) -> Iterator[_Tested]:
+    """The tasks whose failure would block and that no veto has decided already. Alpha is shared out among all tasks
+    that could get confirming trials, whether or not they have failed.
     """
     weighed = {
         task.name: before
@@ -81,8 +104,16 @@ def _tested(
     }
     alpha = alpha_of_one(policy.regression, len(weighed))
     for task in measurement.tasks:
-        if task.name in weighed and task.name not in settled and _is_open(policy, task):
-            yield task, _Test(weighed[task.name], alpha, policy.regression.max_trials)
+        rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
+        vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
+        is_open = task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
+        if task.name not in weighed or task.name in settled or not is_open:
+            continue
+        before, test = weighed[task.name], None
+        if len(_outcomes(task)) >= task.k:
+            red_from, most = least_red_failures(task), policy.regression.max_trials
+            test = regression_test(before.passed, before.n, k=task.k, red_from=red_from, most=most, alpha=alpha)
+        yield _Tested(task, before, alpha, test)
 
 
 def least_red_failures(task: TaskMeasurement) -> int:
@@ -95,41 +126,6 @@ def alpha_of_one(regression: Regression, tasks: int) -> float:
     return float(1 - (1 - regression.alpha) ** (1 / max(tasks, 1)))
 
 
-def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
-    """Whether the failure of a task would block and no veto has decided it already."""
-    rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
-    vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
-    return task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
-
-
-def _wanted(task: TaskMeasurement, test: _Test) -> Wanted | None:
-    if task.confirming_errors >= MOST_ERRORS:
-        return None
-    outcomes = _outcomes(task)
-    if len(outcomes) < task.k:
-        return Wanted(task.name, task.k - len(outcomes))
-    regression = test.of(task)
-    course = regression.follow(outcomes)
-    more = regression.next_trials(course.n, course.failed)
-    return Wanted(task.name, more) if more else None
-
-
 def _outcomes(task: TaskMeasurement) -> list[bool]:
     """Whether each measured trial passed: those of the first k in any order, then the confirming ones in theirs."""
     return [False] * task.failed + [True] * task.passed + list(task.confirming)
-
-
-def _confirmation(task: TaskMeasurement, test: _Test) -> Confirmation:
-    outcomes = _outcomes(task)
-    course = test.of(task).follow(outcomes) if len(outcomes) >= task.k else None
-    n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
-    return Confirmation(
-        task=task.name,
-        finding=course.finding if course else Finding.UNFINISHED,
-        passed=n - failed,
-        n=n,
-        confirming=len(task.confirming),
-        baseline_passed=test.before.passed,
-        baseline_n=test.before.n,
-        alpha=test.alpha,
-    )

@@ -33,9 +33,7 @@ def exemptions(
     new = (not_admitted(policy, task, baseline) for task in measurement.tasks)
     return Exemptions(
         not_admitted=tuple(exempt for exempt in new if exempt is not None),
-        quarantined=tuple(
-            exempt_by_quarantine(entries[task.name]) for task in measurement.tasks if task.name in entries
-        ),
+        quarantined=tuple(exempt_by_quarantine(entries[one.name]) for one in measurement.tasks if one.name in entries),
     )
 
 
@@ -52,21 +50,16 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
     if _has_shown_itself(wanted, newest):
         return None
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
-    return Exemption(
-        task=task.name,
-        why=f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required",
-    )
+    why = f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required"
+    return Exemption(task=task.name, why=why)
 
 
 def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:
     """Whether any task of the suite is admitted. In a history that has just begun none can be, and a gate that asked
     for it would not block on the suite at all.
     """
-    return any(
-        _has_shown_itself(wanted, entry.newest)
-        for name, entry in baseline.tasks.items()
-        if name.startswith(f"{suite}/")
-    )
+    entries = (entry for name, entry in baseline.tasks.items() if name.startswith(f"{suite}/"))
+    return any(_has_shown_itself(wanted, entry.newest) for entry in entries)
 
 
 def _has_shown_itself(wanted: Admission, newest: Sequence[bool]) -> bool:
@@ -107,9 +100,7 @@ def quarantine_notes(file: QuarantineFile, baseline: Baseline, today: date) -> I
 
 
 def _whose(entry: QuarantineEntry) -> str:
-    return f"{_in_a_line(entry.owner)}: {_in_a_line(entry.reason)} ({_in_a_line(entry.issue)})"
-
-
-def _in_a_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_TEXT else f"{line[: _LONGEST_TEXT - 3]}..."
+    # These texts may have several lines and any length; a note is one line.
+    texts = [" ".join(text.split()) for text in (entry.owner, entry.reason, entry.issue)]
+    owner, reason, issue = (text if len(text) <= _LONGEST_TEXT else f"{text[: _LONGEST_TEXT - 3]}..." for text in texts)
+    return f"{owner}: {reason} ({issue})"

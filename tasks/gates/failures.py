@@ -1,6 +1,7 @@
 """Failed tasks: what a failure means in the light of the baseline."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from passgate.tasks.gates.evidence import is_weighed
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
@@ -33,8 +34,18 @@ def gap(message: str, suite: Suite | None = None) -> Reason:
 
 def why_failed(task: TaskMeasurement) -> str:
     """By which rule a task has failed, and how its first failed trial did."""
+    score = "unknown" if task.score is None else f"{task.score:.3g}"
+    if task.sequential is not None:
+        rule = f"the sequential test requires a pass rate of {task.sequential.accept:g}"
+    else:
+        rule = {
+            Metric.PASS_HAT_K: f"pass^{task.k} requires every trial to pass",
+            Metric.PASS_AT_K: f"pass@{task.k} requires one trial to pass",
+            Metric.MEAN: f"the mean score of {task.k} trials is {score}",
+            Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
+        }[task.metric]
     counts = f"{task.passed} of {task.n} passed, {in_trials(task.failed_trials)} failed"
-    return f"{_rule_of(task)}; {counts}: {task.failure}"
+    return f"{rule}; {counts}: {task.failure}"
 
 
 def in_trials(trials: tuple[int, ...]) -> str:
@@ -49,29 +60,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
-def _rule_of(task: TaskMeasurement) -> str:
-    if task.sequential is not None:
-        return f"the sequential test requires a pass rate of {task.sequential.accept:g}"
-    match task.metric:
-        case Metric.PASS_HAT_K:
-            return f"pass^{task.k} requires every trial to pass"
-        case Metric.PASS_AT_K:
-            return f"pass@{task.k} requires one trial to pass"
-        case Metric.MEAN:
-            return f"the mean score of {task.k} trials is {_shown(task.score)}"
-        case Metric.CONFIDENCE_INTERVAL:
-            return f"the lower bound of the mean score of {task.k} trials is {_shown(task.score)}"
-
-
-def _shown(score: float | None) -> str:
-    return "unknown" if score is None else f"{score:.3g}"
-
-
 def failed_tasks(
-    policy: GatePolicy,
-    tasks: Iterable[TaskMeasurement],
-    baseline: Baseline,
-    confirmed: Mapping[str, Confirmation],
+    policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline, confirmed: Mapping[str, Confirmation]
 ) -> Iterator[Reason]:
     """A reason for each failed task. One that may not block is of a task that is no worse than it was, or of which the
     baseline cannot say how it was.
@@ -79,61 +69,50 @@ def failed_tasks(
     for task in tasks:
         if task.state is not TaskState.FAILED:
             continue
-        before = baseline.of(task.name)
-        if is_weighed(policy, task):
-            yield _weighed(policy, task, before, confirmed.get(task.name))
-        elif before.state is BaselineState.GREEN:
-            yield _failure(task, _was_green(before), fallen=True)
-        else:
-            yield _failure(task, "")
+        meaning = _in_the_light_of(policy, task, baseline.of(task.name), confirmed.get(task.name))
+        is_regression = meaning.fallen and task.suite is Suite.GOLDEN
+        rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
+        message = meaning.text + why_failed(task)
+        yield of_task(rule, task, message, task.failed_trials, may_block=meaning.may_block)
 
 
-def _weighed(
+class _Meaning(NamedTuple):
+    text: str
+    fallen: bool = False
+    """From green, which makes it a regression of a golden task."""
+    may_block: bool = True
+
+
+def _in_the_light_of(
     policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
-) -> Reason:
-    match before.state:
-        case BaselineState.RED:
-            return _failure(task, f"failed at the baseline too ({_runs(before)}); ", may_block=False)
-        case BaselineState.UNRELIABLE:
-            return _failure(task, f"the baseline is not reliable ({_runs(before)}); ", may_block=False)
-        case BaselineState.GREEN if confirmation is not None:
-            return _confirmed(policy, task, confirmation)
-        case BaselineState.GREEN:
-            return _failure(task, _was_green(before), fallen=True)
-        case _:
-            return _failure(task, "")
-
-
-def _confirmed(policy: GatePolicy, task: TaskMeasurement, confirmation: Confirmation) -> Reason:
+) -> _Meaning:
+    """What a failure means by the baseline and by the confirming trials."""
+    runs = f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
+    weighed = is_weighed(policy, task)
+    if before.state is BaselineState.GREEN and not (weighed and confirmation):
+        return _Meaning(f"passed at the baseline ({runs}); ", fallen=True)
+    if weighed and before.state is BaselineState.RED:
+        return _Meaning(f"failed at the baseline too ({runs}); ", may_block=False)
+    if weighed and before.state is BaselineState.UNRELIABLE:
+        return _Meaning(f"the baseline is not reliable ({runs}); ", may_block=False)
+    if before.state is not BaselineState.GREEN or confirmation is None:
+        return _Meaning("")
     counts = (
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
         f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
     )
     match confirmation.finding:
         case Finding.FALLEN:
-            return _failure(task, f"regression confirmed: {counts}; ", fallen=True)
+            return _Meaning(f"regression confirmed: {counts}; ", fallen=True)
         case Finding.FITS:
-            return _failure(task, f"fits its baseline: {counts}; ", fallen=True, may_block=False)
+            return _Meaning(f"fits its baseline: {counts}; ", fallen=True, may_block=False)
         case Finding.UNDECIDED:
             blocks = policy.regression.undecided == "block"
             effect = "and the policy blocks on that" if blocks else "and the policy only reports that"
             setting = f"`regression.undecided: {policy.regression.undecided}`"
-            message = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
-            return _failure(task, message, fallen=True, may_block=blocks)
+            text = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
+            return _Meaning(text, fallen=True, may_block=blocks)
         case Finding.UNFINISHED:
-            message = f"possible regression: {counts}; more trials are needed to decide; "
-            return _failure(task, message, fallen=True, may_block=False)
-
-
-def _failure(task: TaskMeasurement, before: str, *, fallen: bool = False, may_block: bool = True) -> Reason:
-    """`fallen`: from green, which makes it a regression of a golden task."""
-    rule = Rule.GOLDEN_REGRESSION if fallen and task.suite is Suite.GOLDEN else Rule.TASK_FAILED
-    return of_task(rule, task, before + why_failed(task), task.failed_trials, may_block=may_block)
-
-
-def _was_green(before: BaselineTask) -> str:
-    return f"passed at the baseline ({_runs(before)}); "
-
-
-def _runs(before: BaselineTask) -> str:
-    return f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
+            # Missing evidence has a reason of its own, which leaves the gate undecided; this one must not fail it.
+            text = f"possible regression: {counts}; more trials are needed to decide; "
+            return _Meaning(text, fallen=True, may_block=False)

@@ -4,7 +4,7 @@ The plain figures alone would be red on an unchanged agent every few runs, so wh
 one-sided bound of the paired ratio; the plain figures stand beside it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -32,38 +32,24 @@ Figures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
 def compare_with_baseline(limits: Limits, measurement: Measurement, baseline: Baseline) -> tuple[Comparison, ...]:
     """The comparisons that the limits ask for and the baseline allows."""
     pairs = [(task, baseline.of(task.name)) for task in measurement.tasks]
-    times = _on_both_sides((task.name, task.wall_times, before.wall_times) for task, before in pairs)
-    costs = _on_both_sides((task.name, task.costs, before.costs) for task, before in pairs)
+    # Paired: a task without figures on one of the sides says nothing of a change.
+    times = {task.name: (task.wall_times, before.wall_times) for task, before in pairs}
+    times = {name: (now, before) for name, (now, before) in times.items() if now and pooled(before)}
+    costs = {task.name: (task.costs, before.costs) for task, before in pairs}
+    costs = {name: (now, before) for name, (now, before) in costs.items() if now and pooled(before)}
+    percent, milliseconds = limits.latency_p95_increase_pct, limits.latency_p95_increase_ms
+    texts = [f"+{limit:g} {unit}" for limit, unit in ((percent, "%"), (milliseconds, "ms")) if limit is not None]
     found = []
-    if times and (limits.latency_p95_increase_pct is not None or limits.latency_p95_increase_ms is not None):
-        found.append(_latency(limits, times))
+    if times and texts:
+        earlier = percentile([value for _, before in times.values() for value in pooled(before)], 95)
+        current = percentile([value for now, _ in times.values() for value in now], 95)
+        found.append(_comparison(LATENCY, "s", earlier or 0.0, current or 0.0, times, " and ".join(texts)))
     if costs and limits.cost_increase_pct is not None:
-        found.append(_cost(limits.cost_increase_pct, costs))
+        # Per trial, so that another number of trials is no other price.
+        earlier = sum(fmean(pooled(before)) for _, before in costs.values())
+        current = sum(fmean(now) for now, _ in costs.values())
+        found.append(_comparison(COST, "$", earlier, current, costs, f"+{limits.cost_increase_pct:g} %"))
     return tuple(found)
-
-
-def _on_both_sides(tasks: Iterable[tuple[str, Sequence[float], FiguresOfRuns]]) -> Figures:
-    return {name: (now, before) for name, now, before in tasks if now and pooled(before)}
-
-
-def _latency(limits: Limits, figures: Figures) -> Comparison:
-    texts = []
-    if limits.latency_p95_increase_pct is not None:
-        texts.append(f"+{limits.latency_p95_increase_pct:g} %")
-    if limits.latency_p95_increase_ms is not None:
-        texts.append(f"+{limits.latency_p95_increase_ms:g} ms")
-    now = [value for times, _ in figures.values() for value in times]
-    before = [value for _, times in figures.values() for value in pooled(times)]
-    return _comparison(
-        LATENCY, "s", percentile(before, 95) or 0.0, percentile(now, 95) or 0.0, figures, " and ".join(texts)
-    )
-
-
-def _cost(limit: float, figures: Figures) -> Comparison:
-    """Costs are compared per trial, so that another number of trials is no other price."""
-    now = sum(fmean(costs) for costs, _ in figures.values())
-    before = sum(fmean(pooled(costs)) for _, costs in figures.values())
-    return _comparison(COST, "$", before, now, figures, f"+{limit:g} %")
 
 
 def _comparison(name: str, unit: str, before: float, now: float, figures: Figures, limit: str) -> Comparison:
@@ -97,15 +83,11 @@ def limit_reasons(limits: Limits, comparisons: tuple[Comparison, ...]) -> Iterat
         rule = Rule.LATENCY if comparison.name == LATENCY else Rule.COST
         bound = comparison.ratio_lower_bound
         if bound is not None and exceeds(limits, rule, np.asarray(bound), comparison.baseline).any():
-            yield Reason(
-                rule=rule,
-                blocking=True,
-                message=(
-                    f"{comparison.name} went from {comparison.baseline:.4g} to {comparison.current:.4g} "
-                    f"{comparison.unit}; compared task by task it is at least {bound:.3f} times "
-                    f"the baseline (limit {comparison.limit})"
-                ),
+            message = (
+                f"{comparison.name} went from {comparison.baseline:.4g} to {comparison.current:.4g} {comparison.unit}; "
+                f"compared task by task it is at least {bound:.3f} times the baseline (limit {comparison.limit})"
             )
+            yield Reason(rule=rule, blocking=True, message=message)
 
 
 def exceeds(limits: Limits, rule: Rule, bounds: Floats, before: float) -> Booleans:

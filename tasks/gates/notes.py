@@ -36,8 +36,7 @@ def notes(
 def _of_plan(plan: RunContext) -> Iterator[str]:
     yield from plan.request_notes
     if plan.base.judged_by == "base":
-        edited = counted(len(plan.base.edits), "file")
-        base = plan.base.commit[:12]
+        edited, base = counted(len(plan.base.edits), "file"), plan.base.commit[:12]
         yield f"this change edits what it is judged by ({edited}): this run uses the files of the merge base {base}"
     if plan.base.prefect_edits:
         edited = ", ".join(plan.base.prefect_edits)
@@ -95,20 +94,18 @@ def _of_limits(
     for comparison in comparisons:
         of_cost = comparison.name == COST
         if comparison.ratio is None and comparison.current:
-            yield f"{comparison.name} is not compared: {_what_is_missing(comparison, risen if of_cost else 0)}"
+            if comparison.pairs < LEAST_PAIRS and of_cost and risen:
+                missing = f"in {counted(risen, 'task')} {_FROM_NOTHING}"
+            elif comparison.pairs < LEAST_PAIRS:
+                missing = f"too few tasks have a baseline ({comparison.pairs}, at least {LEAST_PAIRS} are required)"
+            elif comparison.runs < LEAST_RUNS:
+                missing = "the baseline has one run, which does not show how much runs vary"
+            else:
+                missing = "the baseline runs share no tasks, so they do not show how much runs vary"
+            yield f"{comparison.name} is not compared: {missing}"
         elif of_cost and risen:
             yield f"cost is not compared in {counted(risen, 'task')}: {_FROM_NOTHING}"
     limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
     cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
     if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
         yield "cost is not compared: the agent reported its cost at the baseline but not in this run"
-
-
-def _what_is_missing(comparison: Comparison, risen: int) -> str:
-    if comparison.pairs < LEAST_PAIRS and risen:
-        return f"in {counted(risen, 'task')} {_FROM_NOTHING}"
-    if comparison.pairs < LEAST_PAIRS:
-        return f"too few tasks have a baseline ({comparison.pairs}, at least {LEAST_PAIRS} are required)"
-    if comparison.runs < LEAST_RUNS:
-        return "the baseline has one run, which does not show how much runs vary"
-    return "the baseline runs share no tasks, so they do not show how much runs vary"

@@ -44,7 +44,10 @@ async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:
 
 def output_checks(options: OutputCheck, answer: str) -> Iterator[Check]:
     """A check for everything that the options expect of an answer."""
-    fold = str.casefold if options.ignore_case else str
+
+    def fold(text: str) -> str:
+        return text.casefold() if options.ignore_case else text
+
     text = fold(answer)
     if options.equals is not None:
         message = f"the answer is {shorten(answer, 500)!r}, expected {shorten(options.equals, 500)!r}"
