@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -37,20 +37,32 @@ _SHORT_COMMIT = 12
 
 RULE = (
     f"{BaselineState.GREEN}: at least {GREEN_SHARE} of the runs passed the task; {BaselineState.RED}: at most "
-    f"{RED_SHARE}, or the newest {RED_IN_A_ROW} all failed it; {BaselineState.UNRELIABLE}: between. "
-    f"{BaselineState.NONE}: no run decided it with its digests, k and agent of today; {BaselineState.NEW}: no run "
-    "knows it."
+    f"{RED_SHARE}, or the newest {RED_IN_A_ROW} all failed it; {BaselineState.UNRELIABLE}: in between. "
+    f"{BaselineState.NONE}: no run decided the task with today's digests, k and agent; {BaselineState.NEW}: no run "
+    "has the task."
 )
 
 
 def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -> str:
     """What the baseline is, a table per suite with a row per task, how many tasks stand how, and the rule for it."""
-    facts = "\n".join(f"{name.ljust(8)}  {printable(fact, _LONGEST_LINE)}" for name, fact in _facts(plan, baseline))
-    parts: list[RenderableType] = [Text(facts)]
-    for suite, entries in _by_suite(baseline):
-        parts += [heading(printable(suite, _LONGEST_NAME)), _suite_table(entries, width)]
-    parts += [heading(_summary(baseline)), Text(RULE, "dim")]
-    return rendered(*parts, width=width, color=color)
+    facts = {"baseline": f"{_source(plan, baseline)}: {figures.count(len(baseline.runs), 'run')}"}
+    if plan.pins is not None:
+        facts["pinned"] = pin_text(plan.pins)
+    facts["agent"] = str(plan.agent)
+    if plan.base.note:
+        facts["note"] = plan.base.note
+    lines = (f"{name.ljust(8)}  {printable(fact, _LONGEST_LINE)}" for name, fact in facts.items())
+    parts: list[RenderableType] = [Text("\n".join(lines))]
+    by_suite: dict[str, dict[str, BaselineTask]] = defaultdict(dict)
+    for name in sorted(baseline.tasks):
+        suite, _, task_id = name.partition("/")
+        by_suite[suite][task_id] = baseline.tasks[name]
+    for suite in sorted(by_suite, key=list(map(str, Suite)).index):
+        parts += [heading(printable(suite, _LONGEST_NAME)), _suite_table(by_suite[suite], width)]
+    counts = Counter(entry.state for entry in baseline.tasks.values())
+    states = ", ".join(f"{counts[state]} {state}" for state in BaselineState if counts[state])
+    summary = f"{figures.count(len(baseline.tasks), 'task')}{': ' if states else ''}{states}"
+    return rendered(*parts, heading(summary), Text(RULE, "dim"), width=width, color=color)
 
 
 def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
@@ -66,42 +78,18 @@ def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
 
 def pin_text(pins: Pins) -> str:
     """What is pinned, by whom and why, in a line."""
-    what = f"commit {pins.commit[:_SHORT_COMMIT]}" if pins.commit else _runs(pins.runs)
+    runs = f"{figures.count(len(pins.runs), 'run')} ({figures.listed(pins.runs, 3)})"
+    what = f"commit {pins.commit[:_SHORT_COMMIT]}" if pins.commit else runs
     return printable(f"{what}, by {pins.by}: {pins.reason}", _LONGEST_LINE)
 
 
-def _runs(runs: tuple[str, ...]) -> str:
-    shown = ", ".join(runs[:3]) + (", ..." if len(runs) > 3 else "")
-    return f"{figures.count(len(runs), 'run')} ({shown})"
-
-
-def _facts(plan: Plan, baseline: Baseline) -> Iterator[tuple[str, str]]:
-    yield "baseline", f"{_source(plan, baseline)}: {figures.count(len(baseline.runs), 'run')}"
-    if plan.pins is not None:
-        yield "pinned", pin_text(plan.pins)
-    yield "agent", str(plan.agent)
-    if plan.base.note:
-        yield "note", plan.base.note
-
-
 def _source(plan: Plan, baseline: Baseline) -> str:
-    """Which runs they are."""
     if plan.pins is not None and plan.pins.runs:
         return "pinned runs"
     if not baseline.commit:
-        return f"the branch {baseline.branch} by its name, for there is no merge base"
+        return f"the branch {baseline.branch} by its name, because there is no merge base"
     what = "pinned commit" if baseline.pinned else f"merge base with {baseline.branch}"
     return f"{what} {baseline.commit[:_SHORT_COMMIT]} and its first-parent ancestors"
-
-
-def _by_suite(baseline: Baseline) -> Iterator[tuple[str, Mapping[str, BaselineTask]]]:
-    """The suites in their usual order, each with its tasks by their task_id."""
-    order = list(map(str, Suite))
-    by_suite: dict[str, dict[str, BaselineTask]] = defaultdict(dict)
-    for name in sorted(baseline.tasks):
-        suite, _, task_id = name.partition("/")
-        by_suite[suite][task_id] = baseline.tasks[name]
-    yield from sorted(by_suite.items(), key=lambda one: order.index(one[0]))
 
 
 def _suite_table(entries: Mapping[str, BaselineTask], width: int) -> Table:
@@ -120,26 +108,17 @@ def _suite_table(entries: Mapping[str, BaselineTask], width: int) -> Table:
 
 
 def _row(task_id: str, entry: BaselineTask, before_interval: str) -> tuple[Text, ...]:
+    rate = trials = figures.UNKNOWN
+    if entry.n:
+        low, high = wilson_interval(entry.n, entry.passed)
+        interval = figures.interval(Interval(low=low, high=high))
+        trials = figures.trials(entry.passed, entry.n, 0)
+        rate = f"{figures.percent(entry.passed / entry.n)}{before_interval}{interval}"
     return (
         Text(printable(task_id, _LONGEST_NAME)),
         Text(entry.state, _STYLES[entry.state]),
         Text(f"{entry.runs_green}/{len(entry.runs)}" if entry.runs else figures.UNKNOWN),
-        Text(figures.trials(entry.passed, entry.n, 0) if entry.n else figures.UNKNOWN),
-        Text(_rate(entry, before_interval)),
+        Text(trials),
+        Text(rate),
         Text(printable(entry.runs[0], _LONGEST_NAME) if entry.runs else figures.UNKNOWN),
     )
-
-
-def _rate(entry: BaselineTask, before_interval: str) -> str:
-    """The share of trials that passed with its 95 % interval (Wilson)."""
-    if not entry.n:
-        return figures.UNKNOWN
-    low, high = wilson_interval(entry.n, entry.passed)
-    return f"{figures.percent(entry.passed / entry.n)}{before_interval}{figures.interval(Interval(low=low, high=high))}"
-
-
-def _summary(baseline: Baseline) -> str:
-    """`12 tasks: 10 green, 2 new task`."""
-    counts = Counter(entry.state for entry in baseline.tasks.values())
-    parts = [f"{counts[state]} {state}" for state in BaselineState if counts[state]]
-    return f"{figures.count(len(baseline.tasks), 'task')}{': ' if parts else ''}{', '.join(parts)}"

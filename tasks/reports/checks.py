@@ -1,12 +1,13 @@
 """What `passgate check-graders`, `doctor` and `verify` found, for a terminal: a line for each thing they looked at."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from passgate.tasks.model.checks import CheckCounts, GraderCheck, GraderFinding, State, Symptom
+from passgate.tasks.model.checks import CheckCounts, GraderCheck, State, Symptom
 from passgate.tasks.model.verdict import CheckResult, Claim, Verification
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import (
@@ -21,26 +22,36 @@ from passgate.tasks.reports.console import (
 )
 from passgate.tasks.reports.escape import printable
 
-_LONGEST_SYMPTOM = 1000
-_LONGEST_CLAIM = 2000
+_LONGEST_SYMPTOM, _LONGEST_CLAIM = 1000, 2000
 _STYLE_OF_GOOD = {"passed": "green", "derived": "", "failed": "bold red", "not measured": "yellow", "none": "bold red"}
 _MARKS = {State.OK: ("✓", "green"), State.WARNING: ("!", "yellow"), State.FAILED: ("✗", "red")}
 _STYLES = {CheckResult.OK: "green", CheckResult.DIFFERS: "bold red", CheckResult.NOT_HERE: "yellow"}
 _RULES = (
-    "known-good: what must pass; derived: put together from the graders. known-bad: doing nothing and the "
-    "counterexamples, those that fail. mutants: of the known-good transcript, those that are noticed. graders: those "
-    "that something bad has failed."
+    "known-good: what must pass; derived: made from the graders' options. known-bad: doing nothing and the "
+    "counterexamples; how many failed. mutants: of the known-good transcript; how many failed. graders: how many "
+    "failed something bad."
 )
 
 
 def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bool) -> str:
     """A row per task, then every fault with its remedy, what was not measured, and how many there are of each."""
     header = columns("task", "known-good", "known-bad", "mutants", "graders")
-    parts: list[RenderableType] = [plain_table(140, header, map(_grader_check_row, checks)), Text(f"\n{_RULES}", "dim")]
+    rows = [
+        (
+            Text(_name(check)),
+            Text(check.known_good, _STYLE_OF_GOOD[check.known_good]),
+            *map(_share, (check.known_bad, check.mutants, check.graders)),
+        )
+        for check in checks
+    ]
+    parts: list[RenderableType] = [plain_table(140, header, rows), Text(f"\n{_RULES}", "dim")]
     findings = [finding for check in checks for finding in check.findings]
     if findings:
         parts.append(heading("faults"))
-        parts += [part for finding in findings for part in _grader_finding(finding)]
+    for finding in findings:
+        graders = f" ({', '.join(finding.graders)})" if finding.graders else ""
+        where = f"{finding.file}:{finding.line}:{finding.column}: {finding.path}{graders}: "
+        parts += [_line("✗", where + finding.message, "red"), _line("→", finding.remedy, "red", indent=4)]
     unmeasured = [f"{_name(check)}: {reason}" for check in checks for reason in check.unmeasured]
     if unmeasured:
         parts.append(heading("not measured"))
@@ -56,11 +67,6 @@ def grader_checks_as_json(checks: Sequence[GraderCheck]) -> str:
     return json.dumps([check.model_dump(mode="json") for check in checks], indent=2)
 
 
-def _grader_check_row(check: GraderCheck) -> tuple[Text, ...]:
-    good = Text(check.known_good, _STYLE_OF_GOOD[check.known_good])
-    return Text(_name(check)), good, *map(_share, (check.known_bad, check.mutants, check.graders))
-
-
 def _name(check: GraderCheck) -> str:
     return printable(f"{check.suite}/{check.task_id}", NAME)
 
@@ -73,13 +79,6 @@ def _share(counts: CheckCounts) -> Text:
     return Text(f"{counts.right}/{counts.of}{unmeasured}", "" if counts.right == counts.of else "red")
 
 
-def _grader_finding(finding: GraderFinding) -> Iterator[RenderableType]:
-    graders = f" ({', '.join(finding.graders)})" if finding.graders else ""
-    where = f"{finding.file}:{finding.line}:{finding.column}: {finding.path}{graders}: "
-    yield _line("✗", where + finding.message, "red")
-    yield _line("→", finding.remedy, "red", indent=4)
-
-
 def _line(mark: str, text: str, style: str, *, indent: int = 2, limit: int = MESSAGE) -> Marked:
     return Marked(mark, Text(printable(text, limit)), style=style, indent=indent)
 
@@ -89,31 +88,37 @@ def doctor_report(symptoms: Sequence[Symptom], *, width: int, color: bool) -> st
     parts: list[RenderableType] = []
     for subject in dict.fromkeys(symptom.subject for symptom in symptoms):
         parts.append(heading(printable(subject, NAME)))
-        parts.extend(part for symptom in symptoms if symptom.subject == subject for part in _symptom(symptom))
-    counts = {state: sum(symptom.state is state for symptom in symptoms) for state in State}
-    worst = max((state for state in State if counts[state]), key=list(State).index, default=State.OK)
+        for symptom in (one for one in symptoms if one.subject == subject):
+            mark, style = _MARKS[symptom.state]
+            what = (f"{printable(symptom.what, NAME)}: ", "bold")
+            text = Text.assemble(what, printable(symptom.found, _LONGEST_SYMPTOM))
+            parts.append(Marked(f"{mark} {symptom.state:<7}", text, style=style, indent=2))
+            if symptom.remedy:
+                parts.append(_line("→", symptom.remedy, style, indent=12, limit=_LONGEST_SYMPTOM))
+    counts = Counter(symptom.state for symptom in symptoms)
+    worst = max(counts, key=list(State).index, default=State.OK)
     summary = heading(", ".join(f"{counts[state]} {state}" for state in State), f"bold {_MARKS[worst][1]}")
     return rendered(*parts, summary, width=width, color=color).removeprefix("\n")
 
 
-def _symptom(symptom: Symptom) -> Iterator[RenderableType]:
-    mark, style = _MARKS[symptom.state]
-    what = printable(symptom.what, NAME)
-    text = Text.assemble((f"{what}: ", "bold"), printable(symptom.found, _LONGEST_SYMPTOM))
-    yield Marked(f"{mark} {symptom.state:<7}", text, style=style, indent=2)
-    if symptom.remedy:
-        yield _line("→", symptom.remedy, style, indent=12, limit=_LONGEST_SYMPTOM)
-
-
 def verification_report(verification: Verification, *, width: int, color: bool) -> str:
-    """What was looked at, a line each; then what is said, and by whom."""
+    """What was checked, a line each; then what the signed verdict says, and whether it holds."""
     parts: list[RenderableType] = []
     for check in verification.checks:
         text = Text.assemble((f"{check.subject}: ", "bold"), printable(check.detail, _LONGEST_CLAIM))
         parts.append(Marked(f"{check.finding:<8}", text, style=_STYLES[check.finding]))
+    missing = sum(check.finding is CheckResult.NOT_HERE for check in verification.checks)
     if verification.statement is not None:
         parts += _claim(verification.statement.claim)
-    return rendered(*parts, _conclusion(verification), width=width, color=color)
+    if verification.statement is None:
+        conclusion, result = "Not signed with this key: do not trust what it says", CheckResult.DIFFERS
+    elif not verification.holds:
+        conclusion, result = "The signature is valid, but something here is not as signed", CheckResult.DIFFERS
+    elif missing:
+        conclusion, result = f"Everything here is as signed; {missing} could not be checked", CheckResult.NOT_HERE
+    else:
+        conclusion, result = "Everything is as signed", CheckResult.OK
+    return rendered(*parts, heading(conclusion, _STYLES[result]), width=width, color=color)
 
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
@@ -131,16 +136,3 @@ def _claim(claim: Claim) -> Iterator[RenderableType]:
         facts["reason"] = signed.reason
     for name, text in facts.items():
         yield _line(f"{name:<8}", text, "dim", indent=0, limit=_LONGEST_CLAIM)
-
-
-def _conclusion(verification: Verification) -> RenderableType:
-    if verification.statement is None:
-        return heading("Not by this key: whatever it says, nobody known has said it", _STYLES[CheckResult.DIFFERS])
-    if not verification.holds:
-        return heading("Signed, but not of what is here", _STYLES[CheckResult.DIFFERS])
-    missing = sum(check.finding is CheckResult.NOT_HERE for check in verification.checks)
-    if missing:
-        return heading(
-            f"All that is here is as signed; {missing} could not be looked at", _STYLES[CheckResult.NOT_HERE]
-        )
-    return heading("All is as signed", _STYLES[CheckResult.OK])

@@ -1,4 +1,4 @@
-"""What a gate will do before it is switched on, and what it has done in many runs beside it, for a terminal."""
+"""What a gate will do before it is switched on, and what it did in many runs beside the forecast, for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -19,21 +19,26 @@ _TARGET_STYLES = {True: "bold green", False: "bold red"}
 
 
 def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
-    """False reds, what is caught, what a verdict costs, why the gate is red, and what would help."""
+    """False failures, what is caught, what a verdict costs, why the gate is red, and what would help."""
+    red = Text(figures.percent(forecast.red), _TARGET_STYLES[forecast.red <= forecast.target])
+    failures = (
+        ("FAIL", red, f"strict rule {figures.percent(forecast.strict_red)}"),
+        ("INCONCLUSIVE", figures.percent(forecast.inconclusive), ""),
+    )
     parts: list[RenderableType] = [
         Text(printable(f"{forecast.gate} with {forecast.agent}: {figures.count(len(forecast.tasks), 'task')}", NAME)),
         Text(_basis(forecast), "dim"),
-        heading("how often an unchanged agent is red"),
-        _failures_table(forecast, width),
-        heading("how surely one task that falls is caught"),
+        heading("false failures of an unchanged agent"),
+        _triples(width, *failures),
+        heading("how often the gate catches one task that falls"),
         _catches_table(forecast.catches, width),
-        Text("worst: of the tasks the one that is caught least; strict: if any failed task blocked", "dim"),
+        Text("worst: the task that is caught least often; strict: a gate in which any failed task blocks", "dim"),
         heading("what a verdict costs"),
         Text(effort_text(forecast.effort)),
     ]
     if forecast.causes:
         parts += [heading("why it is red"), _causes_table(forecast.rules, forecast.causes, width)]
-    parts += [heading(f"the smallest change that brings it to {figures.percent(forecast.target)}")]
+    parts.append(heading(f"the smallest change that brings FAIL to {figures.percent(forecast.target)}"))
     parts += _advice(forecast, width)
     notes = [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in _notes(forecast)]
     return rendered(*parts, *([Text()] if notes else []), *notes, width=width, color=color)
@@ -42,29 +47,20 @@ def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
 def _basis(forecast: Forecast) -> str:
     rates = [task.pass_rate for task in forecast.tasks]
     low, high = (figures.percent(end(rates)) if rates else figures.UNKNOWN for end in (min, max))
-    span = low if low == high else f"{low} to {high}"
-    trials = sum(task.n or 0 for task in forecast.tasks)
+    trials = figures.count(sum(task.n or 0 for task in forecast.tasks), "trial")
     sources = {
-        "history": f"from {figures.count(trials, 'trial')} of the history, drawn towards that of all tasks",
+        "history": f"from {trials} of the history, each drawn towards the rate of all tasks",
         "burn-in": "as measured",
         "assumed": "assumed",
         "file": "as the file says",
     }
     runs = forecast.baseline_runs
-    made = figures.count(runs, "run") if runs else "what as many runs of such an agent as the policy pools would give"
+    made = figures.count(runs, "run") if runs else "assumed: as many runs of this agent as the policy pools"
+    span = low if low == high else f"{low} to {high}"
     return f"pass rates  {span}, {sources[forecast.rates]}\nbaseline    {made}"
 
 
-def _failures_table(forecast: Forecast, width: int) -> Table:
-    red = Text(figures.percent(forecast.red), _TARGET_STYLES[forecast.red <= forecast.target])
-    return _pairs(
-        width,
-        ("FAIL", red, f"strict rule {figures.percent(forecast.strict_red)}"),
-        ("INCONCLUSIVE", figures.percent(forecast.inconclusive), ""),
-    )
-
-
-def _pairs(width: int, *rows: tuple[RenderableType, ...]) -> Table:
+def _triples(width: int, *rows: tuple[RenderableType, ...]) -> Table:
     return plain_table(width, (Column(), Column(justify="right"), Column(style="dim")), rows, show_header=False)
 
 
@@ -90,16 +86,14 @@ def _catches_table(catches: Sequence[Catch], width: int) -> Table:
 
 def effort_text(effort: Effort) -> str:
     """Trials, money and time of one verdict."""
-    parts = [f"{effort.planned} planned"]
-    parts += [f"+ {figures.decimal(effort.confirming)} confirming"] if effort.confirming else []
-    parts += [f"- at most {figures.decimal(effort.saved)} left out early"] if effort.saved else []
-    return "\n".join(
-        (
-            f"trials  {figures.decimal(effort.trials)} expected: {' '.join(parts)}",
-            f"money   {figures.dollars(effort.cost)}",
-            f"time    {figures.duration(effort.seconds)}",
-        )
+    confirming = f" + {figures.decimal(effort.confirming)} confirming" if effort.confirming else ""
+    saved = f" - at most {figures.decimal(effort.saved)} saved early" if effort.saved else ""
+    lines = (
+        f"trials  {figures.decimal(effort.trials)} expected: {effort.planned} planned{confirming}{saved}",
+        f"money   {figures.dollars(effort.cost)}",
+        f"time    {figures.duration(effort.seconds)}",
     )
+    return "\n".join(lines)
 
 
 def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -> Table:
@@ -108,23 +102,22 @@ def _causes_table(rules: Sequence[Cause], causes: Sequence[Cause], width: int) -
         *columns("by rule", no_wrap=True),
         *columns("share", justify="right", no_wrap=True),
         *columns("by task"),
-        *columns("share", "in all runs", justify="right", no_wrap=True),
+        *columns("share", "of all runs", justify="right", no_wrap=True),
     )
     by_rule = [(str(cause.rule), figures.percent(cause.share)) for cause in rules]
-    by_task = map(_task_cells, causes[:_MOST_CAUSES])
+    by_task = []
+    for cause in causes[:_MOST_CAUSES]:
+        name = cause.task or (f"{cause.rule} of {cause.suite}" if cause.suite else str(cause.rule))
+        by_task.append((printable(name, NAME), figures.percent(cause.share), figures.percent(cause.chance)))
     rows: list[tuple[RenderableType, ...]] = [
         (*(rule or ("", "")), *(task or ("", "", ""))) for rule, task in zip_longest(by_rule, by_task)
     ]
     hidden = causes[_MOST_CAUSES:]
     if hidden:
+        # Without the share of all runs: the chances of tasks that may be red together do not add up.
         share = figures.percent(sum(one.share for one in hidden))
         rows.append(("", "", Text(f"{len(hidden)} more", "dim"), share, ""))
     return plain_table(width, header, rows)
-
-
-def _task_cells(cause: Cause) -> tuple[str, str, str]:
-    name = cause.task or (f"{cause.rule} of {cause.suite}" if cause.suite else str(cause.rule))
-    return printable(name, NAME), figures.percent(cause.share), figures.percent(cause.chance)
 
 
 def _advice(forecast: Forecast, width: int) -> list[RenderableType]:
@@ -132,65 +125,63 @@ def _advice(forecast: Forecast, width: int) -> list[RenderableType]:
     if advice is None:
         return [Text("none is needed", "green")]
     if not advice.changes:
-        return [Text("no change of the policy does: repair the tasks above", "yellow")]
+        return [Text("no change of the policy does that: repair the tasks above", "yellow")]
     parts: list[RenderableType] = []
     if not advice.reaches_target:
-        parts.append(Text("no one or two changes do; these leave the fewest:", "yellow"))
+        parts.append(Text("no one or two changes do that; these come closest:", "yellow"))
     for change in advice.changes:
         parts.append(Text(f"{change.file}  {printable(change.what, MESSAGE)}"))
-        parts += [Text(f"    {_yaml_line(line)}") for line in change.lines]
+        for line in change.lines:
+            # The YAML keeps its indent, because the user copies it.
+            indent = " " * (4 + len(line) - len(line.lstrip(" ")))
+            parts.append(Text(indent + printable(line, MESSAGE)))
     return [*parts, _price(forecast, advice, width)]
-
-
-def _yaml_line(line: str) -> str:
-    """A line of YAML as it is, for it is to be copied; what is not seen becomes its escape."""
-    indent = len(line) - len(line.lstrip(" "))
-    return " " * indent + printable(line, MESSAGE)
 
 
 def _price(forecast: Forecast, advice: Advice, width: int) -> Table:
     """What the changes bring and what they cost, in catching and in trials."""
     red = Text(figures.percent(advice.red), _TARGET_STYLES[advice.reaches_target])
-    caught = (
-        (f"caught at {figures.percent(now.pass_rate)}", figures.percent(then.mean), figures.percent(now.mean))
-        for now, then in zip(forecast.catches, advice.catches, strict=True)
-    )
-    trials = figures.decimal(advice.effort.trials), figures.decimal(forecast.effort.trials)
-    rows: tuple[tuple[str, RenderableType, str], ...] = (
-        ("then FAIL", red, figures.percent(forecast.red)),
-        *caught,
-        ("trials", *trials),
-    )
-    return _pairs(width, *((name, then, f"in place of {now}") for name, then, now in rows))
+    rows: list[tuple[str, RenderableType, str]] = [("FAIL then", red, figures.percent(forecast.red))]
+    for now, then in zip(forecast.catches, advice.catches, strict=True):
+        name = f"caught at {figures.percent(now.pass_rate)}"
+        rows.append((name, figures.percent(then.mean), figures.percent(now.mean)))
+    rows.append(("trials", figures.decimal(advice.effort.trials), figures.decimal(forecast.effort.trials)))
+    return _triples(width, *((name, then, f"instead of {now}") for name, then, now in rows))
 
 
 def _notes(forecast: Forecast) -> Iterator[str]:
     withheld = [task for task in forecast.tasks if task.withheld > 0.5]
     if withheld:
-        yield f"{_named(withheld)} may not block: not admitted yet, or in quarantine"
+        yield f"{_named(withheld)} cannot block: not admitted yet, or in quarantine"
     elif any(task.withheld > 0 for task in forecast.tasks):
         mean = fmean(task.withheld for task in forecast.tasks)
-        yield f"at any time about {figures.percent(mean)} of the tasks are not admitted and may not block"
+        yield f"at any time about {figures.percent(mean)} of the tasks are not admitted and cannot block"
     unable = [task for task in forecast.tasks if not task.can_block and task not in withheld]
     if unable:
-        yield f"{_named(unable)} cannot make the gate red, however deep they fall"
+        yield f"{_named(unable)} cannot make the gate red, however far they fall"
     yield from forecast.notes
 
 
 def _named(tasks: Sequence[TaskForecast]) -> str:
-    """`7 tasks (golden/a, golden/b and 5 more)`."""
-    shown = ", ".join(task.task for task in tasks[:_MOST_NAMES])
-    more = f" and {len(tasks) - _MOST_NAMES} more" if len(tasks) > _MOST_NAMES else ""
-    return f"{figures.count(len(tasks), 'task')} ({shown}{more})"
+    """`7 tasks (golden/a, golden/b, golden/c and 4 more)`."""
+    return f"{figures.count(len(tasks), 'task')} ({figures.listed([task.task for task in tasks], _MOST_NAMES)})"
 
 
 def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
     """Measured and forecast side by side, why runs were red, and where the trials are."""
+    done = burn_in.first + burn_in.judged
+    runs = figures.count(done, "run") if done == burn_in.asked else f"{done} of {burn_in.asked} runs"
+    first = f"the first {burn_in.first} made the baseline, " if burn_in.first else ""
+    title = f"{burn_in.gate} with {burn_in.agent}: {runs}: {first}{burn_in.judged} were judged"
+    agrees = burn_in.red_interval.low <= burn_in.forecast.red <= burn_in.red_interval.high
+    agreement = f"lies {'within' if agrees else 'outside'} the 95 % interval of the measured share of FAIL"
+    # The forecast takes trials as independent of each other; that they are not is what is left to explain it.
+    cause = "" if agrees else ": trials of one run may have failed together, as when a provider has a bad hour"
     parts: list[RenderableType] = [
-        Text(printable(f"{burn_in.gate} with {burn_in.agent}: {_runs(burn_in)}", NAME + MESSAGE)),
+        Text(printable(title, NAME + MESSAGE)),
         heading("in the runs that were judged"),
         _side_by_side(burn_in, width),
-        Text(_agreement(burn_in), "dim" if _agrees(burn_in) else "yellow"),
+        Text(f"the forecast, at the measured pass rates, {agreement}{cause}", "dim" if agrees else "yellow"),
     ]
     if burn_in.causes:
         parts += [heading("why they were red"), _causes_table(burn_in.rules, burn_in.causes, width)]
@@ -198,14 +189,6 @@ def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
     parts += [Text()] + [Text(f"note  {printable(note, MESSAGE)}", "dim") for note in notes]
     parts += [Text(f"spent   {figures.dollars(burn_in.spent)}"), Text(f"trials  {printable(burn_in.folder, MESSAGE)}")]
     return rendered(*parts, width=width, color=color)
-
-
-def _runs(burn_in: BurnIn) -> str:
-    """`50 runs: the first 20 made the baseline, 30 were judged`."""
-    done = burn_in.first + burn_in.judged
-    asked = figures.count(done, "run") if done == burn_in.asked else f"{done} of {burn_in.asked} runs"
-    first = f"the first {burn_in.first} made the baseline, " if burn_in.first else ""
-    return f"{asked}: {first}{burn_in.judged} were judged"
 
 
 def _side_by_side(burn_in: BurnIn, width: int) -> Table:
@@ -217,21 +200,8 @@ def _side_by_side(burn_in: BurnIn, width: int) -> Table:
         ("INCONCLUSIVE", inconclusive, figures.percent(forecast.inconclusive)),
         ("trials", figures.decimal(burn_in.trials), figures.decimal(effort.trials)),
         ("  confirming", figures.decimal(burn_in.confirming), figures.decimal(effort.confirming)),
-        ("  left out early", figures.decimal(burn_in.saved), figures.decimal(effort.saved)),
+        ("  saved early", figures.decimal(burn_in.saved), figures.decimal(effort.saved)),
         ("money", figures.dollars(burn_in.cost), figures.dollars(effort.cost)),
     )
     header = (*columns("", no_wrap=True), *columns("measured", "forecast", justify="right", no_wrap=True))
     return plain_table(width, header, rows)
-
-
-def _agrees(burn_in: BurnIn) -> bool:
-    return burn_in.red_interval.low <= burn_in.forecast.red <= burn_in.red_interval.high
-
-
-def _agreement(burn_in: BurnIn) -> str:
-    if _agrees(burn_in):
-        return "the forecast, at the measured pass rates, lies within the 95 % interval of what was measured"
-    return (
-        "the forecast, at the measured pass rates, lies outside of the 95 % interval of what was measured: trials of "
-        "one run may have failed together, as when a provider has a bad hour"
-    )

@@ -17,11 +17,11 @@ from passgate.tasks.reports.escape import printable
 
 MARK = "▼"
 DROP = 0.10
-"""How far under the median of the others a run's value is called worse whatever its interval."""
+"""A run whose value is this far below the median of the others is called worse, whatever its interval."""
 
 RULE = (
     f"{MARK} worse: the upper end of the run's 95 % interval lies below the mean of the suite's other runs "
-    f"(weighted by tasks), or its value more than {DROP * 100:.0f} points under their median."
+    f"(weighted by tasks), or its value lies more than {DROP * 100:.0f} points below their median."
 )
 
 
@@ -48,25 +48,23 @@ def worse_runs(points: Sequence[TrendPoint]) -> frozenset[str]:
     A run without a value is neither worse nor one of the others.
     """
     valued = [(point, point.value) for point in points if point.value is not None]
-    return frozenset(
-        point.run_id
-        for position, (point, value) in enumerate(valued)
-        if _is_worse(point.high, value, valued[:position] + valued[position + 1 :])
-    )
-
-
-def _is_worse(high: float | None, value: float, others: Sequence[tuple[TrendPoint, float]]) -> bool:
-    if not others:
-        return False
-    values = [other for _, other in others]
-    mean = fmean(values, weights=[max(1, point.tasks) for point, _ in others])
-    # Values are fractions of whole numbers: without the margin 0.8 - 0.7 is more than 0.1.
-    return (high is not None and high < mean - 1e-9) or median(values) - value > DROP + 1e-9
+    worse = set()
+    for position, (point, value) in enumerate(valued):
+        others = valued[:position] + valued[position + 1 :]
+        if not others:
+            continue
+        values = [other for _, other in others]
+        mean = fmean(values, weights=[max(1, other.tasks) for other, _ in others])
+        # Values are fractions of whole numbers: without the margin 0.8 - 0.7 is more than 0.1.
+        if (point.high is not None and point.high < mean - 1e-9) or median(values) - value > DROP + 1e-9:
+            worse.add(point.run_id)
+    return frozenset(worse)
 
 
 def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
     worse = worse_runs(points)
-    days = [(day, tuple(of_day)) for day, of_day in groupby(points, key=_day)]
+    # In UTC, so that readers in different time zones see the same days.
+    days = [(day, tuple(of_day)) for day, of_day in groupby(points, lambda one: one.started_at.astimezone(UTC).date())]
     header = (
         *columns("day", no_wrap=True),
         *columns("runs", "tasks", "trials", "value", "worst", justify="right", no_wrap=True),
@@ -79,35 +77,27 @@ def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
     return fitting_table(table, width, " ", "\n")
 
 
-def _day(point: TrendPoint) -> date:
-    return point.started_at.astimezone(UTC).date()
-
-
 def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str], before_mark: str) -> tuple[Text, ...]:
     tasks = [point.tasks for point in points]
     values = [point.value for point in points if point.value is not None]
-    worst = _worst(points, worse)
+    # A run that is worse than the others is named before one of a lower value that is not.
+    worst = min(
+        (point for point in points if point.value is not None),
+        key=lambda point: (point.run_id not in worse, point.value),
+        default=None,
+    )
     is_worse = worst is not None and worst.run_id in worse
     style = "bold red" if is_worse else ""
     run = printable(worst.run_id, 80) if worst else figures.UNKNOWN
+    trials = Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}")
+    if errors := sum(point.trials_error for point in points):
+        trials.append(f"\n+{figures.count(errors, 'error')}", "yellow")
     return (
         Text(day.isoformat()),
         Text(str(len(points))),
         Text("-".join(str(end) for end in sorted({min(tasks), max(tasks)}))),
-        _trials(points),
+        trials,
         Text(figures.percent(fmean(values) if values else None), "bold"),
         Text(figures.percent(worst.value if worst else None), style),
         Text(f"{run}{before_mark}{MARK} worse" if is_worse else run, style),
     )
-
-
-def _trials(points: Sequence[TrendPoint]) -> Text:
-    errors = sum(point.trials_error for point in points)
-    text = Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}")
-    return text.append(f"\n+{figures.count(errors, 'error')}", "yellow") if errors else text
-
-
-def _worst(points: Iterable[TrendPoint], worse: frozenset[str]) -> TrendPoint | None:
-    """The run of the lowest value, of those that lie below the others where there are any."""
-    valued = [point for point in points if point.value is not None]
-    return min(valued, key=lambda point: (point.run_id not in worse, point.value), default=None)

@@ -7,8 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
-from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from passgate.tasks.reports.console import Marked, heading, rendered
 from passgate.tasks.reports.escape import printable, printable_lines
 
@@ -25,13 +24,13 @@ _STYLES = {
 
 def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
     """The transcript of a trial, what each grader looked at, its metrics and its status."""
-    trial = finished.trial
+    trial, known = finished.trial, finished.trial.metrics.model_dump(exclude_none=True)
     score = f", score {trial.score:.2f}" if trial.score is not None and 0 < trial.score < 1 else ""
     parts: list[RenderableType] = [
         heading(printable(f"{trial.suite}/{trial.task_id}  {trial.file}:{trial.line}", 500)),
         *_transcript(finished),
         *(part for grade in trial.grades for part in _grade(grade)),
-        *_metrics(finished),
+        *([heading("metrics"), Text("  ".join(f"{name} {value:g}" for name, value in known.items()))] if known else []),
         heading(f"{trial.status.upper()}{score}", _STYLES[trial.status]),
     ]
     if trial.reason:
@@ -40,35 +39,25 @@ def trial_report(finished: FinishedTrial, *, width: int, color: bool) -> str:
 
 
 def _transcript(finished: FinishedTrial) -> Iterator[RenderableType]:
-    transcript = finished.transcript
-    yield heading(f"transcript  {_end(finished.trial, transcript)}")
+    transcript, trial = finished.transcript, finished.trial
+    # Of a trial that was broken off before its graders were asked, the agent's end is not known.
+    end = "broken off" if trial.status in _UNMEASURED and not trial.grades else transcript.end
+    seconds = f", {transcript.wall_time_seconds:.2f} s" if transcript.wall_time_seconds else ""
+    yield heading(f"transcript  {end}{seconds}")
     for message in transcript.messages:
-        yield from _message(message)
+        if message.content:
+            yield _marked(message.role, message.content)
+        for call in message.tool_calls:
+            arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
+            yield _marked("call", f"{call.tool} {arguments}", indent=2)
+            if call.result is not None:
+                result = call.result if isinstance(call.result, str) else json.dumps(call.result, default=str)
+                yield _marked("error" if call.is_error else "result", result, indent=2)
     last = transcript.messages[-1].content if transcript.messages else ""
     if transcript.output and transcript.output != last:
         yield _marked("output", transcript.output)
     if not transcript.complete:
         yield Text("The agent reported no transcript: its steps and tool calls are not known.", "dim")
-
-
-def _end(trial: Trial, transcript: Transcript) -> str:
-    """How the agent ended. Of a trial that was broken off before its graders were asked that is not known."""
-    end = "broken off" if trial.status in _UNMEASURED and not trial.grades else transcript.end
-    return f"{end}, {transcript.wall_time_seconds:.2f} s" if transcript.wall_time_seconds else end
-
-
-def _message(message: Message) -> Iterator[RenderableType]:
-    if message.content:
-        yield _marked(message.role, message.content)
-    for call in message.tool_calls:
-        yield from _call(call)
-
-
-def _call(call: ToolCall) -> Iterator[RenderableType]:
-    yield _marked("call", f"{call.tool} {json.dumps(call.arguments, ensure_ascii=False, default=str)}", indent=2)
-    if call.result is not None:
-        result = call.result if isinstance(call.result, str) else json.dumps(call.result, default=str)
-        yield _marked("error" if call.is_error else "result", result, indent=2)
 
 
 def _grade(grade: Grade, within: str = "") -> Iterator[RenderableType]:
@@ -88,13 +77,6 @@ def _grade(grade: Grade, within: str = "") -> Iterator[RenderableType]:
         yield _marked("violation", f"{violation.rule}: {violation.message}", style="bold red")
     for member in grade.members:
         yield from _grade(member, f"{within}{grade.name} > ")
-
-
-def _metrics(finished: FinishedTrial) -> Iterator[RenderableType]:
-    known = finished.trial.metrics.model_dump(exclude_none=True)
-    if known:
-        yield heading("metrics")
-        yield Text("  ".join(f"{name} {value:g}" for name, value in known.items()))
 
 
 def _marked(mark: str, text: str, *, indent: int = 0, style: str = "cyan") -> Marked:

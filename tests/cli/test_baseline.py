@@ -122,7 +122,7 @@ def test_tasks_of_every_gate_are_shown_and_new_ones_too(two_runs: Stored) -> Non
 def test_without_a_branch_of_that_name_the_note_says_so(two_runs: Stored) -> None:
     two_runs.project.git("branch", "-m", "trunk")
     lines = two_runs.says("show").splitlines()
-    assert lines[0].startswith("baseline  the branch main by its name, for there is no merge base: 2 runs")
+    assert lines[0].startswith("baseline  the branch main by its name, because there is no merge base: 2 runs")
     assert lines[2].startswith("note      the merge base is unknown")
 
 

@@ -57,7 +57,7 @@ def test_a_release_is_run_approved_signed_and_verified(project: Project, tmp_pat
     assert verified.returncode == 0, verified.stdout + verified.stderr
     lines = verified.stdout.splitlines()
     assert [line[:8].strip() for line in lines[:5]] == ["ok"] * 5
-    assert lines[-1] == "All is as signed"
+    assert lines[-1] == "Everything is as signed"
     for said in (
         "release_candidate PASS",
         "approve by Ada",

@@ -41,7 +41,7 @@ def test_what_was_sent_is_verified_and_what_is_missing_is_said(signed: Project) 
     assert result.returncode == 0, result.stdout + result.stderr
     assert "not here journal.jsonl: no such file beside the envelope" in result.stdout
     assert "not here commit: no repository here that knows c0ffee" in result.stdout
-    assert "All that is here is as signed; 2 could not be looked at" in result.stdout
+    assert "Everything here is as signed; 2 could not be checked" in result.stdout
 
 
 def test_a_rejection_verifies_and_is_no_pass(bare_project: Project) -> None:
@@ -49,7 +49,7 @@ def test_a_rejection_verifies_and_is_no_pass(bare_project: Project) -> None:
     send(bare_project, signed_off(awaiting(), a_sign_off(decision="reject")))
     result = bare_project.passgate("verify", FILE, "--key", "public.pem")
     assert result.returncode == 1
-    assert "All that is here is as signed" in result.stdout
+    assert "Everything here is as signed" in result.stdout
     assert "release_candidate FAIL" in result.stdout
 
 

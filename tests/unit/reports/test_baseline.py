@@ -78,7 +78,7 @@ def test_a_merge_base() -> None:
 def test_no_merge_base() -> None:
     lines = table(a_plan(base=Base(note="the clone is shallow")), commit="", tasks={}).splitlines()
     assert lines[:3] == [
-        "baseline  the branch main by its name, for there is no merge base: 0 runs",
+        "baseline  the branch main by its name, because there is no merge base: 0 runs",
         "agent     cli:my-agent",
         "note      the clone is shallow",
     ]
@@ -101,7 +101,11 @@ def test_pinned_runs() -> None:
 
 @pytest.mark.parametrize(
     ("runs", "text"),
-    [(("a",), "1 run (a)"), (("a", "b", "c"), "3 runs (a, b, c)"), (("a", "b", "c", "d"), "4 runs (a, b, c, ...)")],
+    [
+        (("a",), "1 run (a)"),
+        (("a", "b", "c"), "3 runs (a, b, c)"),
+        (("a", "b", "c", "d"), "4 runs (a, b, c and 1 more)"),
+    ],
 )
 def test_at_most_three_runs_are_named(runs: tuple[str, ...], text: str) -> None:
     assert pin_text(Pins(runs=runs, reason="why", by="Ann")) == f"{text}, by Ann: why"

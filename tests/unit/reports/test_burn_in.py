@@ -64,9 +64,7 @@ def test_a_burn_in_that_was_cut_off_says_why() -> None:
     assert "note  the cost cap of $2 is spent" in shown
 
 
-@pytest.mark.parametrize(
-    ("red", "said"), [(0.006, "within"), (0.17, "within"), (0.18, "outside of"), (0.0, "outside of")]
-)
+@pytest.mark.parametrize(("red", "said"), [(0.006, "within"), (0.17, "within"), (0.18, "outside"), (0.0, "outside")])
 def test_says_whether_forecast_and_measurement_agree(red: float, said: str) -> None:
     assert f"lies {said} the 95 % interval" in text(140, forecast=a_forecast(red=red))
 

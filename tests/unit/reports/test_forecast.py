@@ -32,19 +32,19 @@ def test_no_line_is_wider_than_asked_and_nothing_is_cut(width: int) -> None:
 
 
 def test_the_lines_of_a_change_can_be_copied() -> None:
-    shown = section(text(), "the smallest change that brings it to 2 %")
+    shown = section(text(), "the smallest change that brings FAIL to 2 %")
     lines = [line for line in shown.splitlines() if line.startswith("    ")]
     assert yaml.safe_load("\n".join(lines)) == {"gates": {"ci_merge": {"regression": {"mode": "evidence"}}}}
 
 
 def test_a_gate_that_is_rarely_red_needs_no_change() -> None:
     shown = text(red=0.01, advice=None)
-    assert section(shown, "the smallest change that brings it to 2 %").strip() == "none is needed"
+    assert section(shown, "the smallest change that brings FAIL to 2 %").strip() == "none is needed"
 
 
 def test_what_does_not_suffice_is_said() -> None:
-    assert "no one or two changes do; these leave the fewest" in text(advice=an_advice(reaches_target=False, red=0.1))
-    assert "no change of the policy does: repair the tasks above" in text(advice=an_advice(changes=()))
+    assert "no one or two changes do that; these come closest" in text(advice=an_advice(reaches_target=False, red=0.1))
+    assert "no change of the policy does that: repair the tasks above" in text(advice=an_advice(changes=()))
 
 
 def test_tasks_that_may_not_block_are_named() -> None:
@@ -52,17 +52,16 @@ def test_tasks_that_may_not_block_are_named() -> None:
     unable = a_task_forecast("golden/red", can_block=False)
     shown = " ".join(text(tasks=(*withheld, unable)).split())
     assert (
-        "5 tasks (golden/t0, golden/t1, golden/t2 and 2 more) may not block: not admitted yet, or in quarantine"
-        in shown
+        "5 tasks (golden/t0, golden/t1, golden/t2 and 2 more) cannot block: not admitted yet, or in quarantine" in shown
     )
-    assert "1 task (golden/red) cannot make the gate red, however deep they fall" in shown
+    assert "1 task (golden/red) cannot make the gate red, however far they fall" in shown
     assert "about 26 % of the tasks are not admitted" in " ".join(text(tasks=(a_task_forecast(withheld=0.26),)).split())
 
 
 @pytest.mark.parametrize(
     ("rates", "said"),
     [
-        ("history", "from 1200 trials of the history, drawn towards that of all tasks"),
+        ("history", "from 1200 trials of the history, each drawn towards the rate of all tasks"),
         ("assumed", "99 %, assumed"),
         ("file", "99 %, as the file says"),
         ("burn-in", "99 %, as measured"),
@@ -74,7 +73,7 @@ def test_says_where_the_rates_come_from(rates: str, said: str) -> None:
 
 def test_says_what_the_baseline_is() -> None:
     assert "baseline    20 runs" in text()
-    assert "baseline    what as many runs" in text(baseline_runs=0)
+    assert "baseline    assumed: as many runs" in text(baseline_runs=0)
 
 
 def test_rates_that_differ_are_a_span() -> None:
@@ -87,7 +86,7 @@ def test_a_gate_without_reds_has_no_causes() -> None:
 
 
 def test_what_nobody_can_fall_to_is_said() -> None:
-    shown = section(text(catches=catches(None, 0.6, 0.9)), "how surely one task that falls is caught")
+    shown = section(text(catches=catches(None, 0.6, 0.9)), "how often the gate catches one task that falls")
     assert "no task that can block passes more often" in shown
 
 
@@ -99,7 +98,7 @@ def test_what_is_not_known_of_the_cost_is_a_dash() -> None:
     ]
     full = effort_text(Effort(planned=9, confirming=1.5, saved=0.5, cost=2.0, seconds=4.2))
     assert full.splitlines() == [
-        "trials  10.0 expected: 9 planned + 1.5 confirming - at most 0.5 left out early",
+        "trials  10.0 expected: 9 planned + 1.5 confirming - at most 0.5 saved early",
         "money   $2.00",
         "time    4.2 s",
     ]

@@ -29,13 +29,13 @@ def test_each_thing_has_a_line_and_what_is_said_follows() -> None:
     assert "sign-off approve by Ada at 2026-02-01 09:30:00 UTC" in text
     assert "reason   read it" in text
     assert "c0ffeec0ffeec0ffeec0ffeec0ffeec0ffee0123 on main" in text
-    assert lines[-1] == "All that is here is as signed; 1 could not be looked at"
+    assert lines[-1] == "Everything here is as signed; 1 could not be checked"
 
 
 def test_the_conclusion_is_the_last_line() -> None:
-    assert report().splitlines()[-1] == "All is as signed"
+    assert report().splitlines()[-1] == "Everything is as signed"
     differs = VerificationCheck(finding=CheckResult.DIFFERS, subject="verdict.json", detail="another")
-    assert report(differs).splitlines()[-1] == "Signed, but not of what is here"
+    assert report(differs).splitlines()[-1] == "The signature is valid, but something here is not as signed"
     assert "release_candidate FAIL" in report(decision="reject")
 
 
@@ -43,7 +43,7 @@ def test_nothing_is_said_to_have_been_said_by_nobody() -> None:
     check = VerificationCheck(finding=CheckResult.DIFFERS, subject="signature", detail="not by the key abc")
     text = verification_report(Verification(checks=(check,)), width=100, color=False)
     assert text.splitlines()[0] == "differs  signature: not by the key abc"
-    assert text.splitlines()[-1] == "Not by this key: whatever it says, nobody known has said it"
+    assert text.splitlines()[-1] == "Not signed with this key: do not trust what it says"
     assert "PASS" not in text
 
 
