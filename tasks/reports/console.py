@@ -1,6 +1,6 @@
 """Rich as a function: something to show goes in, text comes out."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from io import StringIO
 
 from rich.console import Console, ConsoleOptions, JustifyMethod, OverflowMethod, RenderableType, RenderResult
@@ -21,9 +21,8 @@ DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decisi
 class Marked:
     """Text whose first line begins with `mark` and whose further lines begin with a bar.
 
-    No line of it begins with the text itself, so nothing in the text can pass for a line of the report's own,
-    nor for a command to the runner of a CI job. Only where `mark` is empty, the first line does: its first words
-    must be ours.
+    No line begins with the text itself, so nothing in the text can look like a line of the report, or like a command to
+    the runner of a CI job. The exception is an empty `mark`: then the first words of the text must be ours.
     """
 
     def __init__(self, mark: str, text: Text, *, style: str = "", indent: int = 0) -> None:
@@ -34,16 +33,12 @@ class Marked:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         narrower = options.update(width=max(1, options.max_width - len(self._bar)))
-        marks = self._marks()
+        begin = Segment(self._mark, Style.parse(self._style))
         for line in console.render_lines(self._text, narrower, pad=False):
-            yield next(marks)
+            yield begin
             yield from line
             yield Segment.line()
-
-    def _marks(self) -> Iterator[Segment]:
-        yield Segment(self._mark, Style.parse(self._style))
-        while True:
-            yield Segment(self._bar, Style(dim=True))
+            begin = Segment(self._bar, Style(dim=True))
 
 
 def rendered(*parts: RenderableType, width: int, color: bool) -> str:
@@ -56,7 +51,7 @@ def rendered(*parts: RenderableType, width: int, color: bool) -> str:
 
 
 def _console(width: int, color: bool) -> Console:
-    # Everything is said here, so that no environment variable has a say.
+    # Every setting is given, so that rich takes none from the environment, such as NO_COLOR or COLUMNS.
     return Console(
         file=StringIO(),
         width=width,
@@ -93,7 +88,7 @@ def plain_table(
 
 
 def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: str) -> Table:
-    """The table that `make` gives for `wide`, what stands between two parts of a cell, or for `narrow` where it is too
+    """The table that `make` gives for a separator between two parts of a cell: `wide`, or `narrow` where that is too
     wide.
     """
     table = make(wide)

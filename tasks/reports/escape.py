@@ -1,7 +1,7 @@
 """Text from outside, made harmless for the place where it is shown.
 
-Agents write task output, tool names and error texts, so each of these may try to steer the terminal, the
-log parser of a CI service, a Markdown renderer or an XML parser that reads the report.
+Agents write task output, tool names and error texts. Each of these may try to control the terminal, the log parser of a
+CI service, a Markdown renderer or an XML parser that reads the report.
 """
 
 import re
@@ -33,32 +33,36 @@ _ZERO_WIDTH_SPACE = "&#8203;"
 def printable(text: str, limit: int) -> str:
     """The text in one line of at most `limit` characters that a terminal only shows.
 
-    ANSI sequences are removed, line ends become `⏎`, every other character that is not seen becomes its
-    escape as in `\\x00`. A text that is cut ends with `…`.
+    ANSI sequences are removed, line ends become `⏎`, every other invisible character becomes its escape, as in
+    `\\x00`. A text that is cut ends with `…`.
     """
-    head = _without_sequences(text).strip()[: limit + 1]
-    return _cut(_visible(_LINE_END.sub(f" {NEWLINE} ", head)), limit)
+    # Cut before every character is looked at: what an agent wrote may be long.
+    head = _ANSI_SEQUENCE.sub("", text).strip()[: limit + 1]
+    return _harmless(_LINE_END.sub(f" {NEWLINE} ", head), limit)
 
 
 def printable_lines(text: str, *, lines: int, limit: int) -> tuple[str, ...]:
-    """The text's lines, indented as they are, each no more than shown and at most `limit` characters long.
+    """The text's lines with their indent, as `printable` makes each, at most `limit` characters long.
 
     Of more than `lines` lines the middle is left out, and a line says so.
     """
-    every = _LINE_END.split(_without_sequences(text).strip("\r\n").rstrip())
-    if len(every) <= lines:
-        return tuple(_line(line, limit) for line in every)
-    tail = lines // 3
-    head = lines - tail - 1
-    gap = f"{ELLIPSIS} {len(every) - head - tail} lines left out {ELLIPSIS}"
-    first = [_line(line, limit) for line in every[:head]]
-    last = [_line(line, limit) for line in every[len(every) - tail :]]
-    return (*first, gap, *last)
+    shown = _LINE_END.split(_ANSI_SEQUENCE.sub("", text).strip("\r\n").rstrip())
+    if len(shown) > lines:
+        tail = lines // 3
+        head = lines - tail - 1
+        gap = f"{ELLIPSIS} {len(shown) - head - tail} lines left out {ELLIPSIS}"
+        shown[head : len(shown) - tail] = [gap]
+    return tuple(_harmless(line.rstrip()[: limit + 1], limit) for line in shown)
 
 
 def visible(text: str) -> str:
-    """The text with every character that is not seen, except for its line ends, as its escape."""
-    return "".join(_escaped(mark) if _is_invisible(mark) and mark != "\n" else mark for mark in text)
+    """The text with every invisible character except its line ends as its escape."""
+    return "".join(
+        mark.encode("unicode_escape", "surrogatepass").decode("ascii")
+        if mark != "\n" and (unicodedata.category(mark) in _INVISIBLE or mark in _NONCHARACTERS)
+        else mark
+        for mark in text
+    )
 
 
 def markdown(text: str, limit: int = 300) -> str:
@@ -82,8 +86,8 @@ def markdown_fence(lines: tuple[str, ...]) -> str:
 
 def xml_text(text: str, limit: int) -> str:
     """Text of at most `limit` characters, its lines kept, without what XML 1.0 cannot hold."""
-    lines = (_visible(line) for line in _LINE_END.split(_without_sequences(text).strip()[: limit + 1]))
-    return _cut("\n".join(lines), limit)
+    # One line end for all: XML 1.0 cannot hold some of them, and parsers change others.
+    return _harmless(_LINE_END.sub("\n", _ANSI_SEQUENCE.sub("", text).strip()[: limit + 1]), limit)
 
 
 def annotation(text: str) -> str:
@@ -96,26 +100,7 @@ def annotation_property(text: str) -> str:
     return annotation(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _without_sequences(text: str) -> str:
-    return _ANSI_SEQUENCE.sub("", text)
-
-
-def _line(line: str, limit: int) -> str:
-    return _cut(_visible(line.rstrip()[: limit + 1]), limit)
-
-
-def _visible(line: str) -> str:
-    shown = "".join(_escaped(mark) if _is_invisible(mark) else mark for mark in line.expandtabs(4))
-    return _RUNNER_COMMAND.sub(lambda found: f"\\x{ord(found.group()):x}", shown)
-
-
-def _is_invisible(character: str) -> bool:
-    return unicodedata.category(character) in _INVISIBLE or character in _NONCHARACTERS
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS
+def _harmless(text: str, limit: int) -> str:
+    """The text with invisible characters and commands to runners as their escapes, cut to the limit."""
+    shown = _RUNNER_COMMAND.sub(lambda found: f"\\x{ord(found.group()):x}", visible(text.expandtabs(4)))
+    return shown if len(shown) <= limit else shown[: limit - 1] + ELLIPSIS

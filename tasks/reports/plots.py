@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-# matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
 _TEXT = "#24292f"
 _QUIET = "#6e7781"
 _GRID = "#e4e8ec"
-# Okabe and Ito's, which every kind of colour vision tells apart.
+# Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
 _BLUE = "#0072b2"
 _VERMILION = "#d55e00"
 _SETTINGS: dict[Any, Any] = {
+    # Without a salt the ids in an SVG are random, so the same values would not give the same text.
     "svg.hashsalt": "passgate",
+    # Text stays text, which a reader can search, in place of drawn outlines.
     "svg.fonttype": "none",
     "timezone": "UTC",
     "font.family": "sans-serif",
@@ -45,18 +46,15 @@ _SETTINGS: dict[Any, Any] = {
     "xtick.color": _TEXT,
     "ytick.color": _TEXT,
 }
-_RUN = {"color": _BLUE, "marker": "o", "markersize": 4.5}
-_WORSE = {"color": _VERMILION, "marker": "v", "markersize": 8}
-_NO_VALUE = {"color": _QUIET, "marker": "x", "markersize": 5}
+_RUN: dict[str, Any] = {"color": _BLUE, "marker": "o", "markersize": 4.5}
+_WORSE: dict[str, Any] = {"color": _VERMILION, "marker": "v", "markersize": 8}
+_NO_VALUE: dict[str, Any] = {"color": _QUIET, "marker": "x", "markersize": 5}
 _LABELS = 8
 _NEVER = datetime.max.replace(tzinfo=UTC)
 # Labels of ticks at years, months, days, hours, minutes and seconds; without the names of a locale.
 _DATE_FORMATS = ["%Y", "%Y-%m", "%Y-%m-%d", *["%Y-%m-%d\n%H:%M"] * 3]
-_POLICY = {"color": _BLUE, "linewidth": 2.2}
-_STRICT = {"color": _VERMILION, "linewidth": 1.6, "linestyle": (0, (5, 3))}
-_NEAR = 0.05
-"""Two marks that are no further apart would cover each other's texts."""
-_LOW = 0.2
+_POLICY: dict[str, Any] = {"color": _BLUE, "linewidth": 2.2}
+_STRICT: dict[str, Any] = {"color": _VERMILION, "linewidth": 1.6, "linestyle": (0, (5, 3))}
 
 
 def trend_plot(points: Sequence[TrendPoint]) -> str:
@@ -78,17 +76,22 @@ def _trend_figure(points: Sequence[TrendPoint]) -> "Figure":
     panels: list[Axes] = figure.subplots(len(suites), 1, sharex=True, squeeze=False)[:, 0].tolist()
     places = _lay_axis(panels[-1], points)
     for panel, (suite, of_suite) in zip(panels, suites, strict=True):
-        _frame_suite(panel, suite)
+        _frame(panel, suite, "both")
+        # A margin beyond 0 and 100, so that no marker at an end is cut off.
+        panel.set_ylim(-5, 108)
+        panel.set_yticks([0, 50, 100], ["0 %", "50 %", "100 %"])
+        panel.set_yticks([25, 75], minor=True)
         _draw_runs(panel, of_suite, places)
     figure.legend(handles=_legend(suites), loc="outside upper right", ncols=3, frameon=False)
     return figure
 
 
 def _lay_axis(panel: "Axes", points: Sequence[TrendPoint]) -> Mapping[str, float]:
-    """Labels the axis that the panels share; returns where each run stands on it."""
+    """Label the axis that the panels share; returns where each run stands on it."""
     dates = import_module("matplotlib.dates")  # its functions have no types
     starts: dict[str, datetime] = {}
-    for point in points:  # the suites of a run begin one after the other
+    # The suites of a run begin one after the other; the run stands at the first.
+    for point in points:
         starts[point.run_id] = min(point.started_at.astimezone(UTC), starts.get(point.run_id, _NEVER))
     runs = sorted((started_at, run_id) for run_id, started_at in starts.items())
     if len(runs) > 1 and runs[-1][0] - runs[0][0] > timedelta(days=1):
@@ -106,13 +109,6 @@ def _lay_axis(panel: "Axes", points: Sequence[TrendPoint]) -> Mapping[str, float
     return {run_id: float(position) for position, (_, run_id) in enumerate(runs)}
 
 
-def _frame_suite(panel: "Axes", suite: Suite) -> None:
-    _frame(panel, suite, "both")
-    panel.set_ylim(-5, 108)
-    panel.set_yticks([0, 50, 100], ["0 %", "50 %", "100 %"])
-    panel.set_yticks([25, 75], minor=True)
-
-
 def _frame(panel: "Axes", title: str, grid_lines: Literal["major", "both"]) -> None:
     panel.set_title(title, loc="left", fontweight="bold", fontsize=10, parse_math=False)
     panel.grid(axis="y", which=grid_lines, color=_GRID, linewidth=0.8)
@@ -122,44 +118,33 @@ def _frame(panel: "Axes", title: str, grid_lines: Literal["major", "both"]) -> N
 
 def _draw_runs(panel: "Axes", points: Sequence[TrendPoint], places: Mapping[str, float]) -> None:
     worse = worse_runs(points)
-    valued = [(places[point.run_id], point.value * 100) for point in points if point.value is not None]
-    panel.plot([place for place, _ in valued], [value for _, value in valued], color=_RUN["color"], alpha=0.3)
+    # A run without a value stands at the bottom of the panel.
+    heights = {point.run_id: 100 * (point.value or 0.0) for point in points}
+    valued = [point.run_id for point in points if point.value is not None]
+    panel.plot([places[run] for run in valued], [heights[run] for run in valued], color=_RUN["color"], alpha=0.3)
     for point in points:
-        look = _NO_VALUE if point.value is None else _WORSE if point.run_id in worse else _RUN
-        _draw_run(panel, places[point.run_id], point, look)
-    lowest = min((point for point in points if point.run_id in worse), key=_value, default=None)
-    if lowest is not None:
-        _name_value(panel, places[lowest.run_id], lowest)
+        place, look = places[point.run_id], _WORSE if point.run_id in worse else _RUN
+        if point.value is None:
+            look = _NO_VALUE
+        if point.low is not None and point.high is not None:
+            panel.vlines(place, point.low * 100, point.high * 100, color=look["color"], alpha=0.6, linewidth=1.6)
+        # Unclipped, because a marker at 0 % or 100 % reaches beyond the panel.
+        panel.plot([place], [heights[point.run_id]], linestyle="none", clip_on=False, **look)
+    if worse:
+        # The value stands beside the lowest run only: more labels would cover each other.
+        lowest = min((point for point in points if point.run_id in worse), key=lambda point: heights[point.run_id])
+        at = (places[lowest.run_id], heights[lowest.run_id])
+        _annotate(panel, figures.percent(lowest.value), at, (-8, 0), ha="right", va="top", color=_WORSE["color"])
 
 
-def _draw_run(panel: "Axes", place: float, point: TrendPoint, look: Mapping[str, Any]) -> None:
-    if point.low is not None and point.high is not None:
-        panel.vlines(place, point.low * 100, point.high * 100, color=look["color"], alpha=0.6, linewidth=1.6)
-    panel.plot([place], [_value(point) * 100], linestyle="none", clip_on=False, **look)
-
-
-def _name_value(panel: "Axes", place: float, point: TrendPoint) -> None:
-    """Writes the value of the lowest run beside it: more labels than one would cover each other."""
-    panel.annotate(
-        figures.percent(point.value),
-        (place, _value(point) * 100),
-        xytext=(-8, 0),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        color=_WORSE["color"],
-        fontweight="bold",
-        parse_math=False,
-    )
-
-
-def _value(point: TrendPoint) -> float:
-    """The value; the bottom of the panel where there is none."""
-    return 0.0 if point.value is None else point.value
+def _annotate(panel: "Axes", text: str, at: tuple[float, float], offset: tuple[int, int], **look: Any) -> None:
+    look |= {"textcoords": "offset points", "fontweight": "bold"}
+    # No formulas: matplotlib would take a `$` in the text as the start of one.
+    panel.annotate(text, at, xytext=offset, parse_math=False, **look)
 
 
 def _legend(suites: Sequence[tuple[Suite, Sequence[TrendPoint]]]) -> "list[Line2D]":
-    """What the marks mean, for those marks that there are."""
+    """What the marks mean, for those marks that appear."""
     from matplotlib.lines import Line2D
 
     entries: list[tuple[str, dict[str, Any]]] = [("run, with its 95 % interval", _RUN)]
@@ -183,52 +168,38 @@ def _forecast_figure(forecast: Forecast) -> "Figure":
 
     figure = Figure(figsize=(7.5, 4.4), layout="constrained")
     panel = figure.subplots()
-    _frame_forecast(panel, forecast)
+    _frame(panel, printable(f"{forecast.gate}: how often the gate is red when one task falls", NAME), "major")
+    panel.set_xlabel("how often the task passes (all others as usual)")
+    panel.set_xlim(1.0, 0.3)
+    panel.set_ylim(0, 1.02)
+    panel.set_xticks([one / 10 for one in range(10, 2, -1)], [f"{one * 10} %" for one in range(10, 2, -1)])
+    panel.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     rates = [point.pass_rate for point in forecast.curve]
-    _line(panel, rates, [point.red for point in forecast.curve], "this policy", _POLICY)
-    _line(panel, rates, [point.strict_red for point in forecast.curve], "strict rule: any failed task blocks", _STRICT)
+    curves = (
+        ([point.red for point in forecast.curve], "this policy", _POLICY),
+        ([point.strict_red for point in forecast.curve], "strict rule: any failed task blocks", _STRICT),
+    )
+    for reds, label, look in curves:
+        panel.plot(rates, reds, label=label, clip_on=False, solid_capstyle="round", **look)
     usual = fmean(task.pass_rate for task in forecast.tasks) if forecast.tasks else 1.0
-    if forecast.strict_red - forecast.red > _NEAR:
+    # Two marks that are closer would cover each other's texts.
+    if forecast.strict_red - forecast.red > 0.05:
         _mark(panel, usual, forecast.strict_red, _STRICT["color"])
     _mark(panel, usual, forecast.red, _POLICY["color"])
     panel.legend(loc="lower right", frameon=False)
     return figure
 
 
-def _frame_forecast(panel: "Axes", forecast: Forecast) -> None:
-    title = printable(f"{forecast.gate}: how often the gate is red when one task falls", NAME)
-    _frame(panel, title, "major")
-    panel.set_xlabel("how often the task passes (all others as usual)")
-    panel.set_xlim(1.0, 0.3)
-    panel.set_ylim(0, 1.02)
-    panel.set_xticks([one / 10 for one in range(10, 2, -1)], [f"{one * 10} %" for one in range(10, 2, -1)])
-    panel.set_yticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25 %", "50 %", "75 %", "100 %"])
-
-
-def _line(panel: "Axes", rates: Sequence[float], reds: Sequence[float], label: str, look: dict[str, Any]) -> None:
-    panel.plot(rates, reds, label=label, clip_on=False, solid_capstyle="round", **look)
-
-
 def _mark(panel: "Axes", usual: float, red: float, color: Any) -> None:
-    """Where nothing has fallen: every red there is a false one. The text stands where no curve goes: over one that
-    begins low, under one that begins high."""
-    is_low = red < _LOW
+    """Mark where nothing has fallen: there every red gate is a false failure."""
     panel.plot([usual], [red], marker="o", markersize=7, color=color, linestyle="none", clip_on=False)
-    panel.annotate(
-        f"{figures.percent(red)}\nunchanged",
-        (usual, red),
-        xytext=(8, 18 if is_low else -8),
-        textcoords="offset points",
-        ha="left",
-        va="bottom" if is_low else "top",
-        color=color,
-        fontweight="bold",
-        parse_math=False,
-    )
+    # The text stands where no curve goes: above a curve that begins low, below one that begins high.
+    offset, side = (18, "bottom") if red < 0.2 else (-8, "top")
+    _annotate(panel, f"{figures.percent(red)}\nunchanged", (usual, red), (8, offset), ha="left", va=side, color=color)
 
 
 def _svg(draw: Callable[[], "Figure"], title: str) -> str:
-    """The SVG of the figure that `draw` makes under passgate's settings of matplotlib, whatever the user's own are."""
+    """The SVG of the figure that `draw` makes with passgate's settings of matplotlib, whatever the user's own are."""
     try:
         from matplotlib import rc_context, rcdefaults, rcParams
     except ImportError as error:
