@@ -3,8 +3,9 @@
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from itertools import starmap
+from typing import Final
 
 import regress
 
@@ -39,11 +40,27 @@ _EVERY_IF_DOT_DOES: Final = re.compile(r"\.\*\??|\((?:\?:)?\.\*\)")
 
 def always_true(options: Grader) -> str | None:
     """Why every trial satisfies a grader, `negate` aside; `None` when one may not, or when that cannot be told."""
-    rule = _RULES.get(type(options))
-    if rule is None:
-        return None
-    is_idle, why = rule
-    return why(options) if is_idle(options) else None
+    return _native(options) or _of_the_answer(options) or _of_the_steps(options)
+
+
+def _native(options: Grader) -> str | None:
+    match options:
+        case native.DeterministicTests() if options.command is not None and always_succeeds(options.command):
+            return f"`{options.command}` exits 0 whatever the tests say"
+        case native.StaticAnalysis() if all(t not in PYTHON_TOOLS and always_succeeds(t) for t in options.tools):
+            return f"{', '.join(f'`{tool}`' for tool in options.tools)} exits 0 whatever is analysed"
+        case native.StateCheck() if all(isinstance(c, native.CommandCheck) and _is_idle(c) for c in options.expect):
+            return "its commands exit 0 whatever the agent left behind"
+        case native.TrajectoryMetrics() if (given := _given(options)) and all(starmap(_is_no_limit, given)):
+            return f"every trial has {', '.join(f'{name}: {value:g}' for name, value in given)}"
+        case native.PolicyCheck() if not _denies(options):
+            return "its rules allow every argument"
+        case native.OutputCheck() if _is_any_output(options):
+            what = "contains a blank" if options.matches is None else f"matches {options.matches!r}"
+            return f"every answer {what}"
+        case native.LlmRubric() if options.threshold <= 0:
+            return "its threshold is 0, and every score reaches that"
+    return None
 
 
 def _is_idle(check: native.CommandCheck) -> bool:
@@ -52,33 +69,24 @@ def _is_idle(check: native.CommandCheck) -> bool:
     return any_output and any_match and check.exit_code == 0 and always_succeeds(check.command)
 
 
-def _trajectory(options: native.TrajectoryMetrics) -> bool:
-    given = list(_given(options))
-    return bool(given) and all(_is_no_limit(name, value) for name, value in given)
+def _given(options: Grader) -> list[tuple[str, float]]:
+    """The limits of a grader that are given."""
+    names = [name for name in type(options).model_fields if name.startswith(("max_", "min_")) and name != "min_score"]
+    return [(name, value) for name in names if (value := getattr(options, name)) is not None]
 
 
 def _is_no_limit(name: str, value: float) -> bool:
     return (name in _RATES and value >= 1) or (name in _LEASTS and value <= 0) or math.isinf(value)
 
 
-def _given(options: Any) -> Iterator[tuple[str, float]]:
-    """The limits of a grader that are given."""
-    for name in type(options).model_fields:
-        value = getattr(options, name)
-        if name.startswith(("max_", "min_")) and name != "min_score" and value is not None:
-            yield name, value
+def _denies(options: native.PolicyCheck) -> bool:
+    return bool(options.deny_tools or options.deny_output or options.secrets or options.canaries) or any(
+        rule.deny or (rule.allow and not any(set(pattern) == {"*"} for pattern in rule.allow))
+        for rule in options.arguments
+    )
 
 
-def _policy(options: native.PolicyCheck) -> bool:
-    others = options.deny_tools or options.deny_output or options.secrets or options.canaries
-    return not others and all(map(_allows_all, options.arguments))
-
-
-def _allows_all(rule: native.ArgumentRule) -> bool:
-    return not rule.deny and (not rule.allow or any(set(pattern) == {"*"} for pattern in rule.allow))
-
-
-def _output(options: native.OutputCheck) -> bool:
+def _is_any_output(options: native.OutputCheck) -> bool:
     demands = options.equals is not None or options.not_contains or options.json_schema is not None
     if demands or any(text.strip() for text in options.contains):
         return False
@@ -87,28 +95,41 @@ def _output(options: native.OutputCheck) -> bool:
     return bool(options.contains)
 
 
-def _text(options: evals.TextAssertion) -> bool:
-    values = (options.value,) if isinstance(options.value, str) else options.value
-    enough = any if options.type.endswith("_any") else all
-    return enough(not value.strip() for value in values)
+def _of_the_answer(options: Grader) -> str | None:
+    match options:
+        case evals.TextAssertion():
+            values = (options.value,) if isinstance(options.value, str) else options.value
+            enough = any if options.type.endswith("_any") else all
+            if enough(not value.strip() for value in values):
+                return "every answer contains a blank"
+        case evals.Regex() if javascript_finds_everything(options.value, options.flags):
+            return f"every answer matches /{options.value}/{options.flags}"
+        case evals.CodeGrader() if same_for_all(options.command):
+            return f"`{options.command[0]}` says the same of every trial"
+        case evals.ScriptAssertion() if (script := options.value.strip().rstrip(";").strip()) in _TRUTHS:
+            return f"`{script}` says the same of every answer"
+    return None
 
 
-def _bare(options: evals.ScriptAssertion) -> str:
-    return options.value.strip().rstrip(";").strip()
-
-
-def _tool_trajectory(options: evals.ToolTrajectory) -> bool:
-    demands = options.expected or options.mode != "any_order" or any(options.minimums.values())
-    return bool(options.minimums) and not demands
-
-
-def _execution(options: evals.ExecutionMetrics) -> bool:
-    target, tolerance = options.target_exploration_ratio, options.exploration_tolerance
-    return _is_unlimited(options) and (target is None or tolerance >= max(target, 1 - target))
-
-
-def _is_unlimited(options: Any) -> bool:
-    return all(math.isinf(value) for _, value in _given(options))
+def _of_the_steps(options: Grader) -> str | None:
+    match options:
+        case evals.ToolTrajectory():
+            demands = options.expected or options.mode != "any_order" or any(options.minimums.values())
+            if options.minimums and not demands:
+                return "no tool has to be called: its minimums are 0"
+        case evals.ToolUsed() if options.min == 0 and options.max is None:
+            return "no tool has to be called: `min` is 0"
+        case evals.StepCount() if not options.min and options.max is None:
+            return "every trial has 0 steps or more"
+        case evals.Latency(threshold=math.inf) | evals.Cost(budget=math.inf):
+            return "no trial exceeds its limit"
+        case evals.ExecutionMetrics(target_exploration_ratio=float(target)) if options.exploration_tolerance < max(
+            target, 1 - target
+        ):
+            return None  # the shares 0 and 1 are the furthest from the target, and one of them is too far
+        case evals.TokenUsage() | evals.ExecutionMetrics() if all(math.isinf(value) for _, value in _given(options)):
+            return "no trial exceeds its limits"
+    return None
 
 
 def always_succeeds(command: str) -> bool:
@@ -127,7 +148,9 @@ def always_succeeds(command: str) -> bool:
         return True
     if operator == "&&" or any(set(word) <= set("()<>") for word in final):
         return False
-    return _succeeds(final, on_a_pipe=operator == "|")
+    if final[:1] == ["exit"]:
+        return final[1:] == ["0"]
+    return bool(final) and final[0] in (_SUCCEED_ON_A_PIPE if operator == "|" else _SUCCEED)
 
 
 def same_for_all(command: Sequence[str]) -> bool:
@@ -136,14 +159,6 @@ def same_for_all(command: Sequence[str]) -> bool:
         words = _words(command[2])
         return bool(words) and words[0] in _SUCCEED and not _OPERATORS.intersection(words) and "$" not in command[2]
     return bool(command) and command[0] in _SUCCEED
-
-
-def _succeeds(words: Sequence[str], *, on_a_pipe: bool) -> bool:
-    if not words:
-        return False
-    if words[0] == "exit":
-        return list(words[1:]) == ["0"]
-    return words[0] in (_SUCCEED_ON_A_PIPE if on_a_pipe else _SUCCEED)
 
 
 def _words(command: str) -> list[str]:
@@ -224,61 +239,3 @@ def _finds_everything(body: str, in_nothing: Callable[[], bool], flags: str) -> 
 def _tokens(pattern: str) -> frozenset[str]:
     """The parts of an expression that say where something stands, beside others; classes and escapes are one each."""
     return frozenset(_TOKEN.findall(pattern))
-
-
-_RULES: Final[dict[type, tuple[Callable[[Any], bool], Callable[[Any], str]]]] = {
-    native.DeterministicTests: (
-        lambda tests: tests.command is not None and always_succeeds(tests.command),
-        lambda tests: f"`{tests.command}` exits 0 whatever the tests say",
-    ),
-    native.StaticAnalysis: (
-        lambda analysis: all(tool not in PYTHON_TOOLS and always_succeeds(tool) for tool in analysis.tools),
-        lambda analysis: f"{', '.join(f'`{tool}`' for tool in analysis.tools)} exits 0 whatever is analysed",
-    ),
-    native.StateCheck: (
-        lambda state: all(isinstance(check, native.CommandCheck) and _is_idle(check) for check in state.expect),
-        lambda _: "its commands exit 0 whatever the agent left behind",
-    ),
-    native.TrajectoryMetrics: (
-        _trajectory,
-        lambda options: f"every trial has {', '.join(f'{name}: {value:g}' for name, value in _given(options))}",
-    ),
-    native.PolicyCheck: (_policy, lambda _: "its rules allow every argument"),
-    native.OutputCheck: (
-        _output,
-        lambda output: (
-            "every answer contains a blank" if output.matches is None else f"every answer matches {output.matches!r}"
-        ),
-    ),
-    native.LlmRubric: (
-        lambda rubric: rubric.threshold <= 0,
-        lambda _: "its threshold is 0, and every score reaches that",
-    ),
-    evals.TextAssertion: (_text, lambda _: "every answer contains a blank"),
-    evals.Regex: (
-        lambda regex: javascript_finds_everything(regex.value, regex.flags),
-        lambda regex: f"every answer matches /{regex.value}/{regex.flags}",
-    ),
-    evals.CodeGrader: (
-        lambda code: same_for_all(code.command),
-        lambda code: f"`{code.command[0]}` says the same of every trial",
-    ),
-    evals.ScriptAssertion: (
-        lambda script: _bare(script) in _TRUTHS,
-        lambda script: f"`{_bare(script)}` says the same of every answer",
-    ),
-    evals.ToolTrajectory: (_tool_trajectory, lambda _: "no tool has to be called: its minimums are 0"),
-    evals.ToolUsed: (
-        lambda used: used.min == 0 and used.max is None,
-        lambda _: "no tool has to be called: `min` is 0",
-    ),
-    evals.StepCount: (
-        lambda steps: not steps.min and steps.max is None,
-        lambda _: "every trial has 0 steps or more",
-    ),
-    evals.ExecutionMetrics: (_execution, lambda _: "no trial exceeds its limits"),
-    evals.Latency: (lambda latency: math.isinf(latency.threshold), lambda _: "no trial exceeds its limit"),
-    evals.Cost: (lambda cost: math.isinf(cost.budget), lambda _: "no trial exceeds its limit"),
-    evals.TokenUsage: (_is_unlimited, lambda _: "no trial exceeds its limits"),
-}
-"""Of each type of grader when every trial satisfies it, and why."""

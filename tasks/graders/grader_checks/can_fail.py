@@ -4,7 +4,7 @@ A task asks too little when an agent passes it without the work: it repeats the 
 document, and leaves an empty file wherever one is looked for.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
@@ -43,14 +43,16 @@ def graders_that_cannot_fail(task: EvalTask) -> list[Vacuous]:
     whole: a grader there may inform only, with the weight 0 or with points for everybody, while others can fail it.
     """
     weighted = task.scoring.rule == "weighted_average"
-    binding = [(place, grader) for place, grader in enumerate(task.graders) if not weighted or _only_binds(grader)]
-    reasons = [(place, cannot_fail(grader, task)) for place, grader in binding]
-    found = [Vacuous(place, why) for place, why in reasons if why is not None]
+    found = [
+        Vacuous(place, why)
+        for place, grader in enumerate(task.graders)
+        if (not weighted or _only_binds(grader)) and (why := cannot_fail(grader, task)) is not None
+    ]
     return found or (_together(task) if weighted else [])
 
 
 def _only_binds(grader: Grader) -> bool:
-    """Whether it is there to pass or fail; a rubric's score counts in an average whatever its own threshold is."""
+    # A rubric's score counts in an average whatever its own threshold is.
     return not isinstance(grader, AssertionOptions | LlmRubric)
 
 
@@ -71,30 +73,28 @@ def cannot_fail(grader: Grader, task: EvalTask) -> str | None:
     least = _least(grader, task)
     if least is None or not least.passed:
         return None
-    return _reason(grader, task)
-
-
-def _reason(grader: Grader, task: EvalTask) -> str:
     if isinstance(grader, Composite):
         inner = [why for member in grader.assertions if (why := cannot_fail(member, task)) is not None]
         return "; ".join(inner) or "it passes whatever its members come to"
-    return (
-        None if isinstance(grader, AssertionOptions) and grader.negate else always_true(grader)
-    ) or "every score passes: its least score is 0"
+    negated = isinstance(grader, AssertionOptions) and grader.negate
+    return (None if negated else always_true(grader)) or "every score passes: its least score is 0"
 
 
 def _full_score(grader: Grader, task: EvalTask) -> str | None:
     least = _least(grader, task)
-    return _reason(grader, task) if least is not None and least.passed and least.score == 1 else None
+    return cannot_fail(grader, task) if least is not None and least.score == 1 else None
 
 
 def _together(task: EvalTask) -> list[Vacuous]:
     grades = [_least(grader, task) for grader in task.graders]
     known = [grade for grade in grades if grade is not None]
-    if len(known) < len(grades) or any(map(_binds, task.graders, known)):
+    if len(known) < len(grades):
         return []
-    scores = [grade.score or 0.0 for grade in known]
-    mean = weighted_mean(scores, [grader.weight for grader in task.graders])
+    # A grader that is bound, or one of passgate's own that fails, fails the trial however high the mean is.
+    pairs = zip(task.graders, known, strict=True)
+    if any(grade.fatal or not (grade.passed or isinstance(grader, AssertionOptions)) for grader, grade in pairs):
+        return []
+    mean = weighted_mean([grade.score or 0.0 for grade in known], [grader.weight for grader in task.graders])
     if mean is None or mean < task.scoring.threshold - ROUNDING:
         return []
     reasons = [
@@ -104,14 +104,10 @@ def _together(task: EvalTask) -> list[Vacuous]:
     return [Vacuous(None, "; ".join([why, *reasons]))]
 
 
-def _binds(grader: Grader, least: Grade) -> bool:
-    """Whether a grader by itself can fail a trial whose score is high enough."""
-    return bool(least.fatal) or (not isinstance(grader, AssertionOptions) and not least.passed)
-
-
 def _least(grader: Grader, task: EvalTask) -> Grade | None:
     """The grade of a grader at its least; `None` when it cannot be told."""
     if isinstance(grader, Composite) and task.scoring.compat == "agentv":
+        # `recombined` has AgentEvals' rules alone.
         return _leaf(grader, None)
     try:
         return recombined(grader, None, _leaf)
@@ -121,21 +117,16 @@ def _least(grader: Grader, task: EvalTask) -> Grade | None:
 
 def _leaf(options: Grader, _grade: Grade | None) -> Grade:
     true = always_true(options) is not None
+    fatal = "one of its members may bind" if isinstance(options, Composite | Turns) else ""
+    if isinstance(options, Rubrics) and any(item.required for item in options.criteria):
+        fatal = "a required item is not met"
     if not isinstance(options, AssertionOptions) or isinstance(options, Composite | Turns):
         points = true and not isinstance(options, LlmRubric)
-        return Grade(name=options.label, type=options.type, score=float(points), passed=true, fatal=_bound(options))
+        return Grade(name=options.label, type=options.type, score=float(points), passed=true, fatal=fatal)
     if isinstance(options, ScriptAssertion) and options.threshold is not None:
         options = options.model_copy(update={"min_score": options.threshold})
     # What is negated is at its least when what it negates is at its best.
-    bare = scored(options, float(true or options.negate), fatal=_bound(options))
-    return settled(options, bare)
-
-
-def _bound(options: Grader) -> str:
-    """What may fail the whole trial beside the score of a grader."""
-    if isinstance(options, Rubrics) and any(item.required for item in options.criteria):
-        return "a required item is not met"
-    return "one of its members may bind" if isinstance(options, Composite | Turns) else ""
+    return settled(options, scored(options, float(true or options.negate), fatal=fatal))
 
 
 def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
@@ -149,47 +140,11 @@ def graders_that_ask_too_little(task: EvalTask) -> list[Vacuous]:
         for place, grader in enumerate(task.graders)
         if isinstance(grader, OutputCheck) and grader.json_schema is not None and _accepts_all(grader.json_schema)
     ]
-    why = next(_without_work(task, counted), None)
+    why = _without_work(task, counted)
     if why is None:
         return open_schemas
     place = 0 if len(task.graders) == 1 else None
     return [*open_schemas, Vacuous(place, why, _WORK_REMEDY)]
-
-
-def _without_work(task: EvalTask, graders: Sequence[Grader]) -> Iterator[str]:
-    """What an agent does that satisfies all of these graders without the work."""
-    answers = {answer: f"answers `{answer}`" for answer in _EMPTY}
-    if task.prompt:
-        answers = {task.prompt: "repeats the prompt", **answers}
-    files = _files(graders)
-    speaks = any(not isinstance(grader, StateCheck) for grader in graders)
-    leaves = [f"leaves an empty {', '.join(files)}"] if files else []
-    for answer, says in answers.items():
-        if graders and all(_is_satisfied(grader, answer) for grader in graders):
-            yield f"an agent passes that {' and '.join([*([says] if speaks else []), *leaves])}"
-
-
-def _is_satisfied(grader: Grader, answer: str) -> bool:
-    """Whether an answer, beside empty files, is all that a grader asks for; false where that cannot be told."""
-    satisfied: Callable[[Any, str], bool] | None = _SATISFIED.get(type(grader))
-    try:
-        return satisfied is not None and satisfied(grader, answer)
-    except MeasurementError:
-        return False
-
-
-def _is_presence_alone(options: StateCheck) -> bool:
-    return not options.run and all(isinstance(check, FileCheck) and _is_presence(check) for check in options.expect)
-
-
-def _is_presence(check: FileCheck) -> bool:
-    """Whether a check asks for a file and nothing of its content."""
-    return check.exists and not (check.contains or check.matches) and check.equals in {None, ""}
-
-
-def _files(graders: Sequence[Grader]) -> list[str]:
-    checks = [check for grader in graders if isinstance(grader, StateCheck) for check in grader.expect]
-    return list(dict.fromkeys(check.file for check in checks if isinstance(check, FileCheck)))
 
 
 def _accepts_all(schema: dict[str, Any]) -> bool:
@@ -199,10 +154,41 @@ def _accepts_all(schema: dict[str, Any]) -> bool:
         return False
 
 
-_SATISFIED: Final[dict[type, Callable[[Any, str], bool]]] = {
-    # An expression can take very long, and nobody limits it here.
-    OutputCheck: lambda part, answer: part.matches is None and all(c.passed for c in output_checks(part, answer)),
-    TextAssertion: lambda part, answer: not part.negate and all(c.passed for c in text_checks(part, answer)),
-    IsJson: lambda part, answer: not part.negate and json_check(part.value, answer).passed,
-    StateCheck: lambda part, _: _is_presence_alone(part),
-}
+def _without_work(task: EvalTask, graders: Sequence[Grader]) -> str | None:
+    """What an agent does that satisfies all of these graders without the work."""
+    answers = {answer: f"answers `{answer}`" for answer in _EMPTY}
+    if task.prompt:
+        answers = {task.prompt: "repeats the prompt", **answers}
+    checks = [check for grader in graders if isinstance(grader, StateCheck) for check in grader.expect]
+    files = dict.fromkeys(check.file for check in checks if isinstance(check, FileCheck))
+    leaves = [f"leaves an empty {', '.join(files)}"] if files else []
+    speaks = any(not isinstance(grader, StateCheck) for grader in graders)
+    for answer, says in answers.items():
+        if graders and all(_is_satisfied(grader, answer) for grader in graders):
+            return f"an agent passes that {' and '.join([*([says] if speaks else []), *leaves])}"
+    return None
+
+
+def _is_satisfied(part: Grader, answer: str) -> bool:
+    """Whether an answer, beside empty files, is all that a grader asks for; false where that cannot be told."""
+    try:
+        match part:
+            case OutputCheck():
+                # An expression can take very long, and nobody limits it here.
+                return part.matches is None and all(check.passed for check in output_checks(part, answer))
+            case TextAssertion():
+                return not part.negate and all(check.passed for check in text_checks(part, answer))
+            case IsJson():
+                return not part.negate and json_check(part.value, answer).passed
+            case StateCheck():
+                contents = [
+                    not isinstance(check, FileCheck)
+                    or not check.exists
+                    or bool(check.contains or check.matches or check.equals)
+                    for check in part.expect
+                ]
+                return not part.run and not any(contents)
+            case _:
+                return False
+    except MeasurementError:
+        return False

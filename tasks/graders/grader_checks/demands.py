@@ -22,7 +22,14 @@ _FORBIDS: Final = ("(?!", "(?<!")
 MOST_CALLS: Final = 2000
 """Limits on calls and steps beyond this are not put to the test."""
 _COUNTS: Final = frozenset({"max_steps", "max_tool_calls", "max_llm_calls", "max"})
-_ALLOWS_NONE: Final = frozenset({"subset"})
+_CHECKED: Final[dict[type, tuple[str, ...]]] = {
+    native.ToolCalls: ("required", "forbidden"),
+    native.PolicyCheck: ("deny_tools", "deny_output", "arguments", "secrets", "canaries"),
+    native.OutputCheck: ("equals", "contains", "not_contains"),
+}
+"""The options of graders in the order of their checks, as far as something is forbidden."""
+_PROHIBIT: Final = frozenset({"forbidden", "deny_tools", "deny_output", "arguments", "canaries", "not_contains"})
+"""Not `secrets`: passgate's own patterns recognise credentials, and nobody can misspell these."""
 
 
 def wants_an_answer(part: Grader) -> bool:
@@ -71,19 +78,14 @@ def lacking(part: Grader, answer: str) -> int | None:
         case evals.FieldAccuracy():
             return min((place for sign in "{[" if (place := answer.find(sign)) > 0), default=None)
         case native.OutputCheck():
-            return min((cut for cut in _output_cuts(part, answer) if cut is not None), default=None)
+            cuts = [len(answer.strip()) - 1] if part.equals else []
+            if part.matches is not None and not _forbids(part.matches):
+                match = re.search(part.matches, answer, re.IGNORECASE if part.ignore_case else 0)
+                cuts += [match.start()] if match and match.start() else []
+            before = _before_texts(answer, part.contains, ignore_case=part.ignore_case) if part.contains else None
+            return min(cuts if before is None else [*cuts, before], default=None)
         case _:
             return None
-
-
-def _output_cuts(part: native.OutputCheck, answer: str) -> Iterator[int | None]:
-    if part.equals:
-        yield len(answer.strip()) - 1
-    if part.contains:
-        yield _before_texts(answer, part.contains, ignore_case=part.ignore_case)
-    if part.matches is not None and not _forbids(part.matches):
-        found = re.search(part.matches, answer, re.IGNORECASE if part.ignore_case else 0)
-        yield found.start() or None if found else None
 
 
 def _before_texts(answer: str, texts: Sequence[str], *, ignore_case: bool) -> int | None:
@@ -119,7 +121,7 @@ def _named(part: Grader) -> Iterator[str]:
     match part:
         case native.ToolCalls():
             yield from (entry.tool for entry in required_tools(part))
-        case evals.ToolTrajectory() if part.mode not in _ALLOWS_NONE and all(part.minimums.values()):
+        case evals.ToolTrajectory() if part.mode != "subset" and all(part.minimums.values()):
             yield from (*(call.tool for call in part.expected), *part.minimums)
         case evals.ToolUsed() if part.min:
             yield from part.tools
@@ -137,28 +139,24 @@ def needs_call(part: Grader, calls: Sequence[ToolCall], place: int, stranger: st
         return False
     call = calls[place]
     other = call.model_copy(update={"tool": stranger})
-
-    def is_needed(means: Callable[[ToolCall], bool], least: int) -> bool:
-        return means(call) and not means(other) and sum(map(means, calls)) == least
-
+    wanted: list[tuple[Callable[[ToolCall], bool], int]] = []
     match part:
         case evals.ToolTrajectory() | evals.ToolSequence():
             return part.mode == "exact"
         case native.ToolCalls():
-            return any(is_needed(partial(call_matches, entry), entry.min) for entry in required_tools(part))
+            wanted = [(partial(call_matches, entry), entry.min) for entry in required_tools(part)]
         case evals.ToolUsed():
-            return any(is_needed(partial(_is_like, name), part.min) for name in part.tools)
-        case _:
-            return False
+            wanted = [(partial(_is_like, name), part.min) for name in part.tools]
+    return any(means(call) and not means(other) and sum(map(means, calls)) == least for means, least in wanted)
+
+
+def _is_like(name: str, call: ToolCall) -> bool:
+    return named_like(call.tool, name)
 
 
 def required_tools(part: native.ToolCalls) -> list[native.RequiredTool]:
     """What must be called, also where only the name of a tool says it."""
     return [native.RequiredTool(tool=entry) if isinstance(entry, str) else entry for entry in part.required]
-
-
-def _is_like(name: str, call: ToolCall) -> bool:
-    return named_like(call.tool, name)
 
 
 def is_limit(part: Grader) -> bool:
@@ -171,42 +169,37 @@ def is_limit(part: Grader) -> bool:
         case evals.StepCount():
             return part.kind in {"any", "tool"} and part.pattern is None and part.max is not None
         case native.TrajectoryMetrics() | evals.ExecutionMetrics():
-            return any(not _is_beyond(name, value) for name, value in limits_of(part))
+            # A limit without bound, one beyond what is tried and a rate of 1 limit nothing here.
+            return any(
+                value < (MOST_CALLS if name in _COUNTS else 1 if name.endswith("_rate") else math.inf)
+                for name, value in _limits_of(part)
+            )
         case _:
             return False
 
 
-def limits_of(part: Grader) -> list[tuple[str, float]]:
-    """The upper limits of a grader that are given."""
+def _limits_of(part: Grader) -> list[tuple[str, float]]:
     names = [name for name in type(part).model_fields if name == "max" or name.startswith("max_")]
     return [(name, value) for name in names if isinstance(value := getattr(part, name), int | float)]
 
 
 def counts_of(part: Grader) -> list[int]:
     """The upper limits on calls and steps that are put to the test."""
-    return [int(value) for name, value in limits_of(part) if name in _COUNTS and value < MOST_CALLS]
-
-
-def _is_beyond(name: str, value: float) -> bool:
-    return math.isinf(value) or (name in _COUNTS and value >= MOST_CALLS) or (name.endswith("_rate") and value >= 1)
-
-
-def tool_patterns(part: Grader) -> Iterator[str]:
-    """Every name or pattern of a tool that a grader mentions."""
-    yield from _named(part)
-    if isinstance(part, native.ToolCalls):
-        yield from (entry if isinstance(entry, str) else entry.tool for entry in part.forbidden)
-    if isinstance(part, evals.StepCount) and part.pattern is not None:
-        yield part.pattern
+    return [int(value) for name, value in _limits_of(part) if name in _COUNTS and value < MOST_CALLS]
 
 
 def stranger_to(parts: Sequence[Grader]) -> str:
     """The name of a tool that no grader means, but for those that mean any."""
-    patterns = [pattern for part in parts for pattern in tool_patterns(part) if set(pattern) - {"*", "?"}]
+    patterns = [pattern for part in parts for pattern in _named(part)]
+    for part in parts:
+        if isinstance(part, native.ToolCalls):
+            patterns += [entry if isinstance(entry, str) else entry.tool for entry in part.forbidden]
+        if isinstance(part, evals.StepCount) and part.pattern is not None:
+            patterns.append(part.pattern)
+    patterns = [pattern.lower() for pattern in patterns if set(pattern) - {"*", "?"}]
     names = (f"another_tool{'_' * length}" for length in range(100))
-    return next(
-        (name for name in names if not any(fnmatchcase(name, pattern.lower()) for pattern in patterns)), "another_tool"
-    )
+    free = (name for name in names if not any(fnmatchcase(name, pattern) for pattern in patterns))
+    return next(free, "another_tool")
 
 
 class Prohibition(NamedTuple):
@@ -222,35 +215,16 @@ class Prohibition(NamedTuple):
 
 def prohibitions_of(options: Grader) -> list[Prohibition]:
     """The prohibitions of a grader whose grade has a check for each of its options, in their order."""
-    match options:
-        case native.ToolCalls():
-            return _listed("forbidden", len(options.forbidden), after=len(options.required))
-        case native.PolicyCheck():
-            return list(_of_policy(options))
-        case native.OutputCheck():
-            before = (options.equals is not None) + len(options.contains)
-            return _listed("not_contains", len(options.not_contains), after=before)
-        case native.StateCheck():
-            places = [place for place, check in enumerate(options.expect) if _is_prohibition(check)]
-            return [Prohibition(place, "expect", place) for place in places]
-        case _:
-            return []
-
-
-def _listed(option: str, number: int, *, after: int) -> list[Prohibition]:
-    return [Prohibition(after + place, option, place) for place in range(number)]
-
-
-def _of_policy(options: native.PolicyCheck) -> Iterator[Prohibition]:
-    check = 0
-    for option in ("deny_tools", "deny_output", "arguments"):
-        number = len(getattr(options, option))
-        yield from _listed(option, number, after=check)
-        check += number
-    if options.secrets:
-        # Credentials are recognised by passgate's own patterns: nobody can misspell them.
-        check += 1
-    yield from _listed("canaries", len(options.canaries), after=check)
+    if isinstance(options, native.StateCheck):
+        places = [place for place, check in enumerate(options.expect) if _is_prohibition(check)]
+        return [Prohibition(place, "expect", place) for place in places]
+    checks = []
+    for option in _CHECKED.get(type(options), ()):
+        value = getattr(options, option)
+        # An option that is no list has one check where it is given.
+        number = len(value) if isinstance(value, tuple) else int(value not in {None, False})
+        checks += [(option, place) for place in range(number)]
+    return [Prohibition(check, *at) for check, at in enumerate(checks) if at[0] in _PROHIBIT]
 
 
 def _is_prohibition(check: native.FileCheck | native.JsonCheck | native.SqliteCheck | native.CommandCheck) -> bool:
