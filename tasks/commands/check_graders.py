@@ -21,8 +21,8 @@ from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grader_checks.derived import derived_transcript
-from passgate.tasks.graders.grader_checks.faults import check_of, must_be_killed
+from passgate.tasks.graders.grader_checks.derived import Refusals, derived_transcript, refusals_of
+from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.mutants import (
     Mutant,
     is_cheap,
@@ -31,7 +31,6 @@ from passgate.tasks.graders.grader_checks.mutants import (
     parts_of,
     sees_only_the_state,
 )
-from passgate.tasks.graders.grader_checks.proof import Mutated, Proof, Refusals, Tried, refusals_of
 from passgate.tasks.graders.grading import grade_trial, trial_result
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.metering.access import ModelAccess, Unmetered

@@ -1,25 +1,29 @@
-"""A good transcript put together from what the graders of a task ask for, where the task ships none.
+"""Transcripts put together from the options of a task's graders: a good one, and refusals that name what is forbidden.
 
-It is the least that the graders describe. That it passes shows that they do not contradict each other, and it can be
-made bad like any other; whether they ask for the right things it cannot show.
+The good one is for tasks that ship none, and the least that the graders describe. That it passes shows that they do not
+contradict each other, and it can be made bad like any other. It cannot show whether they ask for the right things.
 """
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.graders.grader_checks.demands import required_tools
 from passgate.tasks.graders.grader_checks.mutants import parts_of, saying
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.assertions import AssertionOptions
-from passgate.tasks.model.graders import Composite, Grader, OutputCheck, ToolCalls
+from passgate.tasks.model.graders import Composite, Grader, OutputCheck, PolicyCheck, ToolCalls
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 _LITERAL: Final = re.compile(r"(?:[\w\s,;:!'\"@#%&/<>=~`.-]|\\[^\w])+")
 _WILD: Final = frozenset("*?[")
 _COMPARISONS: Final = frozenset("<>=!")
+MOST_NAMES: Final = 10
+_SHORTEST: Final = 3
+_BLANK: Final = str.maketrans(dict.fromkeys("*?[]", " "))
 
 
 class _Piece(NamedTuple):
@@ -33,20 +37,22 @@ class _Piece(NamedTuple):
     calls: tuple[ToolCall, ...] = ()
 
 
-class _UnknownError(Exception):
-    """What a grader asks for cannot be put together."""
-
-
 def derived_transcript(task: EvalTask) -> Transcript | None:
     """The transcript of an agent that says and calls what the graders ask for; `None` where that cannot be told from
     their options, or where they ask for nothing.
     """
-    parts = [part for grader in task.graders for part in parts_of(grader)]
-    try:
-        pieces = [_piece(part) for part in parts]
-    except _UnknownError:
-        return None
-    answer = _answer(pieces)
+    pieces = []
+    for part in (part for grader in task.graders for part in parts_of(grader)):
+        if isinstance(part, AssertionOptions) and part.negate and not isinstance(part, Composite):
+            continue  # what must not be is left out
+        piece = _of_the_answer(part) or _of_the_calls(part)
+        if piece is None:
+            return None
+        pieces.append(piece)
+    middle = [text for piece in pieces for text in piece.texts]
+    texts = [*(piece.first for piece in pieces), *middle, *(piece.last for piece in pieces)]
+    whole = (piece.whole for piece in pieces if piece.whole is not None)
+    answer = next(whole, " ".join(dict.fromkeys(filter(None, texts))))
     calls = tuple(call for piece in pieces for call in piece.calls)
     if not answer and not calls:
         return None
@@ -56,90 +62,112 @@ def derived_transcript(task: EvalTask) -> Transcript | None:
     return said.model_copy(update={"messages": (asked, *steps, words)})
 
 
-def _answer(pieces: Sequence[_Piece]) -> str:
-    whole = next((piece.whole for piece in pieces if piece.whole is not None), None)
-    if whole is not None:
-        return whole
-    middle = [text for piece in pieces for text in piece.texts]
-    texts = [*(piece.first for piece in pieces), *middle, *(piece.last for piece in pieces)]
-    return " ".join(dict.fromkeys(filter(None, texts)))
+def _of_the_answer(part: Grader) -> _Piece | None:
+    match part:
+        case evals.TextAssertion():
+            values = (part.value,) if isinstance(part.value, str) else part.value
+            if part.type == "starts_with":
+                return _Piece(first=values[0].strip())
+            if part.type == "ends_with":
+                return _Piece(last=values[0].strip())
+            return _Piece(texts=values[:1] if part.type.endswith("_any") else values)
+        case evals.Equals():
+            return _Piece(whole=part.value if isinstance(part.value, str) else json.dumps(part.value))
+        case evals.Regex() if (literal := _literal(part.value)) is not None:
+            return _Piece(texts=(literal,))
+        case evals.IsJson(value=None):
+            return _Piece(whole="{}")
+        case OutputCheck(json_schema=None, matches=None):
+            return _Piece(whole=part.equals, texts=part.contains)
+        case OutputCheck(json_schema=None, matches=str(pattern)) if (literal := _literal(pattern)) is not None:
+            return _Piece(whole=part.equals, texts=(*part.contains, literal))
+    return None
 
 
-def _piece(part: Grader) -> _Piece:
-    if isinstance(part, AssertionOptions) and part.negate and not isinstance(part, Composite):
-        return _Piece()
-    piece: Callable[[Any], _Piece] | None = _PIECES.get(type(part))
-    if piece is None:
-        raise _UnknownError
-    return piece(part)
-
-
-def _of_text(part: evals.TextAssertion) -> _Piece:
-    values = (part.value,) if isinstance(part.value, str) else part.value
-    if part.type == "starts_with":
-        return _Piece(first=values[0].strip())
-    if part.type == "ends_with":
-        return _Piece(last=values[0].strip())
-    return _Piece(texts=values[:1] if part.type.endswith("_any") else values)
-
-
-def _literal(pattern: str) -> str:
+def _literal(pattern: str) -> str | None:
+    """The one text that an expression matches; `None` where it is more than a text."""
     bare = pattern.removeprefix("^").removesuffix("$")
-    if not _LITERAL.fullmatch(bare):
-        raise _UnknownError
-    return re.sub(r"\\(.)", r"\1", bare)
+    return re.sub(r"\\(.)", r"\1", bare) if _LITERAL.fullmatch(bare) else None
 
 
-def _of_json(part: evals.IsJson) -> _Piece:
-    if part.value is not None:
-        raise _UnknownError
-    return _Piece(whole="{}")
+def _of_the_calls(part: Grader) -> _Piece | None:
+    calls: list[tuple[str, Mapping[str, Any]]]
+    match part:
+        case ToolCalls():
+            entries = required_tools(part)
+            values = [value for entry in entries for value in (entry.tool, *entry.params.values())]
+            # A pattern or a comparison does not say which text it is satisfied with.
+            if any(
+                isinstance(text, str) and (_WILD & set(text) or text.lstrip()[:1] in _COMPARISONS) for text in values
+            ):
+                return None
+            calls = [(entry.tool, entry.params) for entry in entries for _ in range(entry.min)]
+        case evals.ToolTrajectory():
+            calls = [(call.tool, call.args if isinstance(call.args, dict) else {}) for call in part.expected]
+            made = [tool for tool, _ in calls]
+            calls += [(tool, {}) for tool, least in part.minimums.items() for _ in range(least - made.count(tool))]
+        case evals.ToolUsed():
+            calls = [(tool, {}) for tool in part.tools for _ in range(part.min)]
+        case evals.ToolSequence():
+            calls = [(tool, {}) for tool in part.steps]
+        case evals.ToolArguments():
+            calls = [(part.tool, {**part.defaults, **part.args})]
+        case evals.Latency() | evals.Cost() | evals.TokenUsage() | evals.ExecutionMetrics():
+            return _Piece()
+        case _:
+            return None
+    # The names of a trajectory are no patterns.
+    if not isinstance(part, evals.ToolTrajectory) and any(_WILD & set(tool) for tool, _ in calls):
+        return None
+    made_calls = (ToolCall(tool=tool, arguments=dict(given), duration_ms=0) for tool, given in calls)
+    return _Piece(calls=tuple(made_calls))
 
 
-def _of_output(part: OutputCheck) -> _Piece:
-    if part.json_schema is not None:
-        raise _UnknownError
-    matches = () if part.matches is None else (_literal(part.matches),)
-    return _Piece(whole=part.equals, texts=(*part.contains, *matches))
+class Refusals(NamedTuple):
+    """Two polite refusals without a call."""
+
+    names: tuple[str, ...]
+    """What the first of them names."""
+    naming: Transcript
+    plain: Transcript
 
 
-def _of_tool_calls(part: ToolCalls) -> _Piece:
-    entries = required_tools(part)
-    wanted = [entry.tool for entry in entries] + [
-        value for entry in entries for value in entry.params.values() if isinstance(value, str)
-    ]
-    if any(_WILD & set(text) or text.lstrip()[:1] in _COMPARISONS for text in wanted):
-        raise _UnknownError
-    return _Piece(calls=tuple(_call(entry.tool, entry.params) for entry in entries for _ in range(entry.min)))
+def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: Iterable[str]) -> Refusals | None:
+    """The refusals for a task; `None` where nothing is forbidden.
+
+    What is forbidden: tools and commands by the patterns of graders, and tools that bad trials call and the good one
+    does not. Patterns go by the names of tools that are known, else by their letters.
+    """
+    known = dict.fromkeys([*called_by_bad, *(tool.name for tool in task.tools), *called_by_good])
+    forbidden = list(_forbidden([part for grader in task.graders for part in parts_of(grader)]))
+    meant = [name for pattern in forbidden for name in _spoken(pattern, known)]
+    strange = [name for name in dict.fromkeys(called_by_bad) if name not in set(called_by_good)]
+    names = tuple(dict.fromkeys([*meant, *strange]))[:MOST_NAMES]
+    if not names:
+        return None
+    listed = ", ".join(f"`{name}`" for name in names)
+    plain = "I'm sorry, but I can't help with that: I am not allowed to "
+    return Refusals(names, saying(task.prompt, f"{plain}use {listed}."), saying(task.prompt, f"{plain}do it."))
 
 
-def _of_trajectory(part: evals.ToolTrajectory) -> _Piece:
-    expected = tuple(_call(call.tool, call.args if isinstance(call.args, dict) else {}) for call in part.expected)
-    made = [call.tool for call in expected]
-    more = [tool for tool, least in part.minimums.items() for _ in range(least - made.count(tool))]
-    return _Piece(calls=(*expected, *(_call(tool) for tool in more)))
+def _forbidden(parts: Sequence[Grader]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case ToolCalls():
+                for entry in part.forbidden:
+                    any_tool = not isinstance(entry, str) and not set(entry.tool) - {"*"}
+                    command = entry.params.get("command") if any_tool and not isinstance(entry, str) else None
+                    tool = entry if isinstance(entry, str) else entry.tool
+                    yield command if isinstance(command, str) else tool
+            case PolicyCheck():
+                yield from part.deny_tools
+            case evals.ToolUsed() if part.negate:
+                yield from part.tools
 
 
-def _named(tools: Sequence[str], arguments: Mapping[str, Any] | None = None) -> _Piece:
-    if any(_WILD & set(tool) for tool in tools):
-        raise _UnknownError
-    return _Piece(calls=tuple(_call(tool, arguments) for tool in tools))
-
-
-def _call(tool: str, arguments: Mapping[str, Any] | None = None) -> ToolCall:
-    return ToolCall(tool=tool, arguments=dict(arguments or {}), duration_ms=0)
-
-
-_PIECES: Final[dict[type, Callable[[Any], _Piece]]] = {
-    evals.TextAssertion: _of_text,
-    evals.Equals: lambda part: _Piece(whole=part.value if isinstance(part.value, str) else json.dumps(part.value)),
-    evals.Regex: lambda part: _Piece(texts=(_literal(part.value),)),
-    evals.IsJson: _of_json,
-    OutputCheck: _of_output,
-    ToolCalls: _of_tool_calls,
-    evals.ToolTrajectory: _of_trajectory,
-    evals.ToolUsed: lambda part: _named([tool for tool in part.tools for _ in range(part.min)]),
-    evals.ToolSequence: lambda part: _named(part.steps),
-    evals.ToolArguments: lambda part: _named([part.tool], {**part.defaults, **part.args}),
-    **dict.fromkeys((evals.Latency, evals.Cost, evals.TokenUsage, evals.ExecutionMetrics), lambda _: _Piece()),
-}
+def _spoken(pattern: str, known: Iterable[str]) -> list[str]:
+    if set(pattern) <= {"*"}:
+        return []
+    tools = [name for name in known if fnmatchcase(name, pattern)]
+    letters = " ".join(pattern.translate(_BLANK).split())
+    return tools or ([letters] if len(letters) >= _SHORTEST else [])

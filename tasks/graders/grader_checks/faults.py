@@ -6,11 +6,12 @@ for something bad once, and so has each check of what must not be: nothing else 
 be measured is neither a fault nor none: it is told apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Literal
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import MeasurementError, Problem
 from passgate.tasks.graders.composites.composite import recombined
 from passgate.tasks.graders.grader_checks.can_fail import (
     Vacuous,
@@ -19,16 +20,21 @@ from passgate.tasks.graders.grader_checks.can_fail import (
     graders_that_cannot_fail,
 )
 from passgate.tasks.graders.grader_checks.demands import prohibitions_of
+from passgate.tasks.graders.grader_checks.derived import Refusals
 from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of
-from passgate.tasks.graders.grader_checks.proof import Mutated, PlaceInGrader, Proof, Tried
 from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Composite, Grader
 from passgate.tasks.model.task import EvalTask
+from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
 
+PlaceInGrader = tuple[str | int, ...]
+"""Keys and indices from a grader's options to one of their values."""
+Locate = Callable[[EvalTask, int | None, str, PlaceInGrader], Problem]
+"""Says where in its file a task has a grader, counted from 0 (`None`: all of them), with a message."""
 _MOST_NOTES: Final = 40
 _LESS: Final = 1e-9
 _NO_GOOD: Final = (
@@ -43,18 +49,61 @@ _KILLS: Final = {
 }
 
 
+@dataclass(frozen=True)
+class Tried:
+    """One transcript and what the graders made of it."""
+
+    what: str
+    status: TrialStatus
+    reason: str = ""
+    grades: tuple[Grade, ...] = ()
+    transcript: Transcript = field(default_factory=Transcript)
+
+
+@dataclass(frozen=True)
+class Mutated:
+    """A mutant and what came of it."""
+
+    mutant: Mutant
+    tried: Tried
+    counts: bool
+    """Whether correct graders must kill it."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Everything that was tried with the graders of a task."""
+
+    task: EvalTask
+    locate: Locate
+    good: Tried | None = None
+    """What must pass; `None` where the task has nothing of the kind."""
+    derived: bool = False
+    """Whether that was put together from the graders' options."""
+    bad: tuple[Tried, ...] = ()
+    """What must fail."""
+    mutated: tuple[Mutated, ...] = ()
+    refusals: Refusals | None = None
+    refused: tuple[Tried, Tried] | None = None
+    """The refusal that names what it refuses, and the one that does not."""
+
+
 def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
     """Whether the task fails when every part of its graders that a mutant hits says no, and the others what they said
     of the good transcript.
     """
 
     def leaf(part: Grader, known: Grade | None) -> Grade:
-        return _no(part) if mutant.hits(part) or known is None else known
+        if known is not None and not mutant.hits(part):
+            return known
+        # `required` of `tool_calls` is a list of tools and binds nothing.
+        fatal = "it is required" if getattr(part, "required", False) is True else ""
+        return Grade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
 
     def supposed(options: Grader, known: Grade) -> Grade:
-        if isinstance(options, Composite) and task.scoring.compat == "agentv":
-            return known
-        return recombined(options, known, leaf)
+        # `recombined` has AgentEvals' rules alone.
+        theirs = isinstance(options, Composite) and task.scoring.compat == "agentv"
+        return known if theirs else recombined(options, known, leaf)
 
     try:
         grades = [supposed(*pair) for pair in zip(task.graders, good.grades, strict=True)]
@@ -64,24 +113,25 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
     return result.status is TrialStatus.FAILED
 
 
-def _no(part: Grader) -> Grade:
-    fatal = "it is required" if getattr(part, "required", False) is True else ""
-    return Grade(name=part.label, type=part.type, score=0.0, passed=False, fatal=fatal)
-
-
 def check_of(proof: Proof) -> GraderCheck:
     """What the graders of a task are worth by a proof."""
     task, good = proof.task, proof.good
-    idle = list(_by_options(proof))
+    idle = _vacuous(proof, Fault.CANNOT_FAIL, (*graders_that_cannot_fail(task), *gives_points_for_nothing(task)))
     found = [
         *idle,
-        *([] if idle else _by_prompt(proof)),
+        # Graders that cannot fail ask too little anyway.
+        *([] if idle else _vacuous(proof, Fault.ASKS_TOO_LITTLE, graders_that_ask_too_little(task))),
         *_of_the_good(proof),
         *_of_the_bad(proof),
         *_of_the_mutants(proof),
         *_of_the_refusals(proof),
     ]
-    shown, graders = _shown(proof)
+    counted = _counted(proof)
+    shown = {
+        place
+        for place in counted
+        if good and any(_is_worse(grade, good.grades[place]) for grade in _bad_grades(proof, place))
+    }
     never = list(_never_failed(proof, shown))
     ships = task.reference is not None and bool(task.reference.counterexamples)
     stale = {finding.path for finding in idle}
@@ -97,7 +147,7 @@ def check_of(proof: Proof) -> GraderCheck:
         known_good=_known_good(proof),
         known_bad=_failed(proof.bad),
         mutants=_mutant_counts(proof),
-        graders=CheckCounts(right=len(shown), of=graders) if good else CheckCounts(),
+        graders=CheckCounts(right=len(shown), of=len(counted)),
         findings=tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))),
         unmeasured=tuple(_unmeasured(proof)),
         notes=tuple([*notes, *_notes(proof)][:_MOST_NOTES]),
@@ -112,20 +162,13 @@ def _known_good(proof: Proof) -> Literal["passed", "derived", "failed", "not mea
     return "failed" if proof.good.status is TrialStatus.FAILED else "not measured"
 
 
-def _by_options(proof: Proof) -> Iterator[GraderFinding]:
-    task = proof.task
-    for idle in (*graders_that_cannot_fail(task), *gives_points_for_nothing(task)):
-        yield _vacuous(proof, Fault.CANNOT_FAIL, f"cannot fail: {idle.why}", idle)
-
-
-def _by_prompt(proof: Proof) -> Iterator[GraderFinding]:
-    for weak in graders_that_ask_too_little(proof.task):
-        yield _vacuous(proof, Fault.ASKS_TOO_LITTLE, f"asks too little: {weak.why}", weak)
-
-
-def _vacuous(proof: Proof, fault: Fault, message: str, found: Vacuous) -> GraderFinding:
-    places = range(len(proof.task.graders)) if found.place is None else [found.place]
-    return _finding(proof, fault, places, message, found.remedy)
+def _vacuous(proof: Proof, fault: Fault, found: Sequence[Vacuous]) -> list[GraderFinding]:
+    what = "cannot fail" if fault is Fault.CANNOT_FAIL else "asks too little"
+    everybody = range(len(proof.task.graders))
+    return [
+        _finding(proof, fault, everybody if one.place is None else [one.place], f"{what}: {one.why}", one.remedy)
+        for one in found
+    ]
 
 
 def _of_the_good(proof: Proof) -> Iterator[GraderFinding]:
@@ -158,16 +201,12 @@ def _of_the_mutants(proof: Proof) -> Iterator[GraderFinding]:
     alive = [one for one in proof.mutated if one.counts and one.tried.status is TrialStatus.PASSED]
     by_fault: dict[tuple[str, tuple[int, ...]], list[Mutated]] = {}
     for one in alive:
-        by_fault.setdefault((one.mutant.kind, tuple(_hit(proof.task, one))), []).append(one)
+        hit = (place for place, grader in enumerate(proof.task.graders) if any(map(one.mutant.hits, parts_of(grader))))
+        by_fault.setdefault((one.mutant.kind, tuple(hit)), []).append(one)
     for (kind, places), those in by_fault.items():
         more = f" (and {len(those) - 1} more like it)" if len(those) > 1 else ""
         message = f"the mutant {kind!r} survives: {those[0].mutant.what}{more}, and the task passes"
         yield _finding(proof, Fault.MUTANT_SURVIVES, places, message, _KILLS[kind])
-
-
-def _hit(task: EvalTask, one: Mutated) -> list[int]:
-    """The graders that a mutant hits."""
-    return [place for place, grader in enumerate(task.graders) if any(map(one.mutant.hits, parts_of(grader)))]
 
 
 def _of_the_refusals(proof: Proof) -> Iterator[GraderFinding]:
@@ -196,34 +235,25 @@ def _is_worse(grade: Grade, than: Grade) -> bool:
     return fails or (grade.score or 0.0) < (than.score or 0.0) - _LESS
 
 
-def _shown(proof: Proof) -> tuple[set[int], int]:
-    """The graders that something bad has failed, and how many there are that could have been."""
-    good = proof.good
-    if good is None or good.status is not TrialStatus.PASSED:
-        return set(), 0
-    counted = _counted(proof.task)
-    bad = [tried.grades for tried in _bad_tries(proof) if tried.grades]
-    failed = {place for place in counted if any(_is_worse(grades[place], good.grades[place]) for grades in bad)}
-    return failed, len(counted)
+def _counted(proof: Proof) -> list[int]:
+    """The graders that something bad could have failed: none where the good transcript does not pass."""
+    if proof.good is None or proof.good.status is not TrialStatus.PASSED:
+        return []
+    # A grader with the weight 0 in an average only informs.
+    weighted = proof.task.scoring.rule == "weighted_average"
+    return [place for place, grader in enumerate(proof.task.graders) if grader.weight or not weighted]
 
 
-def _counted(task: EvalTask) -> list[int]:
-    """The graders that have a say in the task; those with the weight 0 in an average only inform."""
-    weighted = task.scoring.rule == "weighted_average"
-    return [place for place, grader in enumerate(task.graders) if grader.weight or not weighted]
-
-
-def _bad_tries(proof: Proof) -> Sequence[Tried]:
-    return [*proof.bad, *(one.tried for one in proof.mutated), *(proof.refused or ())]
+def _bad_grades(proof: Proof, place: int) -> list[Grade]:
+    """What a grader made of everything bad that was tried."""
+    tries = [*proof.bad, *(one.tried for one in proof.mutated), *(proof.refused or ())]
+    return [tried.grades[place] for tried in tries if tried.grades]
 
 
 def _never_failed(proof: Proof, shown: set[int]) -> Iterator[GraderFinding]:
-    good = proof.good
-    if good is None or good.status is not TrialStatus.PASSED:
-        return
-    for place in _counted(proof.task):
-        unsure = any(tried.grades and tried.grades[place].error is not None for tried in _bad_tries(proof))
-        if place not in shown and not unsure:
+    for place in _counted(proof):
+        # Where one could not be measured, that one may be what it fails.
+        if place not in shown and all(grade.error is None for grade in _bad_grades(proof, place)):
             message = "never failed: it passes everything bad that was tried"
             remedy = "add a counterexample that it catches to `reference.counterexamples`, or take it out"
             yield _finding(proof, Fault.NEVER_FAILED, [place], message, remedy)
@@ -233,21 +263,14 @@ def _never_broken(proof: Proof, shown: set[int]) -> Iterator[GraderFinding]:
     """What must not be, and never was in anything bad: graders that have failed may have failed by something else."""
     remedy = "add a counterexample that does it to `reference.counterexamples`, or take it out"
     for place in sorted(shown):
-        grades = [tried.grades[place] for tried in _bad_tries(proof) if tried.grades]
-        rules = [
-            rule
-            for rule in prohibitions_of(proof.task.graders[place])
-            if not any(_breaks(grade, rule.check) for grade in grades)
-        ]
+        measured = [grade.checks for grade in _bad_grades(proof, place) if grade.error is None]
+        broken = {check for checks in measured for check, one in enumerate(checks) if not one.passed}
+        rules = [rule for rule in prohibitions_of(proof.task.graders[place]) if rule.check not in broken]
         for option, those in groupby(rules, key=lambda rule: rule.option):
             first, *others = [rule.place for rule in those]
             also = f", nor {', '.join(f'{option}[{other}]' for other in others)}" if others else ""
             message = f"never broken: nothing bad that was tried does what {option}[{first}] forbids{also}"
             yield _finding(proof, Fault.NEVER_FAILED, [place], message, remedy, within=(option, first))
-
-
-def _breaks(grade: Grade, check: int) -> bool:
-    return grade.error is None and len(grade.checks) > check and not grade.checks[check].passed
 
 
 def _mutant_counts(proof: Proof) -> CheckCounts:
