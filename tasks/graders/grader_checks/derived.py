@@ -139,8 +139,13 @@ def refusals_of(task: EvalTask, called_by_bad: Iterable[str], called_by_good: It
     does not. Patterns go by the names of tools that are known, else by their letters.
     """
     known = dict.fromkeys([*called_by_bad, *(tool.name for tool in task.tools), *called_by_good])
-    forbidden = list(_forbidden([part for grader in task.graders for part in parts_of(grader)]))
-    meant = [name for pattern in forbidden for name in _spoken(pattern, known)]
+    meant: list[str] = []
+    for pattern in _forbidden([part for grader in task.graders for part in parts_of(grader)]):
+        if set(pattern) <= {"*"}:
+            continue  # whoever forbids every tool names none
+        tools = [name for name in known if fnmatchcase(name, pattern)]
+        letters = " ".join(pattern.translate(_BLANK).split())
+        meant += tools or ([letters] if len(letters) >= _SHORTEST else [])
     strange = [name for name in dict.fromkeys(called_by_bad) if name not in set(called_by_good)]
     names = tuple(dict.fromkeys([*meant, *strange]))[:MOST_NAMES]
     if not names:
@@ -155,19 +160,10 @@ def _forbidden(parts: Sequence[Grader]) -> Iterator[str]:
         match part:
             case ToolCalls():
                 for entry in part.forbidden:
-                    any_tool = not isinstance(entry, str) and not set(entry.tool) - {"*"}
-                    command = entry.params.get("command") if any_tool and not isinstance(entry, str) else None
-                    tool = entry if isinstance(entry, str) else entry.tool
-                    yield command if isinstance(command, str) else tool
+                    name, given = (entry, {}) if isinstance(entry, str) else (entry.tool, entry.params)
+                    command = given.get("command") if set(name) <= {"*"} else None
+                    yield command if isinstance(command, str) else name
             case PolicyCheck():
                 yield from part.deny_tools
             case evals.ToolUsed() if part.negate:
                 yield from part.tools
-
-
-def _spoken(pattern: str, known: Iterable[str]) -> list[str]:
-    if set(pattern) <= {"*"}:
-        return []
-    tools = [name for name in known if fnmatchcase(name, pattern)]
-    letters = " ".join(pattern.translate(_BLANK).split())
-    return tools or ([letters] if len(letters) >= _SHORTEST else [])

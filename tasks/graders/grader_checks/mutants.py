@@ -87,13 +87,26 @@ def _of_the_answer(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant
     def lacks_something(part: Grader) -> bool:
         return lacking(part, good.output) is not None
 
-    empty = silent(good)
+    silenced = [
+        message.model_copy(update={"content": ""}) if message.role == "assistant" else message
+        for message in good.messages
+    ]
+    empty = good.model_copy(update={"messages": tuple(silenced), "output": ""})
     yield Mutant("empty answer", "the answer is empty", empty, wants_words, lambda part: not sees_only_the_state(part))
     cuts = [cut for part in parts if (cut := lacking(part, good.output)) is not None]
     kept = min([len(good.output) // 2, *cuts])
     if cuts and kept > 0:
         what = f"the answer ends after {kept} of {len(good.output)} characters"
-        yield Mutant("truncated output", what, with_answer(good, good.output[:kept]), lacks_something, _looks_at_words)
+        shorter = _with_answer(good, good.output[:kept])
+        yield Mutant("truncated output", what, shorter, lacks_something, _looks_at_words)
+
+
+def _with_answer(transcript: Transcript, answer: str) -> Transcript:
+    messages = list(transcript.messages)
+    spoken = [place for place, said in enumerate(messages) if said.role == "assistant" and said.content.strip()]
+    if spoken:
+        messages[spoken[-1]] = messages[spoken[-1]].model_copy(update={"content": answer})
+    return transcript.model_copy(update={"messages": tuple(messages), "output": answer})
 
 
 def _of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
@@ -102,7 +115,7 @@ def _of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]
         return
     stranger = stranger_to(parts)
     everywhere = range(len(calls))
-    silenced, swapped = without_calls(good, everywhere), renamed(good, everywhere, stranger)
+    silenced, swapped = _with_calls(good, everywhere, None), _with_calls(good, everywhere, stranger)
     yield Mutant("dropped step", "no tool is called", silenced, wants_calls, _looks_at_words)
     named = partial(names_tools, stranger=stranger)
     yield Mutant("swapped tool", f"every call is one of {stranger}", swapped, named, _looks_at_words)
@@ -116,9 +129,26 @@ def _of_one_call(good: Transcript, place: int, stranger: str) -> Iterator[Mutant
     def hits(part: Grader) -> bool:
         return needs_call(part, good.tool_calls, place, stranger)
 
-    gone, swapped = without_calls(good, [place]), renamed(good, [place], stranger)
+    gone, swapped = _with_calls(good, [place], None), _with_calls(good, [place], stranger)
     yield Mutant("dropped step", f"the call {place + 1}, of {tool}, is gone", gone, hits, is_cheap)
     yield Mutant("swapped tool", f"the call {place + 1} is one of {stranger}, not {tool}", swapped, hits, is_cheap)
+
+
+def _with_calls(transcript: Transcript, places: Sequence[int], tool: str | None) -> Transcript:
+    """The same with this tool in the calls at these places, counted over all messages; `None`: without the calls."""
+    messages, place = [], 0
+    for message in transcript.messages:
+        calls = []
+        for position, call in enumerate(message.tool_calls, start=place):
+            if position not in places:
+                calls.append(call)
+            elif tool is not None:
+                calls.append(call.model_copy(update={"tool": tool}))
+        place += len(message.tool_calls)
+        # A message that had nothing but the calls that are gone is gone too.
+        if calls or message.content.strip() or not message.tool_calls:
+            messages.append(message.model_copy(update={"tool_calls": tuple(calls)}))
+    return transcript.model_copy(update={"messages": tuple(messages)})
 
 
 def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
@@ -126,72 +156,23 @@ def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
     if not limits:
         return
     number = 10 + 2 * max((count for part in limits for count in counts_of(part)), default=0)
+    first = next(iter(good.tool_calls), ToolCall(tool=stranger_to(parts)))
+    call = first.model_copy(update={"is_error": True, "duration_ms": ENDLESS_MILLISECONDS, "refused": False})
+    step = Message(role="assistant", tool_calls=(call,), usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
+    last = Message(role="assistant", content=good.output, usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
+    asked = tuple(message for message in good.messages if message.role != "assistant")
+    update = {
+        "messages": (*asked, *[step] * number, last),
+        # What the steps say counts where the transcript says nothing of the whole.
+        "usage": Usage(),
+        "wall_time_seconds": ENDLESS_MILLISECONDS / 1000,
+    }
     what = f"the same failing call {number} times, at immense cost"
-    yield Mutant("endless trial", what, endless(good, stranger_to(parts), number), is_limit, is_cheap)
+    yield Mutant("endless trial", what, good.model_copy(update=update), is_limit, is_cheap)
 
 
 def _looks_at_words(part: Grader) -> bool:
     return not sees_only_the_state(part) and not is_judged(part)
-
-
-def silent(transcript: Transcript) -> Transcript:
-    """The same deeds without a word."""
-    messages = tuple(
-        message.model_copy(update={"content": ""}) if message.role == "assistant" else message
-        for message in transcript.messages
-    )
-    return transcript.model_copy(update={"messages": messages, "output": ""})
-
-
-def with_answer(transcript: Transcript, answer: str) -> Transcript:
-    """The same with another final answer."""
-    messages = list(transcript.messages)
-    spoken = [place for place, said in enumerate(messages) if said.role == "assistant" and said.content.strip()]
-    if spoken:
-        messages[spoken[-1]] = messages[spoken[-1]].model_copy(update={"content": answer})
-    return transcript.model_copy(update={"messages": tuple(messages), "output": answer})
-
-
-def without_calls(transcript: Transcript, places: Sequence[int]) -> Transcript:
-    """The same without the calls at these places, counted over all messages, nor the messages that had nothing else."""
-    return _with_calls(transcript, places, lambda _: None)
-
-
-def renamed(transcript: Transcript, places: Sequence[int], tool: str) -> Transcript:
-    """The same with another tool in the calls at these places."""
-    return _with_calls(transcript, places, lambda call: call.model_copy(update={"tool": tool}))
-
-
-def _with_calls(
-    transcript: Transcript, places: Sequence[int], change: Callable[[ToolCall], ToolCall | None]
-) -> Transcript:
-    messages, place = [], 0
-    for message in transcript.messages:
-        numbered = enumerate(message.tool_calls, start=place)
-        changed = [change(call) if position in places else call for position, call in numbered]
-        calls = tuple(call for call in changed if call is not None)
-        place += len(message.tool_calls)
-        if calls or message.content.strip() or not message.tool_calls:
-            messages.append(message.model_copy(update={"tool_calls": calls}))
-    return transcript.model_copy(update={"messages": tuple(messages)})
-
-
-def endless(transcript: Transcript, tool: str, number: int) -> Transcript:
-    """A trial that makes the same failing call so many times, a step each, before it answers; it takes and costs
-    immensely.
-    """
-    first = next(iter(transcript.tool_calls), ToolCall(tool=tool))
-    call = first.model_copy(update={"is_error": True, "duration_ms": ENDLESS_MILLISECONDS, "refused": False})
-    step = Message(role="assistant", tool_calls=(call,), usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
-    last = Message(role="assistant", content=transcript.output, usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
-    asked = tuple(message for message in transcript.messages if message.role != "assistant")
-    return transcript.model_copy(
-        update={
-            "messages": (*asked, *[step] * number, last),
-            "usage": Usage(),
-            "wall_time_seconds": ENDLESS_MILLISECONDS / 1000,
-        }
-    )
 
 
 def saying(prompt: str, answer: str) -> Transcript:
@@ -207,16 +188,14 @@ def parts_of(grader: Grader) -> Iterator[Grader]:
     if not isinstance(grader, Composite | Turns):
         yield grader
         return
-    if isinstance(grader, Composite) and grader.aggregator.type in {"code_grader", "llm_grader"}:
-        yield grader
-    for member in _members(grader):
+    if isinstance(grader, Turns):
+        members = [*(member for turn in grader.turns for member in turn.assertions), *grader.conversation]
+    else:
+        members = list(grader.assertions)
+        if grader.aggregator.type in {"code_grader", "llm_grader"}:
+            yield grader
+    for member in members:
         yield from parts_of(member)
-
-
-def _members(grader: Composite | Turns) -> Sequence[Grader]:
-    if isinstance(grader, Composite):
-        return grader.assertions
-    return [*(member for turn in grader.turns for member in turn.assertions), *grader.conversation]
 
 
 def sees_only_the_state(part: Grader) -> bool:
