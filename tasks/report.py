@@ -13,13 +13,11 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports import REPORTS
 
-_SUMMARY = "summary.md"
-
 
 def view_of(
     verdict: Verdict, trials: Iterable[Trial], store: RunStore, history: Mapping[str, BaselineTask] | None = None
 ) -> RunView:
-    """What reports get of a run whose trials are in its store. `history` is what the baseline says of each task."""
+    """The view that reports get of a run whose trials are in its store. `history` has the baseline of each task."""
     return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {})
 
 
@@ -30,10 +28,11 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
     """
     texts = {name: masker.text(make(view)) for name, make in REPORTS.items()}
     store.write_reports(view.verdict, texts)
+    # GitHub shows this file on the page of the job. Steps share it, so it is appended to.
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if step_summary:
         try:
             with Path(step_summary).open("a", encoding="utf-8") as file:
-                file.write(texts[_SUMMARY] + "\n")
+                file.write(texts["summary.md"] + "\n")
         except OSError as error:
             raise StorageError(f"cannot write the step summary {step_summary}: {error}") from error

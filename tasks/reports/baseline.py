@@ -112,7 +112,7 @@ def _row(task_id: str, entry: BaselineTask, before_interval: str) -> tuple[Text,
     if entry.n:
         low, high = wilson_interval(entry.n, entry.passed)
         interval = figures.interval(Interval(low=low, high=high))
-        trials = figures.trials(entry.passed, entry.n, 0)
+        trials = f"{entry.passed}/{entry.n}"
         rate = f"{figures.percent(entry.passed / entry.n)}{before_interval}{interval}"
     return (
         Text(printable(task_id, _LONGEST_NAME)),

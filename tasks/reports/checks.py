@@ -9,17 +9,8 @@ from rich.text import Text
 
 from passgate.tasks.model.checks import CheckCounts, GraderCheck, State, Symptom
 from passgate.tasks.model.verdict import CheckResult, Claim, Verification
-from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import (
-    DECISION_STYLE,
-    MESSAGE,
-    NAME,
-    Marked,
-    columns,
-    heading,
-    plain_table,
-    rendered,
-)
+from passgate.tasks.reports import console, figures
+from passgate.tasks.reports.console import MESSAGE, NAME, Marked, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
 _LONGEST_SYMPTOM, _LONGEST_CLAIM = 1000, 2000
@@ -35,7 +26,7 @@ _RULES = (
 
 def grader_checks_report(checks: Sequence[GraderCheck], *, width: int, color: bool) -> str:
     """A row per task, then every fault with its remedy, what was not measured, and how many there are of each."""
-    header = columns("task", "known-good", "known-bad", "mutants", "graders")
+    header = console.columns("task", "known-good", "known-bad", "mutants", "graders")
     rows = [
         (
             Text(_name(check)),
@@ -122,7 +113,7 @@ def verification_report(verification: Verification, *, width: int, color: bool) 
 
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
-    yield heading(f"{claim.gate} {claim.decision}", DECISION_STYLE[claim.decision])
+    yield heading(f"{claim.gate} {claim.decision}", console.DECISION_STYLE[claim.decision])
     revision, signed = claim.revision, claim.sign_off
     commit = f"{revision.commit}{' with changes' if revision.dirty else ''}" if revision.commit else "none"
     facts = {

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from passgate.tasks.model.measurement import Interval, TaskMeasurement
+from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMeasurement
 from passgate.tasks.model.verdict import Comparison, Confirmation
 
 UNKNOWN = "-"
+SUITE_HEADER = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
 COMPARISON_HEADER = ("baseline", "now", "change", "paired ratio", "at least", "tasks", "limit")
 
 
@@ -27,9 +28,9 @@ def interval(ends: Interval | None, *, between: str = ", ") -> str:
     return UNKNOWN if ends is None else f"[{percent(ends.low)}{between}{percent(ends.high)}]"
 
 
-def trials(passed: int, measured: int, errors: int, not_run: int = 0) -> str:
+def trials(passed: int, measured: int, errors: int, not_run: int, *, gap: str = " ") -> str:
     """Passed of measured trials with what is missing, as in `2/3` or `7/9 +1 error +2 not run`."""
-    return " +".join((f"{passed}/{measured}", *missing(errors, not_run)))
+    return f"{gap}+".join((f"{passed}/{measured}", *missing(errors, not_run)))
 
 
 def missing(errors: int, not_run: int) -> tuple[str, ...]:
@@ -75,6 +76,21 @@ def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:
     )
     drifts = [f"{one.drift * 100:.0f} % ({one.name})" for one in comparisons if one.drift is not None]
     return f"{explained} Whole runs of the baseline differ by {', '.join(drifts)}." if drifts else explained
+
+
+def suite_cells(suite: SuiteMeasurement, *, between: str = ", ", gap: str = " ") -> tuple[str, ...]:
+    """A row under `SUITE_HEADER`; `between` separates the ends of the interval, `gap` the trials that are missing."""
+    return (
+        suite.suite,
+        f"{suite.tasks_passed}/{suite.tasks}",
+        trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run, gap=gap),
+        metric_name(suite.metric, suite.k),
+        percent(suite.value),
+        interval(suite.interval, between=between),
+        decimal(suite.steps),
+        dollars(suite.cost),
+        duration(suite.wall_time_seconds),
+    )
 
 
 def comparison_cells(comparison: Comparison, text: Callable[[str], str]) -> tuple[str, ...]:

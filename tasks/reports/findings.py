@@ -1,7 +1,7 @@
 """What a reader has to look at in a verdict and how it came about, in the order and the words of every report."""
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -96,18 +96,18 @@ class ViolationGroup(NamedTuple):
 
 def every_task(verdict: Verdict) -> tuple[TaskFinding, ...]:
     """Each measured task with what the verdict says of it, in the measurement's order."""
-    reasons: dict[tuple[Suite | None, str | None], list[Reason]] = {}
+    reasons: dict[tuple[Suite | None, str | None], list[Reason]] = defaultdict(list)
     for reason in verdict.reasons:
-        reasons.setdefault((reason.suite, reason.task_id), []).append(reason)
-    withheld: dict[str, list[str]] = {}
+        reasons[reason.suite, reason.task_id].append(reason)
+    withheld: dict[str, list[str]] = defaultdict(list)
     for one in (*verdict.not_admitted, *verdict.quarantined):
-        withheld.setdefault(one.task, []).append(one.why)
+        withheld[one.task].append(one.why)
     confirmations = {one.task: one for one in verdict.confirmations}
     return tuple(
         TaskFinding(
             task,
-            tuple(reasons.get((task.suite, task.task_id), ())),
-            "; ".join(withheld.get(task.name, ())),
+            tuple(reasons[task.suite, task.task_id]),
+            "; ".join(withheld[task.name]),
             confirmations.get(task.name),
         )
         for task in verdict.measurement.tasks
@@ -163,9 +163,9 @@ def reason_subject(reason: Reason) -> str:
 
 def violation_groups(task: TaskMeasurement) -> tuple[ViolationGroup, ...]:
     """The violations of a task, equal ones together, in the order of their first trial."""
-    groups: dict[tuple[str, str], list[int]] = {}
+    groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for violation in sorted(task.violations, key=lambda violation: violation.trial):
-        groups.setdefault((violation.rule, violation.message), []).append(violation.trial)
+        groups[violation.rule, violation.message].append(violation.trial)
     return tuple(ViolationGroup(rule, message, tuple(trials)) for (rule, message), trials in groups.items())
 
 

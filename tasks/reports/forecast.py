@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from passgate.tasks.model.forecast import Advice, BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
+from passgate.tasks.model.forecast import BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import MESSAGE, NAME, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
@@ -135,18 +135,14 @@ def _advice(forecast: Forecast, width: int) -> list[RenderableType]:
             # The YAML keeps its indent, because the user copies it.
             indent = " " * (4 + len(line) - len(line.lstrip(" ")))
             parts.append(Text(indent + printable(line, MESSAGE)))
-    return [*parts, _price(forecast, advice, width)]
-
-
-def _price(forecast: Forecast, advice: Advice, width: int) -> Table:
-    """What the changes bring and what they cost, in catching and in trials."""
+    # What the changes bring and what they cost, in catching and in trials.
     red = Text(figures.percent(advice.red), _TARGET_STYLES[advice.reaches_target])
     rows: list[tuple[str, RenderableType, str]] = [("FAIL then", red, figures.percent(forecast.red))]
     for now, then in zip(forecast.catches, advice.catches, strict=True):
         name = f"caught at {figures.percent(now.pass_rate)}"
         rows.append((name, figures.percent(then.mean), figures.percent(now.mean)))
     rows.append(("trials", figures.decimal(advice.effort.trials), figures.decimal(forecast.effort.trials)))
-    return _triples(width, *((name, then, f"instead of {now}") for name, then, now in rows))
+    return [*parts, _triples(width, *((name, then, f"instead of {now}") for name, then, now in rows))]
 
 
 def _notes(forecast: Forecast) -> Iterator[str]:

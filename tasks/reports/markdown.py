@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from passgate.tasks.model.measurement import SuiteMeasurement, TaskMeasurement
+from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Reason, Verdict
 from passgate.tasks.reports import escape, figures, findings
@@ -25,7 +25,6 @@ _SECTION = 6_000
 """Characters of the rows or items of a section on how the verdict came about."""
 _FRAME = 1_500
 """Room for what a section has beside them: its titles, and the lines that say what was left out."""
-_SUITE_HEADER = ("suite", "tasks", "trials", "metric", "value", "95 % interval", "steps", "cost", "time")
 _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠️"}
 
 
@@ -33,10 +32,11 @@ def markdown(view: RunView) -> str:
     """At most `LIMIT` characters. Details of tasks go first where room is short; the verdict stays."""
     verdict = view.verdict
     notes = findings.notes(verdict)
+    suites = map(figures.suite_cells, verdict.measurement.suites)
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         _sign_off(verdict),
-        _table(_SUITE_HEADER, map(_suite_row, verdict.measurement.suites), left=1),
+        _table(figures.SUITE_HEADER, (_row((*row[:4], f"**{row[4]}**", *row[5:])) for row in suites), left=1),
         _reasons_table(findings.ordered_reasons(verdict)),
         _comparisons(verdict.comparisons),
     )
@@ -50,27 +50,9 @@ def markdown(view: RunView) -> str:
     return _joined((*before, shown, task_details, *after)) + "\n"
 
 
-def _suite_row(suite: SuiteMeasurement) -> str:
-    cells = (
-        suite.suite,
-        f"{suite.tasks_passed}/{suite.tasks}",
-        figures.trials(suite.trials_passed, suite.trials_measured, suite.trials_error, suite.trials_not_run),
-        figures.metric_name(suite.metric, suite.k),
-        f"**{figures.percent(suite.value)}**",
-        figures.interval(suite.interval),
-        figures.decimal(suite.steps),
-        figures.dollars(suite.cost),
-        figures.duration(suite.wall_time_seconds),
-    )
-    return _row(cells)
-
-
 def _reasons_table(reasons: Sequence[Reason]) -> str:
-    if not reasons:
-        return ""
-    rows = _fitting(map(_reason_row, reasons), _REASONS)
-    more = f"\n\n... and {len(reasons) - len(rows)} more reasons" if len(rows) < len(reasons) else ""
-    return _table(("", "rule", "task", "trials", "why"), rows, left=5) + more
+    header = ("", "rule", "task", "trials", "why")
+    return _fitting_table(header, map(_reason_row, reasons), _REASONS, len(reasons), "reason", left=5)
 
 
 def _reason_row(reason: Reason) -> str:
@@ -192,9 +174,8 @@ def _sign_off(verdict: Verdict) -> str:
 def _confirmations(verdict: Verdict, room: int) -> str:
     found = findings.confirmations(verdict)
     header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
-    rows = _fitting(map(_confirmation_row, found[: findings.TASK_LIMIT]), room)
-    more = f"... and {figures.count(len(found) - len(rows), 'more task')}" if len(rows) < len(found) else ""
-    return _joined((_table(header, rows, left=2), more)) if found else ""
+    rows = map(_confirmation_row, found[: findings.TASK_LIMIT])
+    return _fitting_table(header, rows, room, len(found), "task", left=2)
 
 
 def _confirmation_row(one: Confirmation) -> str:
@@ -261,6 +242,13 @@ def _table(header: Sequence[str], rows: Iterable[str], *, left: int) -> str:
     """A table whose first `left` columns are text and whose others are figures."""
     rule = ["---" if position < left else "---:" for position in range(len(header))]
     return "\n".join((_row(header), _row(rule), *rows))
+
+
+def _fitting_table(header: Sequence[str], rows: Iterable[str], limit: int, total: int, noun: str, *, left: int) -> str:
+    """The rows that have room within so many characters, and how many of all there are beyond them; empty of none."""
+    shown = _fitting(rows, limit)
+    more = f"... and {figures.count(total - len(shown), f'more {noun}')}" if len(shown) < total else ""
+    return _joined((_table(header, shown, left=left), more)) if total else ""
 
 
 def _code(text: str) -> str:

@@ -11,19 +11,8 @@ from rich.text import Text
 
 from passgate.tasks.model.measurement import SuiteMeasurement
 from passgate.tasks.model.verdict import Comparison, Exemption, Finding, Integrity, OtherVerdict, Verdict
-from passgate.tasks.reports import figures, findings
-from passgate.tasks.reports.console import (
-    DECISION_STYLE,
-    MESSAGE,
-    NAME,
-    SHORT_MESSAGE,
-    Marked,
-    columns,
-    fitting_table,
-    heading,
-    plain_table,
-    rendered,
-)
+from passgate.tasks.reports import console, figures, findings
+from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
 from passgate.tasks.reports.escape import printable, printable_lines
 from passgate.tasks.reports.findings import TaskFinding
 
@@ -60,7 +49,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
         # Last, because a terminal and the log of a job show their end first.
         Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision])),
     )
-    return rendered(*parts, width=width, color=color)
+    return console.rendered(*parts, width=width, color=color)
 
 
 def _run_line(verdict: Verdict) -> RenderableType:
@@ -79,27 +68,21 @@ def _run_line(verdict: Verdict) -> RenderableType:
 
 def _suites_table(suites: tuple[SuiteMeasurement, ...], width: int) -> Table:
     def table(between: str) -> Table:
-        interval = "95 % interval" if between == ", " else "95 %\ninterval"
-        figure_names = ("tasks", "trials", "metric", "value", interval, "steps", "cost", "time")
-        header = (*columns("suite"), *columns(*figure_names, justify="right"))
-        return plain_table(width, header, (_suite_row(suite, between) for suite in suites))
+        # A narrow table has the ends of the interval on two lines, and its title too.
+        names = [name if between == ", " else name.replace(" interval", "\ninterval") for name in figures.SUITE_HEADER]
+        header = (*console.columns(names[0]), *console.columns(*names[1:], justify="right"))
+        return console.plain_table(width, header, (_suite_row(suite, between) for suite in suites))
 
-    return fitting_table(table, width, ", ", ",\n")
+    return console.fitting_table(table, width, ", ", ",\n")
 
 
-def _suite_row(suite: SuiteMeasurement, between: str) -> tuple[RenderableType, ...]:
-    missing = "".join(f"\n+{text}" for text in figures.missing(suite.trials_error, suite.trials_not_run))
-    return (
-        Text(suite.suite),
-        Text(f"{suite.tasks_passed}/{suite.tasks}", "green" if suite.tasks_passed == suite.tasks else "red"),
-        Text(f"{suite.trials_passed}/{suite.trials_measured}").append(missing, "yellow"),
-        Text(figures.metric_name(suite.metric, suite.k)),
-        Text(figures.percent(suite.value), "bold"),
-        Text(figures.interval(suite.interval, between=between)),
-        Text(figures.decimal(suite.steps)),
-        Text(figures.dollars(suite.cost)),
-        Text(figures.duration(suite.wall_time_seconds)),
-    )
+def _suite_row(suite: SuiteMeasurement, between: str) -> list[Text]:
+    cells = [Text(cell) for cell in figures.suite_cells(suite, between=between, gap="\n")]
+    _, tasks, trials, _, value, *_ = cells
+    tasks.stylize("green" if suite.tasks_passed == suite.tasks else "red")
+    trials.stylize("yellow", start=len(trials.plain.partition("\n")[0]))
+    value.stylize("bold")
+    return cells
 
 
 def _findings_section(found: tuple[TaskFinding, ...]) -> Iterator[RenderableType]:
@@ -151,8 +134,8 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
         return
     yield heading("Against the baseline")
     rows = (figures.comparison_cells(one, partial(printable, limit=NAME)) for one in comparisons)
-    header = (*columns(""), *columns(*figures.COMPARISON_HEADER, justify="right"))
-    yield plain_table(width, header, (map(Text, row) for row in rows))
+    header = (*console.columns(""), *console.columns(*figures.COMPARISON_HEADER, justify="right"))
+    yield console.plain_table(width, header, (map(Text, row) for row in rows))
     yield Text(printable(figures.paired_ratio_explained(comparisons), MESSAGE), "dim")
 
 

@@ -255,17 +255,14 @@ def _solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: F
         fits = ends & ~blocks
         if n == k:  # a task that passes its first k trials gets no further ones
             fits[..., :red_from] = True
-        region = _in_order(fits, ends & blocks & ~fits, goes_on=not at_the_end)
+        # More failures never speak for the task: no `fits` above the first other answer, and only `fallen` from the
+        # point on from which all answers are `fallen`.
+        first = np.logical_and.accumulate(fits, axis=-1)
+        last = _held_above(ends & blocks & ~fits)
+        region = _Region(fits=first, going_on=~first & ~last & (not at_the_end), fallen=last)
         later = np.where(region.fits, cleared, np.where(region.fallen, blocked, neither))
         regions.append(region)
     return regions[::-1]
-
-
-def _in_order(fits: Booleans, fallen: Booleans, *, goes_on: bool) -> _Region:
-    # More failures never speak for the task: no `fits` above the first other answer, and only `fallen` above the first
-    # `fallen` that holds from there on.
-    first, last = np.logical_and.accumulate(fits, axis=-1), _held_above(fallen)
-    return _Region(fits=first, going_on=~first & ~last & goes_on, fallen=last)
 
 
 def _without_hope(regions: list[_Region], unchanged: Floats, fallen: Floats, k: int) -> list[_Region]:
