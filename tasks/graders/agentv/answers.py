@@ -5,18 +5,9 @@ import math
 import re
 from typing import Any, Final
 
+from passgate.tasks.graders.answers import fields
 from passgate.tasks.graders.answers.assertions import json_check
 from passgate.tasks.graders.answers.dates import read_date_as_agentv
-from passgate.tasks.graders.answers.fields import (
-    FieldResult,
-    aggregated,
-    field_at,
-    grade_fields,
-    in_braces,
-    message_content,
-    missing_field,
-    value_check,
-)
 from passgate.tasks.graders.answers.regexes import grade_regex
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
@@ -68,9 +59,9 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
 
     AgentV drops a grader whose fields all have a rule that it does not know; passgate does not.
     """
-    fields = [field for field in options.fields if field.match in _MATCHES]
-    if not fields:
-        return await grade_fields(options, evidence)
+    known = [field for field in options.fields if field.match in _MATCHES]
+    if not known:
+        return await fields.grade_fields(options, evidence)
     answer = evidence.transcript.output
     try:
         document = _parsed(answer)
@@ -79,33 +70,35 @@ async def grade_fields_as_agentv(options: FieldAccuracy, evidence: Evidence) -> 
     expected = _expected_document(evidence.task)
     if expected is None:
         return _nothing(options, "expected_output holds no JSON")
-    results = [_result(field, _at(document, field.path), _at(expected, field.path)) for field in fields]
+    results = [_result(field, _at(document, field.path), _at(expected, field.path)) for field in known]
     checks = [result.check for result in results]
     if options.aggregation == "all_or_nothing":
         # `aggregated` gives 0 where every field is left out, AgentV 1.
         return scored(options, float(all(check.passed for check in checks)), checks)
-    return scored(options, aggregated("weighted_average", results), checks)
+    return scored(options, fields.aggregated("weighted_average", results), checks)
 
 
 def _nothing(options: FieldAccuracy | Regex, message: str) -> Grade:
     return scored(options, 0.0, [Check(passed=False, message=message)])
 
 
-def _result(field: FieldCheck, actual: Any, expected: Any) -> FieldResult:
+def _result(field: FieldCheck, actual: Any, expected: Any) -> fields.FieldResult:
     if expected is MISSING:
-        return FieldResult(Check(passed=True, message=f"{field.path} has no expected value"), field.weight)
+        return fields.FieldResult(Check(passed=True, message=f"{field.path} has no expected value"), field.weight)
     if actual is MISSING:
         # A field that says nothing is required in AgentV and optional in AgentEvals.
-        return missing_field(field, required=field.required is not False)
+        return fields.missing_field(field, required=field.required is not False)
     passed = _is_match(field, actual, expected)
-    return FieldResult(value_check(field, actual, expected, passed=passed), field.weight)
+    return fields.FieldResult(fields.value_check(field, actual, expected, passed=passed), field.weight)
 
 
 def _is_match(field: FieldCheck, actual: Any, expected: Any) -> bool:
     if field.match == "exact":
         return strictly_equal(actual, expected)
     if field.match == "date":
-        day, wanted_day = (read_date_as_agentv(_as_text(value), field.formats) for value in (actual, expected))
+        # All numbers of `parse_javascript_json` are fractions, and JavaScript writes 20240101.0 without `.0`.
+        values = (int(it) if isinstance(it, float) and it.is_integer() else it for it in (actual, expected))
+        day, wanted_day = (read_date_as_agentv(str(value), field.formats) for value in values)
         return day is not None and day == wanted_day
     found, wanted = _as_number(actual), _as_number(expected)
     if found is None or wanted is None:
@@ -123,27 +116,22 @@ def _as_number(value: Any) -> float | None:
     return float(value) if is_number and math.isfinite(value) else None
 
 
-def _as_text(value: Any) -> str:
-    # All numbers of `parse_javascript_json` are fractions, and JavaScript writes 20240101.0 without `.0`.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def _at(document: Any, path: str) -> Any:
     """As `field_at`, and `length` of a list, which is a property of it in JavaScript."""
     parent, dot, last = path.rpartition(".")
-    if last == "length" and isinstance(owner := field_at(document, parent) if dot else document, list | tuple):
+    if last == "length" and isinstance(owner := fields.field_at(document, parent) if dot else document, list | tuple):
         return len(owner)
-    return field_at(document, path)
+    return fields.field_at(document, path)
 
 
 def _parsed(text: str) -> Any:
     text = _FENCE.sub("", text).strip()
-    return parse_javascript_json(in_braces(text) or text)
+    return parse_javascript_json(fields.in_braces(text) or text)
 
 
 def _expected_document(task: EvalTask) -> Any:
     """What the last message of the assistant holds, a text only if it is JSON."""
-    contents = [message_content(message) for message in task.expected_messages if message.role == "assistant"]
+    contents = [fields.message_content(message) for message in task.expected_messages if message.role == "assistant"]
     for content in reversed(contents if task.expected_messages else [task.expected_output]):
         if isinstance(content, str):
             try:

@@ -8,16 +8,8 @@ from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.composites.composite import Ask, grade_composite
 from passgate.tasks.graders.composites.turns import grade_parts
 from passgate.tasks.graders.interface import Evidence
+from passgate.tasks.graders.judges import llm_grader
 from passgate.tasks.graders.judges.asking import WROTE_NOTHING, read_object, wrote_nothing
-from passgate.tasks.graders.judges.llm_grader import (
-    ItemMarks,
-    ask_about_items,
-    combined_mark,
-    item_checks,
-    marks_in,
-    weighted,
-    with_votes,
-)
 from passgate.tasks.graders.programs.grader_reply import GraderReply, share
 from passgate.tasks.graders.texts import ending, shorten
 from passgate.tasks.model.assertions import AssertionOptions, Criterion, Rubrics
@@ -98,18 +90,18 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
     change nothing. Raises `MeasurementError` when there is no judge or no usable reply.
     """
 
-    def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-        return read_object(in_braces(reply) or reply, lambda document: marks_in(document, criteria))
+    def read(reply: str, criteria: Sequence[Criterion]) -> llm_grader.ItemMarks:
+        return read_object(in_braces(reply) or reply, lambda document: llm_grader.marks_in(document, criteria))
 
     if wrote_nothing(evidence.transcript):
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
-    answers = await ask_about_items(options, evidence, read)
+    answers = await llm_grader.ask_about_items(options, evidence, read)
     votes = {item.id: [vote[item.id] for vote in answers.marks if item.id in vote] for item in options.criteria}
     pairs = [(item, votes[item.id]) for item in options.criteria if votes[item.id]]
     marked = options.model_copy(update={"criteria": tuple(item for item, _ in pairs)})
-    settled = [combined_mark(marks, item) for item, marks in pairs]
-    score = weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
-    return with_votes(scored(options, score, item_checks(marked, settled)), (), answers)
+    settled = [llm_grader.combined_mark(marks, item) for item, marks in pairs]
+    score = llm_grader.weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
+    return llm_grader.with_votes(scored(options, score, llm_grader.item_checks(marked, settled)), (), answers)
 
 
 async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:

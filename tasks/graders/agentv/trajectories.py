@@ -12,32 +12,9 @@ from typing import Any, Final
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence, GradeFunction
-from passgate.tasks.graders.trajectories.limits import (
-    LIMITED,
-    ExecutionLimits,
-    Limited,
-    exploration_check,
-    grade_execution_limits,
-    limit_check,
-    limits_of,
-)
-from passgate.tasks.graders.trajectories.tool_trajectory import (
-    expected_text,
-    grade_tool_trajectory,
-    in_time,
-    minimum_checks,
-    same_call,
-)
-from passgate.tasks.graders.trajectories.trajectory_steps import (
-    Step,
-    as_expected,
-    command_names,
-    grade_step_count,
-    read_path,
-    skill_grade,
-    steps_of,
-    without,
-)
+from passgate.tasks.graders.trajectories import limits
+from passgate.tasks.graders.trajectories import tool_trajectory as trajectory
+from passgate.tasks.graders.trajectories import trajectory_steps as steps
 from passgate.tasks.model.assertions import ExecutionMetrics, SkillTrigger, StepCount, ToolArguments, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import MISSING, strictly_equal
@@ -45,9 +22,13 @@ from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
 COMMAND_TOOLS: Final = frozenset({"exec_command", "local_shell", "shell"})
 """Shells whose calls, where they say their command, are commands and no tools. In lower case."""
-_LIMITED: Final[Limited] = {
+_LIMITED: Final[limits.Limited] = {
     # AgentV has no limits on tokens in and tokens out alone.
-    **{option: limit for option, limit in LIMITED.items() if option not in {"max_input_tokens", "max_output_tokens"}},
+    **{
+        option: limit
+        for option, limit in limits.LIMITED.items()
+        if option not in {"max_input_tokens", "max_output_tokens"}
+    },
     "max_tool_calls": ("tool calls", lambda evidence: len(evidence.made_calls)),
     # An answer without messages is one message.
     "max_llm_calls": ("model calls", lambda evidence: len(evidence.transcript.steps) or 1),
@@ -60,19 +41,19 @@ _LIMITED: Final[Limited] = {
 }
 
 
-async def grade_limits_as_agentv(options: ExecutionLimits, evidence: Evidence) -> Grade:
+async def grade_limits_as_agentv(options: limits.ExecutionLimits, evidence: Evidence) -> Grade:
     """The share of the limits of `execution_metrics` that are kept; of other graders 1 when every one is kept, else 0.
 
     AgentV drops `execution_metrics` with limits on tokens in and tokens out alone; passgate does not.
     """
-    checks = [limit_check(limit) for limit in limits_of(options, evidence, _LIMITED)]
+    checks = [limits.limit_check(limit) for limit in limits.limits_of(options, evidence, _LIMITED)]
     if not isinstance(options, ExecutionMetrics):
         if not checks:
             raise MeasurementError(f"{options.label} has nothing to check that AgentV knows: set at least one limit")
         return scored(options, float(all(check.passed for check in checks)), checks)
     if options.target_exploration_ratio is not None:
-        checks.append(exploration_check(options, options.target_exploration_ratio, evidence.made_calls))
-    return _shared(options, checks) if checks else await grade_execution_limits(options, evidence)
+        checks.append(limits.exploration_check(options, options.target_exploration_ratio, evidence.made_calls))
+    return _shared(options, checks) if checks else await limits.grade_execution_limits(options, evidence)
 
 
 def _shared(options: ExecutionMetrics | ToolTrajectory, checks: Sequence[Check]) -> Grade:
@@ -87,13 +68,13 @@ async def grade_skill_trigger_as_agentv(options: SkillTrigger, evidence: Evidenc
         folder = f"skills/{options.skill}/"
         if call.tool.lower() == "skill" and options.skill in str(call.arguments.get("skill", "")):
             return True
-        if call.tool.lower() == "read" and folder in read_path(call):
+        if call.tool.lower() == "read" and folder in steps.read_path(call):
             return True
         result = call.result
         return folder in (result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str))
 
     use = next(filter(uses, evidence.made_calls), None)
-    return skill_grade(options, use, where="any call or result")
+    return steps.skill_grade(options, use, where="any call or result")
 
 
 async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evidence) -> Grade:
@@ -112,7 +93,7 @@ async def grade_tool_trajectory_as_agentv(options: ToolTrajectory, evidence: Evi
     """
     asked = options.minimums if options.mode == "any_order" else options.expected
     if not asked and options.mode != "subset":
-        return await grade_tool_trajectory(options, evidence)
+        return await trajectory.grade_tool_trajectory(options, evidence)
     return _shared(options, list(_MODES[options.mode](options, evidence.made_calls)))
 
 
@@ -122,10 +103,10 @@ def _one_by_one(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[
         # `next` leaves the iterator behind what it took, so each search goes on where the last one stopped.
         places = remaining if options.mode == "exact" else (call for call in remaining if call.tool == expected.tool)
         call = next(iter(places), None)
-        found = call is not None and same_call(expected, options.args_match, call)
-        yield Check(passed=found, message=f"{expected_text(expected)} was {'' if found else 'not '}found")
+        found = call is not None and trajectory.same_call(expected, options.args_match, call)
+        yield Check(passed=found, message=f"{trajectory.expected_text(expected)} was {'' if found else 'not '}found")
         # A call that is not found breaks its limit too; a duration that is not known is no check.
-        quick = in_time(expected, call) if call is not None and found else False
+        quick = trajectory.in_time(expected, call) if call is not None and found else False
         if expected.max_duration_ms is not None and quick is not None:
             yield Check(passed=quick, message=f"{expected.tool} took at most {expected.max_duration_ms:g} ms")
 
@@ -133,7 +114,9 @@ def _one_by_one(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[
 def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
     left = list(calls)
     for expected in options.expected:
-        place = next((n for n, call in enumerate(left) if same_call(expected, options.args_match, call)), None)
+        place = next(
+            (n for n, call in enumerate(left) if trajectory.same_call(expected, options.args_match, call)), None
+        )
         found = place is not None
         if place is not None:
             del left[place]
@@ -142,12 +125,12 @@ def _superset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Ch
 
 def _subset(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
     for call in calls:
-        allowed = any(same_call(expected, options.args_match, call) for expected in options.expected)
+        allowed = any(trajectory.same_call(expected, options.args_match, call) for expected in options.expected)
         yield Check(passed=allowed, message=f"{call.tool} is {'' if allowed else 'not '}expected")
 
 
 _MODES: Final[dict[str, Callable[[ToolTrajectory, Sequence[ToolCall]], Iterator[Check]]]] = {
-    "any_order": minimum_checks,
+    "any_order": trajectory.minimum_checks,
     "in_order": _one_by_one,
     "exact": _one_by_one,
     "superset": _superset,
@@ -159,7 +142,7 @@ def of_tools_alone(native: GradeFunction) -> GradeFunction:
     """A grader of tool calls that sees those alone that are no commands."""
 
     def tools_of(message: Message) -> tuple[ToolCall, ...]:
-        return tuple(c for c in message.tool_calls if c.tool.lower() not in COMMAND_TOOLS or not command_names(c))
+        return tuple(c for c in message.tool_calls if c.tool.lower() not in COMMAND_TOOLS or not steps.command_names(c))
 
     async def grade_tools(options: Any, evidence: Evidence) -> Grade:
         messages = [
@@ -181,20 +164,20 @@ def called_with(options: ToolArguments, call: ToolCall) -> bool:
     """
     given = {
         name: value
-        for name, value in without(call.arguments, options.ignore).items()
+        for name, value in steps.without(call.arguments, options.ignore).items()
         if not strictly_equal(value, options.defaults.get(name, MISSING))
     }
-    return as_expected(options, options.args, given)
+    return steps.as_expected(options, options.args, given)
 
 
 async def grade_step_count_as_agentv(options: StepCount, evidence: Evidence) -> Grade:
     """As `grade_step_count`, where each step has one kind; a shell without a command is a tool."""
 
-    def find_steps(transcript: Transcript) -> list[Step]:
-        steps = steps_of(transcript, COMMAND_TOOLS)
+    def find_steps(transcript: Transcript) -> list[steps.Step]:
+        found = steps.steps_of(transcript, COMMAND_TOOLS)
         # A command has more names than its tool's: see `command_names`.
-        kinds = [frozenset({"command" if len(step.names) > 1 else "tool"}) for step in steps]
-        pairs = zip(steps, kinds, strict=True)
+        kinds = [frozenset({"command" if len(step.names) > 1 else "tool"}) for step in found]
+        pairs = zip(found, kinds, strict=True)
         return [step._replace(kinds=kind) if "command" in step.kinds else step for step, kind in pairs]
 
-    return await grade_step_count(options, _taken_as_complete(evidence), find_steps)
+    return await steps.grade_step_count(options, _taken_as_complete(evidence), find_steps)

@@ -4,7 +4,6 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from itertools import starmap
 from typing import Final
 
 import regress
@@ -15,18 +14,22 @@ from passgate.tasks.model import graders as native
 from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import engine_flags
 
+# A rate is at most 1, and a count at least 0.
 _RATES: Final = ("max_loop_rate", "max_retry_rate", "max_tool_error_rate")
 _LEASTS: Final = ("min_steps", "min_tool_calls")
 _TRUTHS: Final = frozenset({"true", "True", "1", "1.0", "return true", "return True", "return 1", "return 1.0"})
 _OPERATORS: Final = frozenset({"&&", "||", "|", ";", "&"})
 _SUCCEED: Final = frozenset({"true", ":", "echo", "printf"})
+# At the end of a pipe these read what they are given; alone they would look for a file, which may be missing.
 _SUCCEED_ON_A_PIPE: Final = _SUCCEED | {"tee", "cat", "head", "tail", "wc", "sort", "uniq", "tr", "cut", "nl"}
+# A shell that meets one of these may never come to the last command.
 _END_THE_SHELL: Final = frozenset({"exit", "exec", "return", "set", "kill", "trap"})
 _CALLS_A_SHELL: Final = frozenset({"sh", "bash", "dash", "/bin/sh", "/bin/bash"})
 _INLINE_FLAGS: Final = re.compile(r"\(\?([aiLmsux]+)\)")
 _SCOPED: Final = re.compile(r"\(\?([aiLmsux]+):([^()]*)\)")
 _START: Final = re.compile(r"\^|\\A")
 _END: Final = re.compile(r"(?<!\\)(?:\\\\)*(\$|\\[Zz])\Z")
+# Escapes and classes are one token each: `[$^]` looks at no end.
 _TOKEN: Final = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\(\?<?[=!]|\(\?P=|.", re.DOTALL)
 _LOOKS_BACK: Final = frozenset({"^", "\\A", "\\b", "\\B", "(?<=", "(?<!"})
 _LOOKS_AHEAD: Final = frozenset({"$", "\\Z", "\\z", "(?=", "(?!"})
@@ -51,7 +54,10 @@ def _native(options: Grader) -> str | None:
             return f"{', '.join(f'`{tool}`' for tool in options.tools)} exits 0 whatever is analysed"
         case native.StateCheck() if all(isinstance(c, native.CommandCheck) and _is_idle(c) for c in options.expect):
             return "its commands exit 0 whatever the agent left behind"
-        case native.TrajectoryMetrics() if (given := _given(options)) and all(starmap(_is_no_limit, given)):
+        case native.TrajectoryMetrics() if (given := _given(options)) and all(
+            math.isinf(value) or (name in _RATES and value >= 1) or (name in _LEASTS and value <= 0)
+            for name, value in given
+        ):
             return f"every trial has {', '.join(f'{name}: {value:g}' for name, value in given)}"
         case native.PolicyCheck() if not _denies(options):
             return "its rules allow every argument"
@@ -73,10 +79,6 @@ def _given(options: Grader) -> list[tuple[str, float]]:
     """The limits of a grader that are given."""
     names = [name for name in type(options).model_fields if name.startswith(("max_", "min_")) and name != "min_score"]
     return [(name, value) for name in names if (value := getattr(options, name)) is not None]
-
-
-def _is_no_limit(name: str, value: float) -> bool:
-    return (name in _RATES and value >= 1) or (name in _LEASTS and value <= 0) or math.isinf(value)
 
 
 def _denies(options: native.PolicyCheck) -> bool:
@@ -212,7 +214,7 @@ def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
             return False
 
     if "y" in flags:  # it is looked for at the start alone
-        tokens = _tokens(pattern)
+        tokens = set(_TOKEN.findall(pattern))
         return not tokens & (_LOOKS_AHEAD | _LOOKS_BACK) and not _BACK_REFERENCE.search(pattern) and in_nothing()
     return _finds_everything(pattern, in_nothing, flags)
 
@@ -220,22 +222,17 @@ def javascript_finds_everything(pattern: str, flags: str = "") -> bool:
 def _finds_everything(body: str, in_nothing: Callable[[], bool], flags: str) -> bool:
     if not in_nothing():
         return False
-    tokens = _tokens(body)
+    tokens = set(_TOKEN.findall(body))
     if not tokens & _LOOKS_BACK:
         return True
     start = _START.match(body)
     if start is None:
         return False
     rest = body[start.end() :]
-    if not _tokens(rest) & (_LOOKS_BACK | _LOOKS_AHEAD):
+    if not set(_TOKEN.findall(rest)) & (_LOOKS_BACK | _LOOKS_AHEAD):
         return _BACK_REFERENCE.search(rest) is None
     end = _END.search(rest)
     core = rest[: end.start(1)] if end else rest
     of_lines = "m" in flags and (start[0] == "^" or (end is not None and end[1] == "$"))
     dot_is_enough = "s" in flags or of_lines
     return bool(_EVERY_CHARACTER.fullmatch(core) or (dot_is_enough and _EVERY_IF_DOT_DOES.fullmatch(core)))
-
-
-def _tokens(pattern: str) -> frozenset[str]:
-    """The parts of an expression that say where something stands, beside others; classes and escapes are one each."""
-    return frozenset(_TOKEN.findall(pattern))

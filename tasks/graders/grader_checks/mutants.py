@@ -21,16 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from passgate.tasks.graders.grader_checks.demands import (
-    counts_of,
-    is_limit,
-    lacking,
-    names_tools,
-    needs_call,
-    stranger_to,
-    wants_an_answer,
-    wants_calls,
-)
+from passgate.tasks.graders.grader_checks import demands
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader, Rubrics, ScriptAssertion, Unavailable
 from passgate.tasks.model.graders import (
     Composite,
@@ -82,10 +73,10 @@ def _of_the_answer(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant
 
     def wants_words(part: Grader) -> bool:
         # Judges are not asked about an agent that neither says nor does anything: they must all say no.
-        return wants_an_answer(part) or (not good.tool_calls and is_judged(part))
+        return demands.wants_an_answer(part) or (not good.tool_calls and is_judged(part))
 
     def lacks_something(part: Grader) -> bool:
-        return lacking(part, good.output) is not None
+        return demands.lacking(part, good.output) is not None
 
     silenced = [
         message.model_copy(update={"content": ""}) if message.role == "assistant" else message
@@ -93,7 +84,7 @@ def _of_the_answer(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant
     ]
     empty = good.model_copy(update={"messages": tuple(silenced), "output": ""})
     yield Mutant("empty answer", "the answer is empty", empty, wants_words, lambda part: not sees_only_the_state(part))
-    cuts = [cut for part in parts if (cut := lacking(part, good.output)) is not None]
+    cuts = [cut for part in parts if (cut := demands.lacking(part, good.output)) is not None]
     kept = min([len(good.output) // 2, *cuts])
     if cuts and kept > 0:
         what = f"the answer ends after {kept} of {len(good.output)} characters"
@@ -113,11 +104,11 @@ def _of_the_calls(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]
     calls = good.tool_calls
     if not calls:
         return
-    stranger = stranger_to(parts)
+    stranger = demands.stranger_to(parts)
     everywhere = range(len(calls))
     silenced, swapped = _with_calls(good, everywhere, None), _with_calls(good, everywhere, stranger)
-    yield Mutant("dropped step", "no tool is called", silenced, wants_calls, _looks_at_words)
-    named = partial(names_tools, stranger=stranger)
+    yield Mutant("dropped step", "no tool is called", silenced, demands.wants_calls, _looks_at_words)
+    named = partial(demands.names_tools, stranger=stranger)
     yield Mutant("swapped tool", f"every call is one of {stranger}", swapped, named, _looks_at_words)
     for place in everywhere[:MOST_SINGLE_CALLS] if len(calls) > 1 else ():
         yield from _of_one_call(good, place, stranger)
@@ -127,7 +118,7 @@ def _of_one_call(good: Transcript, place: int, stranger: str) -> Iterator[Mutant
     tool = good.tool_calls[place].tool
 
     def hits(part: Grader) -> bool:
-        return needs_call(part, good.tool_calls, place, stranger)
+        return demands.needs_call(part, good.tool_calls, place, stranger)
 
     gone, swapped = _with_calls(good, [place], None), _with_calls(good, [place], stranger)
     yield Mutant("dropped step", f"the call {place + 1}, of {tool}, is gone", gone, hits, is_cheap)
@@ -152,11 +143,11 @@ def _with_calls(transcript: Transcript, places: Sequence[int], tool: str | None)
 
 
 def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
-    limits = [part for part in parts if is_limit(part)]
+    limits = [part for part in parts if demands.is_limit(part)]
     if not limits:
         return
-    number = 10 + 2 * max((count for part in limits for count in counts_of(part)), default=0)
-    first = next(iter(good.tool_calls), ToolCall(tool=stranger_to(parts)))
+    number = 10 + 2 * max((count for part in limits for count in demands.counts_of(part)), default=0)
+    first = next(iter(good.tool_calls), ToolCall(tool=demands.stranger_to(parts)))
     call = first.model_copy(update={"is_error": True, "duration_ms": ENDLESS_MILLISECONDS, "refused": False})
     step = Message(role="assistant", tool_calls=(call,), usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
     last = Message(role="assistant", content=good.output, usage=ENDLESS_USAGE, latency_ms=ENDLESS_MILLISECONDS)
@@ -168,7 +159,7 @@ def _endless(parts: Sequence[Grader], good: Transcript) -> Iterator[Mutant]:
         "wall_time_seconds": ENDLESS_MILLISECONDS / 1000,
     }
     what = f"the same failing call {number} times, at immense cost"
-    yield Mutant("endless trial", what, good.model_copy(update=update), is_limit, is_cheap)
+    yield Mutant("endless trial", what, good.model_copy(update=update), demands.is_limit, is_cheap)
 
 
 def _looks_at_words(part: Grader) -> bool:

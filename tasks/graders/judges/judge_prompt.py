@@ -9,14 +9,7 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import digest_of, marker_of, sendable
-from passgate.tasks.graders.programs.code_input import (
-    expected_messages,
-    input_messages,
-    messages_of,
-    plain_message,
-    plain_task_message,
-    variables_of,
-)
+from passgate.tasks.graders.programs import code_input
 from passgate.tasks.graders.texts import as_json, shorten
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.json_values import MISSING, at_path
@@ -99,13 +92,15 @@ def filled(template: str, variables: Mapping[str, Variable], marker: str) -> str
 def _variable(name: str, evidence: Evidence, further: Mapping[str, Variable]) -> Variable | None:
     if name in further:
         return further[name]
+    if name == "file_changes":
+        raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
     for texts, shows_work in ((_WORK, True), (_QUESTION, False)):
         if name in texts:
             return Variable(shorten(texts[name](evidence), LONGEST_PART), is_material=True, shows_work=shows_work)
     if name in _AUTHORS:
         return Variable(_AUTHORS[name](evidence), is_material=False)
     # A variable of the task: `vars.NAME`, `metadata.NAME`, or the bare name of a variable; dots lead further in.
-    variables = variables_of(evidence.task)
+    variables = code_input.variables_of(evidence.task)
     value = at_path({**variables, "vars": variables, "metadata": evidence.task.metadata}, name)
     return None if value is MISSING else Variable(value if isinstance(value, str) else _json(value), is_material=False)
 
@@ -130,34 +125,32 @@ def asked_text(evidence: Evidence) -> str:
     messages = evidence.transcript.messages
     asked = [position for position, message in enumerate(messages) if message.role == "user"]
     if len(asked) < 2:
-        return evidence.task.prompt or as_prompt(input_messages(evidence.task))
+        return evidence.task.prompt or as_prompt(code_input.input_messages(evidence.task))
     before = messages[: asked[-1] + 1]
     return "\n\n".join(f"@[{message.role.capitalize()}]:\n{message.content}" for message in before)
-
-
-def _file_changes(_evidence: Evidence) -> str:
-    raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
 
 
 _Texts = dict[str, Callable[[Evidence], str]]
 _WORK: Final[_Texts] = {
     **dict.fromkeys(("answer", "candidate_answer", "output"), lambda evidence: evidence.transcript.output),
     **dict.fromkeys(
-        ("outputs", "output_messages"), lambda evidence: _json([*map(plain_message, evidence.transcript.steps)])
+        ("outputs", "output_messages"),
+        lambda evidence: _json([*map(code_input.plain_message, evidence.transcript.steps)]),
     ),
-    "messages": lambda evidence: _json(messages_of(evidence)),
+    "messages": lambda evidence: _json(code_input.messages_of(evidence)),
     "tool_calls": tool_calls_text,
-    "file_changes": _file_changes,
 }
 """What the agent said and did, by the names that variables of prompts have for it."""
 _QUESTION: Final[_Texts] = {
     **dict.fromkeys(("question", "input"), asked_text),
-    "input_messages": lambda evidence: _json([*map(plain_task_message, input_messages(evidence.task))]),
+    "input_messages": lambda evidence: _json(
+        [*map(code_input.plain_task_message, code_input.input_messages(evidence.task))]
+    ),
 }
 _AUTHORS: Final[_Texts] = {
     **dict.fromkeys(_CRITERIA, lambda evidence: evidence.task.criteria),
     **dict.fromkeys(("reference_answer", "expected_output"), lambda evidence: evidence.task.reference_answer),
-    "expected_messages": lambda evidence: _json(expected_messages(evidence.task)),
+    "expected_messages": lambda evidence: _json(code_input.expected_messages(evidence.task)),
     "note": lambda evidence: evidence.task.note,
     **dict.fromkeys(("metadata", "metadata_json"), lambda evidence: _json(evidence.task.metadata)),
 }

@@ -8,53 +8,36 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import PASS_FROM, ROUNDING, scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.asking import (
-    ONE_OBJECT,
-    WROTE_NOTHING,
-    Answers,
-    Question,
-    UnusableReplyError,
-    ask,
-    object_schema,
-    read_object,
-    wrote_nothing,
-)
+from passgate.tasks.graders.judges import asking
 from passgate.tasks.graders.judges.judge_prompt import Asked, judge_prompt, request_of
-from passgate.tasks.graders.programs.grader_reply import (
-    GraderReply,
-    first_text,
-    grade_of,
-    median_reply,
-    read_document,
-    share,
-)
+from passgate.tasks.graders.programs import grader_reply
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics
 from passgate.tasks.model.grade import Check, Grade
 
 RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"
 """What a composite's results are called in a prompt."""
-ReadReply = Callable[[str], GraderReply]
+ReadReply = Callable[[str], grader_reply.GraderReply]
 """What a judge says. Raises `UnusableReplyError`."""
 _SHAPE: Final = f"""\
-{ONE_OBJECT}:
+{asking.ONE_OBJECT}:
 {{"score": a number from 0 (worst) to 1 (best), "assertions": [{{"text": "what you looked at", \
 "passed": true or false, "evidence": "where it shows"}}], "reasoning": "one or two sentences"}}
 At most 8 assertions."""
 _AUTHORS_SHAPE: Final = f"""\
-{ONE_OBJECT}. It has a "score", a number from 0 (worst) to 1 (best), beside whatever else you are asked for."""
+{asking.ONE_OBJECT}. It has a "score", a number from 0 (worst) to 1 (best), beside whatever else you are asked for."""
 _TEXT: Final = {"type": "string"}
-_ASSERTION: Final = object_schema({"text": _TEXT, "passed": {"type": "boolean"}, "evidence": _TEXT})
-_SCHEMA: Final = object_schema(
+_ASSERTION: Final = asking.object_schema({"text": _TEXT, "passed": {"type": "boolean"}, "evidence": _TEXT})
+_SCHEMA: Final = asking.object_schema(
     {"score": {"type": "number"}, "assertions": {"type": "array", "items": _ASSERTION}, "reasoning": _TEXT}
 )
 MOST_POINTS: Final = 10
 _MARKS: Final = ("satisfied", "passed", "met")
 
 
-def read_judge_reply(reply: str) -> GraderReply:
+def read_judge_reply(reply: str) -> grader_reply.GraderReply:
     """The score in a judge's reply: a JSON object alone, or alone in a code fence. Raises `UnusableReplyError`."""
-    return read_object(reply, read_document)
+    return asking.read_object(reply, grader_reply.read_document)
 
 
 async def grade_by_judge(
@@ -66,19 +49,19 @@ async def grade_by_judge(
     that wrote nothing has 0, and nobody is asked. Raises `MeasurementError` when there is no judge, nothing to mark by,
     or no usable reply, also after the judge was asked to repair it.
     """
-    if wrote_nothing(evidence.transcript) and not extra:
-        return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
+    if asking.wrote_nothing(evidence.transcript) and not extra:
+        return scored(options, 0, [Check(passed=False, message=asking.WROTE_NOTHING)])
     prompt = judge_prompt(Asked(options.prompt, options.criteria, extra=extra or {}), evidence)
     if not prompt.is_authors and not prompt.has_criteria:
         raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
     # Authors ask for keys of their own, which a schema would forbid.
     shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
-    answers = await ask(evidence.judge, Question(request_of(prompt, shape, schema), read, shape))
-    grade = grade_of(options, median_reply(answers.marks))
+    answers = await asking.ask(evidence.judge, asking.Question(request_of(prompt, shape, schema), read, shape))
+    grade = grader_reply.grade_of(options, grader_reply.median_reply(answers.marks))
     return with_votes(grade, [mark.score for mark in answers.marks], answers)
 
 
-def with_votes(grade: Grade, scores: Sequence[float], answers: Answers[Any]) -> Grade:
+def with_votes(grade: Grade, scores: Sequence[float], answers: asking.Answers[Any]) -> Grade:
     """A grade with the scores of its votes, where there are several, and what the judge used."""
     votes = tuple(scores) if len(scores) > 1 else ()
     return grade.model_copy(update={"votes": votes, "usage": answers.usage})
@@ -97,12 +80,12 @@ _KINDS: Final = {
         "Say of each item whether it is satisfied. One that is marked as a contradiction is satisfied unless the "
         "agent's work contradicts it.",
         '{"id": "the item\'s id", "satisfied": true or false, "reasoning": "one sentence"}',
-        object_schema({"id": _TEXT, "satisfied": {"type": "boolean"}, "reasoning": _TEXT}),
+        asking.object_schema({"id": _TEXT, "satisfied": {"type": "boolean"}, "reasoning": _TEXT}),
     ),
     True: _Kind(
         "Give each criterion 0 to 10 points, as its score ranges say.",
         '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
-        object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT}),
+        asking.object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT}),
     ),
 }
 """By whether items have points."""
@@ -136,12 +119,12 @@ def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:
         item = by_id[check["id"]]
         satisfied = next((check[name] for name in _MARKS if name in check), None)
         if item.score_ranges:
-            part = share(check.get("score"), "the `score` of an item", MOST_POINTS) / MOST_POINTS
+            part = grader_reply.share(check.get("score"), "the `score` of an item", MOST_POINTS) / MOST_POINTS
         elif isinstance(satisfied, bool):
             part = float(satisfied)
         else:
             raise ValueError("the `satisfied` of an item must be true or false")
-        marks[item.id] = ItemMark(part, shorten(first_text(check, ("reasoning", "reason", "evidence"))))
+        marks[item.id] = ItemMark(part, shorten(grader_reply.first_text(check, ("reasoning", "reason", "evidence"))))
     if len(marks) < len(known):
         raise ValueError("it marks an item twice")
     return marks
@@ -173,14 +156,14 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
     weights = sum(item.weight for item in options.criteria)
     if weights <= 0:
         raise MeasurementError(f"{options.label}: no item has a weight above 0")
-    if wrote_nothing(evidence.transcript):
-        nothing = [ItemMark(0.0, WROTE_NOTHING)] * len(options.criteria)
+    if asking.wrote_nothing(evidence.transcript):
+        nothing = [ItemMark(0.0, asking.WROTE_NOTHING)] * len(options.criteria)
         return scored(options, 0, item_checks(options, nothing), fatal=_fatal(options, nothing))
 
     def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
-        marks = read_object(reply, lambda document: marks_in(document, criteria))
+        marks = asking.read_object(reply, lambda document: marks_in(document, criteria))
         if not marks:
-            raise UnusableReplyError("it marks none of the items", reply)
+            raise asking.UnusableReplyError("it marks none of the items", reply)
         return marks
 
     answers = await ask_about_items(options, evidence, read)
@@ -192,15 +175,15 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
     return with_votes(scored(options, score, item_checks(options, marks), fatal=_fatal(options, marks)), votes, answers)
 
 
-async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> Answers[ItemMarks]:
+async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> asking.Answers[ItemMarks]:
     """The marks of all votes, as `read` takes them from a reply. Raises `MeasurementError` as `grade_rubrics` does."""
     criteria = options.criteria
     present = {bool(item.score_ranges) for item in criteria}
     kinds = [kind for with_points, kind in _KINDS.items() if with_points in present]
     entries = ", ".join(kind.entry for kind in kinds)
-    shape = f'{ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
+    shape = f'{asking.ONE_OBJECT}, one entry for each id you are given:\n{{"checks": [{entries}]}}'
     entry = kinds[0].schema if len(kinds) == 1 else {"anyOf": [kind.schema for kind in kinds]}
-    schema = object_schema({"checks": {"type": "array", "items": entry}})
+    schema = asking.object_schema({"checks": {"type": "array", "items": entry}})
     texts = {
         "rubrics": "\n".join(_item(item) for item in criteria if not item.score_ranges),
         "scoring_criteria": "\n\n".join(_item(item) for item in criteria if item.score_ranges),
@@ -213,7 +196,7 @@ async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks)
     }
     prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
     request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
-    return await ask(evidence.judge, Question(request, lambda reply: read(reply, criteria), shape))
+    return await asking.ask(evidence.judge, asking.Question(request, lambda reply: read(reply, criteria), shape))
 
 
 def _item(item: Criterion) -> str:
