@@ -5,13 +5,9 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from ssl import SSLContext
 from typing import Any, Final, Self
-
-import httpx
 
 from passgate.tasks.agents.chat_messages import (
     ChatMessage,
@@ -25,7 +21,7 @@ from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.tools import Toolbox, toolbox_of
 from passgate.tasks.agents.transcripts import excerpt, read_json, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
-from passgate.tasks.metering.access import ModelAccess
+from passgate.tasks.metering.access import ModelAccess, ModelAnswer
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask
@@ -36,6 +32,7 @@ from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, ModelRe
 OWN_KEYS: Final = ("model", "messages", "tools", "stream", "stream_options", "n")
 """What passgate says in a request, and nobody else."""
 _API: Final = ChatCompletions()
+_CLIENT_ERROR: Final = 400
 _ENDS: Final = {
     "budget_exceeded": EndReason.OVER_BUDGET,
     "over_budget": EndReason.OVER_BUDGET,
@@ -69,25 +66,12 @@ class OpenAiAgent(Agent):
         opening = opening_of(self._spec.completion.system, attempt)
         request = request_of(self._spec.target, task.tools, attempt.inputs.get("output_schema"))
         turn = _Turn({**self._spec.completion.parameters, **request}, opening.context, toolbox)
-        headers = {"Authorization": f"Bearer {access.api_key}", "Content-Type": "application/json"}
-        base_url = access.openai_base_url.rstrip("/") + "/"
-        async with httpx.AsyncClient(
-            base_url=base_url,
-            headers=headers,
-            timeout=2 * seconds,  # `within` holds the limit
-            verify=self._tls,
-            trust_env=False,
-        ) as client:
-            end, detail = await turn.within(seconds, client)
+        end, detail = await turn.within(seconds, access)
         is_last = task.user is None or attempt.turn >= len(task.user.says)
         if end is EndReason.COMPLETED and is_last and toolbox.missing:
             end, detail = EndReason.REPLAY_MISMATCH, toolbox.missing
         spoken = next((step.content for step in reversed(turn.steps) if step.content), "")
         return transcript_of(Transcript(messages=(*opening.said, *turn.steps), output=spoken, end=end, detail=detail))
-
-    @cached_property
-    def _tls(self) -> SSLContext:
-        return httpx.create_ssl_context()  # 25 ms, so once for all trials
 
 
 class _Turn:
@@ -99,20 +83,21 @@ class _Turn:
         self._toolbox = toolbox
         self.steps: list[Message] = []
 
-    async def within(self, seconds: float, client: httpx.AsyncClient) -> tuple[EndReason, str]:
+    async def within(self, seconds: float, access: ModelAccess) -> tuple[EndReason, str]:
         """Go on to the end or until the time is up; how it ended."""
         try:
             async with asyncio.timeout(seconds):
-                return await self._loop(client)
+                return await self._loop(access)
         except TimeoutError:
             return EndReason.TIMED_OUT, ""
 
-    async def _loop(self, client: httpx.AsyncClient) -> tuple[EndReason, str]:
+    async def _loop(self, access: ModelAccess) -> tuple[EndReason, str]:
         while True:
-            response = await _asked(client, {**self._request, "messages": self._messages})
-            if response.status_code >= httpx.codes.BAD_REQUEST:
-                return _refusal(response)
-            calls = await self._step(response.content)
+            body = {**self._request, "messages": self._messages}
+            answer = await access.complete(json.dumps(body, default=str).encode())
+            if answer.status >= _CLIENT_ERROR:
+                return _refusal(answer)
+            calls = await self._step(answer.content)
             if self._toolbox.mismatch:
                 return EndReason.REPLAY_MISMATCH, self._toolbox.mismatch
             if not calls:
@@ -145,13 +130,6 @@ class _Turn:
         )
 
 
-async def _asked(client: httpx.AsyncClient, body: Mapping[str, Any]) -> httpx.Response:
-    try:
-        return await client.post("chat/completions", content=json.dumps(body, default=str).encode())
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        raise MeasurementError(f"the way to the models is broken: {error!r}", transient=True) from error
-
-
 def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
     try:
         document = read_json(content)
@@ -162,13 +140,13 @@ def _read(content: bytes) -> tuple[dict[str, Any], ModelReply]:
         raise MeasurementError(f"the model's reply cannot be read: {error}: {excerpt(content)}") from error
 
 
-def _refusal(response: httpx.Response) -> tuple[EndReason, str]:
+def _refusal(answer: ModelAnswer) -> tuple[EndReason, str]:
     try:
-        code = read_json(response.content)["error"]["code"]
+        code = read_json(answer.content)["error"]["code"]
     except (ValueError, LookupError, TypeError):
         code = None
     end = _ENDS.get(code, EndReason.CRASHED) if isinstance(code, str) else EndReason.CRASHED
-    return end, f"the model's endpoint answered {response.status_code}: {excerpt(response.content)}"
+    return end, f"the model's endpoint answered {answer.status}: {excerpt(answer.content)}"
 
 
 @dataclass(frozen=True)

@@ -66,9 +66,12 @@ async def open_resources(
     async with AsyncExitStack() as stack:
         meter = None
         if spec.calls_models:
-            meter = await stack.enter_async_context(
-                open_meter(spec, prices, cost_cap, needs_price=needs_price, label=label)
-            )
+            meter = await stack.enter_async_context(open_meter(spec, prices, cost_cap, needs_price=needs_price))
+            if not spec.asks_in_process:
+                # Imported late: the built-in agent needs no server.
+                from passgate.tasks.metering.server import serving
+
+                await stack.enter_async_context(serving(meter, label))
         workbench = Workbench(
             suites_folder,
             processes=policy.concurrency.processes,

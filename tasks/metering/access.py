@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from passgate.tasks.errors import MeasurementError
@@ -24,6 +24,16 @@ class TrialTranscript:
         return self.transcript
 
 
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model call of an agent is answered: as over HTTP, also where there is none."""
+
+    status: int
+    content: bytes
+    """A JSON document; from status 400 on an error."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class ModelAccess(Protocol):
     """The way to the models that one trial has. Its addresses and its key are good for this trial only."""
 
@@ -35,6 +45,12 @@ class ModelAccess(Protocol):
     """What the agent gives as its key; the meter puts the real one in its place."""
     variables: Mapping[str, str]
     """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
+
+    async def complete(self, content: bytes) -> ModelAnswer:
+        """Ask a model from within this process, by the JSON body of a chat completion that is not streamed.
+
+        It is admitted, counted and recorded as a request to `openai_base_url` is.
+        """
 
     async def over(self) -> None:
         """Wait until the trial must not go on: a budget is used up or a forbidden call was asked for."""
@@ -60,6 +76,10 @@ class Unmetered:
 
     def __init__(self) -> None:
         self.variables: Mapping[str, str] = {}
+
+    async def complete(self, content: bytes) -> ModelAnswer:
+        """There is no model to ask."""
+        raise MeasurementError("the agent asks a model and has no way to one")
 
     async def over(self) -> None:
         """Nothing ends such a trial from here."""

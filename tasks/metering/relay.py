@@ -5,18 +5,30 @@ costs is counted, and the rest is refused.
 """
 
 import asyncio
-import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.ledger import RefusalError
+from passgate.tasks.metering.model_call import (
+    CLIENT_ERROR,
+    AdmittedRequest,
+    Route,
+    admit,
+    document_of,
+    error_answer,
+    passed_headers,
+    refused_by_provider,
+    unanswered,
+    unreadable,
+    whole_reply,
+)
 from passgate.tasks.metering.trial_meter import MeteredCall, TrialMeter
 from passgate.tasks.model.transcript import Usage
 from passgate.tasks.providers.apis.interface import Api, ReplyStream
@@ -30,9 +42,6 @@ _QUEUE = 256
 """Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
 _CHARACTERS_PER_TOKEN = 6
 """More than models write in prose, so that a limit that is taken for reached is reached."""
-_NOT_THE_AGENTS_FAULT = frozenset({401, 402, 403, 404})
-_PASSED_HEADERS = ("content-type", "request-id", "x-request-id")
-_EXCERPT = 300
 _CHECK_BYTES = 2048
 """So often a stream is held against what is left of the budgets."""
 _EMBEDDINGS: Final = "embeddings"
@@ -42,63 +51,30 @@ _MODELS: Final = {name: re.compile(rf"{known.models}(/{_SEGMENT})*") for name, k
 """What may be read, by provider: the key opens more than a trial has to see."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where a call goes."""
-
-    trial: TrialMeter
-    api: Api
-    upstream: Upstream
-    model: str | None
-    """The model in place of the one that the agent asks for."""
-
-
 async def relay(request: Request, route: Route) -> Response:
     """Answer one model call of an agent: from the provider, or with the error that says why not."""
     try:
         content = await _read_body(request)
-        body = _document_of(content)
-        asked = route.api.read_request(body)
     except ApiFormatError as error:
-        route.trial.ledger.unanswered(str(error), None)
-        return error_response(route.api, 400, "invalid_request_error", str(error))
-    try:
-        call = await route.trial.begin(asked, route.model or asked.model)
-    except RefusalError as refusal:
-        return error_response(route.api, 400, refusal.code, str(refusal))
-    sent = route.api.prepared(body, model=route.model, max_tokens_out=call.admission.max_tokens_out)
-    if sent is not body:
-        content = _as_json(sent)
+        return response_of(unreadable(route, error))
+    admitted = await admit(route, content)
+    if isinstance(admitted, ModelAnswer):
+        return response_of(admitted)
     headers = _sent_headers(request)
-    try:
-        if asked.stream:
-            return await _streamed(route, call, body, content, headers)
-        return await _whole(route, call, content, headers)
-    except (UpstreamError, ApiFormatError) as error:
-        return _not_answered(route, call, error)
-    finally:
-        if not asked.stream:
-            call.abandon()
+    if admitted.stream:
+        return await _streamed(route, admitted, headers)
+    return response_of(await whole_reply(route, admitted, headers))
 
 
-async def _whole(route: Route, call: MeteredCall, content: bytes, headers: Mapping[str, str]) -> Response:
-    answer = await route.upstream.send(route.api.path, content, headers, seconds=None, progress=call.progress)
-    if answer.status >= 400:
-        _refused(call, route.upstream, answer.status, answer.body)
-        return _returned(answer, answer.body)
-    reply = route.api.read_reply(answer.document)
-    refused = {asked.call_id for asked in reply.calls if call.withheld(asked)}
-    call.answered(reply)
-    document = route.api.without_calls(answer.document, refused) if refused else None
-    return _returned(answer, answer.body if document is None else _as_json(document))
+def response_of(answer: ModelAnswer) -> Response:
+    """An answer as the server gives it."""
+    return Response(answer.content, answer.status, dict(answer.headers))
 
 
-async def _streamed(
-    route: Route, call: MeteredCall, body: dict[str, Any], content: bytes, headers: Mapping[str, str]
-) -> Response:
+async def _streamed(route: Route, admitted: AdmittedRequest, headers: Mapping[str, str]) -> Response:
     """The reply as it comes. A task of its own takes it from the provider to its end, also when the agent leaves."""
     first: asyncio.Future[Response | StreamedReply] = asyncio.get_running_loop().create_future()
-    outlet = Outlet()
+    outlet, call = Outlet(), admitted.call
 
     def begin(answer: Response | StreamedReply) -> None:
         # Whoever waited for it may have been cancelled, and the future with it.
@@ -108,16 +84,16 @@ async def _streamed(
     async def fetch() -> None:
         try:
             path, progress = route.api.path, call.progress
-            async with route.upstream.stream(path, content, headers, progress=progress) as answer:
-                if answer.status >= 400:
+            async with route.upstream.stream(path, admitted.content, headers, progress=progress) as answer:
+                if answer.status >= CLIENT_ERROR:
                     whole = b"".join([chunk async for chunk in answer.chunks()])
-                    _refused(call, route.upstream, answer.status, whole)
-                    begin(_returned(answer, whole))
+                    refused_by_provider(call, route.upstream, answer.status, whole)
+                    begin(Response(whole, answer.status, passed_headers(answer.headers)))
                     return
                 begin(answer)
-                await _pump(call, answer, route.api.stream(body, call.withheld), route.api, outlet)
+                await _pump(call, answer, route.api.stream(admitted.body, call.withheld), route.api, outlet)
         except (UpstreamError, ApiFormatError) as error:
-            begin(_not_answered(route, call, error))
+            begin(response_of(unanswered(route, call, error)))
         finally:
             call.abandon()
             first.cancel()
@@ -128,18 +104,7 @@ async def _streamed(
     answer = await first
     if isinstance(answer, Response):
         return answer
-    return StreamingResponse(outlet.pieces(), answer.status, _passed(answer.headers))
-
-
-def _not_answered(route: Route, call: MeteredCall, error: UpstreamError | ApiFormatError) -> Response:
-    """What the agent is told when the provider does not answer, or with something that cannot be read."""
-    if isinstance(error, ApiFormatError):
-        message = f"{route.upstream.name} answered what cannot be read: {error}"
-        call.failed(message, MeasurementError(message, transient=True))
-    else:
-        message = str(error)
-        call.failed(message, error)
-    return error_response(route.api, 503, "provider_unavailable", message)
+    return StreamingResponse(outlet.pieces(), answer.status, passed_headers(answer.headers))
 
 
 class Outlet:
@@ -215,36 +180,6 @@ async def _break_off(call: MeteredCall, error: Exception, api: Api, outlet: Outl
     await outlet.put(api.error_event("provider_unavailable", str(error)))
 
 
-def _refused(call: MeteredCall, upstream: Upstream, status: int, body: bytes) -> None:
-    """A provider has refused a call: whether the agent asked for it, its status says."""
-    what = f"{upstream.name} answered {status}: {body[:_EXCERPT].decode('utf-8', 'replace')}"
-    call.failed(what, MeasurementError(what) if status in _NOT_THE_AGENTS_FAULT else None)
-
-
-def _as_json(document: dict[str, Any]) -> bytes:
-    """JSON in which whatever JSON may hold stays as it was: numbers of any size, halves of characters."""
-    return json.dumps(document, separators=(",", ":")).encode("ascii")
-
-
-def error_response(api: Api | None, status: int, code: str, message: str) -> Response:
-    """An error of the meter's own, which no client library tries again.
-
-    Without an API it has the shape that OpenAI's and Anthropic's client libraries both find a message in.
-    """
-    anyones = {"type": "error", "error": {"type": code, "code": code, "message": message}}
-    content = _as_json(api.error_body(status, code, message) if api else anyones)
-    return Response(content, status, {"content-type": "application/json", "x-should-retry": "false"})
-
-
-def _returned(answer: ProviderReply | StreamedReply, content: bytes) -> Response:
-    """The provider's own reply or error, passed on."""
-    return Response(content, answer.status, _passed(answer.headers))
-
-
-def _passed(headers: Mapping[str, str]) -> dict[str, str]:
-    return {name: headers[name] for name in _PASSED_HEADERS if name in headers}
-
-
 async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: Upstream, path: str) -> Response:
     """Answer a request that is no model call: lists of models and counting tokens are free, embeddings cost and are no
     step. `path` is decoded.
@@ -261,30 +196,34 @@ async def pass_on(request: Request, trial: TrialMeter, provider: str, upstream: 
             case ("POST", "openai", "embeddings"):
                 return await _embedded(await _read_body(request), headers, trial, upstream)
     except UpstreamError as error:
-        return error_response(None, 503, "provider_unavailable", str(error))
+        return _own_error(503, "provider_unavailable", str(error))
     except ApiFormatError as error:
-        return error_response(None, 400, "invalid_request_error", str(error))
+        return _own_error(400, "invalid_request_error", str(error))
     message = f"passgate passes on model calls, embeddings and lists of models, and not {request.method} {path}"
-    return error_response(None, 404, "not_metered", message)
+    return _own_error(404, "not_metered", message)
+
+
+def _own_error(status: int, code: str, message: str) -> Response:
+    return response_of(error_answer(None, status, code, message))
 
 
 async def _embedded(content: bytes, headers: dict[str, str], trial: TrialMeter, upstream: Upstream) -> Response:
     try:
-        asked = str(_document_of(content)["model"])
+        asked = str(document_of(content)["model"])
     except KeyError:
         raise ApiFormatError("the request names no model") from None
     request = ModelRequest(asked, False, 0, (), (), False, len(content))
     try:
         call = await trial.begin(request, asked, is_step=False)
     except RefusalError as refusal:
-        return error_response(None, 400, refusal.code, str(refusal))
+        return _own_error(400, refusal.code, str(refusal))
     try:
         answer = await upstream.send(_EMBEDDINGS, content, headers, seconds=None, progress=call.progress)
     except UpstreamError as error:
         call.failed(str(error), error)
         raise
-    if answer.status >= 400:
-        _refused(call, upstream, answer.status, answer.body)
+    if answer.status >= CLIENT_ERROR:
+        refused_by_provider(call, upstream, answer.status, answer.body)
     else:
         call.answered(ModelReply(usage=_usage(answer.document)))
     return _plain(answer)
@@ -323,17 +262,6 @@ def _unpacked(content: bytes, encoding: str) -> bytes:
     if unpacking.unconsumed_tail:
         raise ApiFormatError(_TOO_LARGE)
     return unpacked
-
-
-def _document_of(content: bytes) -> dict[str, Any]:
-    """The JSON object of a body. Raises `ApiFormatError`."""
-    try:
-        body = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ApiFormatError(f"the request is not JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise ApiFormatError("the request is not a JSON object")
-    return body
 
 
 def _sent_headers(request: Request) -> dict[str, str]:

@@ -2,12 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from passgate.tasks.errors import CostCapError, MeasurementError
-from passgate.tasks.metering.access import TrialTranscript
+from passgate.tasks.metering.access import ModelAnswer, TrialTranscript
 from passgate.tasks.metering.ledger import AdmittedCall, Ledger
 from passgate.tasks.metering.transcript_recorder import TranscriptRecorder, completed
 from passgate.tasks.model.transcript import EndReason, ToolCall, Transcript, Usage
@@ -17,6 +17,8 @@ from passgate.tasks.providers.exchange import AskedCall, ModelReply, ModelReques
 
 Found = TypeVar("Found")
 Forbidden = Callable[[ToolCall], bool]
+Complete = Callable[["TrialMeter", bytes], Awaitable[ModelAnswer]]
+"""Asks a model for a trial, by the body of a chat completion."""
 _SETTLE_SECONDS = 5.0
 """So long calls that an ended agent has left under way are waited for: their replies count."""
 
@@ -31,6 +33,7 @@ class TrialMeter:
     variables: Mapping[str, str]
     ledger: Ledger
     forbidden: Forbidden
+    ask: Complete
     recorder: TranscriptRecorder = field(default_factory=TranscriptRecorder)
     _open: dict["MeteredCall", asyncio.Task[None] | None] = field(default_factory=dict)
     """The calls under way, and the tasks that bring them to their end."""
@@ -74,6 +77,14 @@ class TrialMeter:
             if not call.progress.is_healthy:
                 message = call.progress.in_words_at("the agent came to its end")
                 self.ledger.trouble(UpstreamError(message, transient=True))
+
+    async def complete(self, content: bytes) -> ModelAnswer:
+        """See `ModelAccess.complete`."""
+        task = asyncio.ensure_future(self.ask(self, content))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+        # An agent whose time is up leaves the call under way: `transcript` looks what has become of it.
+        return await asyncio.shield(task)
 
     async def until_closed(self, answering: Coroutine[Any, Any, Found]) -> Found | None:
         """What answers a request of the agent; `None` when the trial is closed before."""

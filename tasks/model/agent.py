@@ -138,6 +138,11 @@ class AgentSpec(AgentSettings):
         return self.kind not in {AgentKind.ORACLE, AgentKind.NOP, AgentKind.REPLAY}
 
     @property
+    def asks_in_process(self) -> bool:
+        """Whether it runs in passgate's own process and asks the meter there, without its server."""
+        return self.kind is AgentKind.OPENAI
+
+    @property
     def fixed_model(self) -> str | None:
         """The model of every call, where that is known before the agent runs."""
         return self.model or (self.target if self.kind is AgentKind.OPENAI else None)

@@ -4,11 +4,10 @@ import re
 
 import httpx
 
-from passgate.tasks.metering import relay
+from passgate.tasks.metering import model_call
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.estimates import CHARACTERS_PER_TOKEN, UNLIMITED_REPLY, UNSEEN_TOKENS
 from passgate.tasks.metering.ledger import MOST_UNANSWERED
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
@@ -16,6 +15,7 @@ from passgate.tasks.providers import retries
 from passgate.tasks.providers.endpoints import PROVIDERS, resolved_endpoint
 from passgate.tasks.providers.retries import RetryPolicy
 from tests.docs.pages import PAGES, cells, code_in, rows, section
+from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
 
 PAGE = "docs/meter.md"
@@ -25,7 +25,7 @@ NUMBERS = {5: "five", 6: "six", 3: "three"}
 
 async def test_what_agents_get_and_what_the_meter_takes() -> None:
     variables = {row[0].strip("`"): row[1:] for row in rows(section(PAGE, "How agents find it"))[2:]}
-    async with open_meter(SPEC, PriceTable(), CostCap(), environment={}) as meter:
+    async with open_served_meter(SPEC, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             assert set(trial.variables) == set(variables)
             for name, (gets, _) in variables.items():
@@ -44,7 +44,7 @@ def test_every_budget() -> None:
 async def test_a_call_that_is_not_sent_is_answered_as_it_says(upstream: ScriptedUpstream) -> None:
     environment = {"OPENAI_BASE_URL": upstream.openai_base_url}
     async with (
-        open_meter(SPEC, PriceTable(), CostCap(), environment=environment) as meter,
+        open_served_meter(SPEC, PriceTable(), CostCap(), environment=environment) as meter,
         httpx.AsyncClient() as client,
     ):
         with meter.trial(Budgets(max_steps=8), lambda call: False) as trial:
@@ -74,7 +74,7 @@ def test_the_statuses_of_providers_in_trouble() -> None:
     again, fewer = (next(codes[key] for key in codes if key.startswith(begin)) for begin in ("tries", "fewer"))
     assert again == retries.TRY_AGAIN | retries._NEVER_BETTER
     assert fewer == retries.OVERLOADED
-    assert codes["passed to the agent"] == relay._NOT_THE_AGENTS_FAULT
+    assert codes["passed to the agent"] == model_call._NOT_THE_AGENTS_FAULT
 
 
 def test_how_long_a_provider_is_waited_for() -> None:

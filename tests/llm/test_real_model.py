@@ -13,7 +13,6 @@ from passgate.tasks.execution.trial import run_trial
 from passgate.tasks.formats.loading import load_policy, load_prices, load_tasks
 from passgate.tasks.grade import grade
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
@@ -22,6 +21,7 @@ from passgate.tasks.planning.named_agents import find_agent
 from tests.conftest import REPOSITORY, Project
 from tests.llm.gate import PROJECT, environment_of
 from tests.llm.server import MODEL, MOST_TOKENS, is_installed
+from tests.meters import open_served_meter
 from tests.sdk_agents import STREAMING, WHOLE, SdkAgent
 
 pytestmark = [
@@ -118,7 +118,7 @@ async def test_client_libraries_reach_it_through_the_meter_by_every_api(agent: S
         "anthropic": {"base_url": model_url.removesuffix("/v1")},
     }
     spec = AgentSpec.model_validate({**spec.model_dump(), "model": MODEL, "upstreams": upstreams})
-    async with open_meter(spec, load_prices(GATES), CostCap(None)) as meter:
+    async with open_served_meter(spec, load_prices(GATES), CostCap(None)) as meter:
         with meter.trial(Budgets(), lambda call: False) as trial:
             said = await agent(trial, {}, "one, two, three, four, five,")
             transcript = (await trial.transcript(Transcript())).checked()

@@ -9,13 +9,13 @@ import httpx
 import pytest
 
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import ToolCall, Transcript
 from passgate.tasks.providers.retries import RetryPolicy
+from tests.meters import open_served_meter
 from tests.upstream import ScriptedUpstream
 
 CENT = PriceTable(models={"*": Price(input=100, output=0)})
@@ -80,7 +80,7 @@ def metered(upstream: ScriptedUpstream) -> OpenMeter:
         )
         spec = AgentSpec(kind=AgentKind.CLI, target="agent", upstreams=endpoints, model=model, timeout_seconds=silence)
         async with (
-            open_meter(
+            open_served_meter(
                 spec,
                 prices,
                 cost_cap or CostCap(),

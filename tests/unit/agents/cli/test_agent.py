@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.builders import a_task
+from tests.meters import open_served_meter
 from tests.unit.agents.cli.programs import cli_agent, python
 from tests.unit.agents.conftest import one_turn
 from tests.unit.sandboxes.conftest import marked, until
@@ -14,7 +15,6 @@ from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
@@ -162,7 +162,7 @@ async def test_an_agent_without_network_calls_its_model_through_the_meter(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     upstream.says(Says("yes"))
     spec = AgentSpec(kind=AgentKind.CLI, upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)))
-    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with (
             Workbench(suites, processes=2, bridge=meter.bridge) as workbench,
             meter.trial(Budgets(max_steps=2), lambda _: False) as access,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.meters import OverHttp, open_served_meter
 from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, words
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
@@ -14,7 +15,6 @@ from passgate.tasks.agents import make_agent
 from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.metering.access import Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
@@ -168,7 +168,7 @@ async def test_messages_through_the_meter(talk, suites: Path, upstream: Scripted
         target="model-1",
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
-    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(max_steps=2, max_tool_calls=0), lambda call: True) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     roles = [message["role"] for message in upstream.calls[1].body["messages"]]
@@ -185,10 +185,6 @@ async def test_the_meter_and_the_loop_tell_one_story_of_messages(
 ) -> None:
     """An agent without a meter, as in a test of its own, gives a transcript of the same messages."""
 
-    class Direct(Unmetered):
-        api_key = "key"
-        openai_base_url = upstream.openai_base_url
-
     (suites / "a.md").write_text("A")
     task = a_task(inputs={}, messages=GIVEN)
     spec = AgentSpec(
@@ -197,9 +193,9 @@ async def test_the_meter_and_the_loop_tell_one_story_of_messages(
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
     upstream.says(Says("yes"))
-    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(), lambda call: False) as access:
             metered = await talk(make_agent(spec, suites), task, access=access)
-    direct = await talk(make_agent(spec, suites), task, access=Direct())
+    direct = await talk(make_agent(spec, suites), task, access=OverHttp(upstream.openai_base_url))
     told = [[message.role for message in transcript.messages] for transcript in (direct, metered)]
     assert told[0] == told[1] == ["system", "user", "user", "assistant"]

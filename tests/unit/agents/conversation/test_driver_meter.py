@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.meters import open_served_meter
 from tests.unit.agents.conversation.conftest import SCRIPTED, Listener, words
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
@@ -17,7 +18,6 @@ from passgate.tasks.agents.interface import Agent, Attempt
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.access import TrialTranscript, Unmetered
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint, Upstreams
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import Budgets
@@ -155,7 +155,7 @@ async def test_a_conversation_through_the_meter(talk, suites: Path, upstream: Sc
         target="model-1",
         upstreams=Upstreams(openai=Endpoint(base_url=upstream.openai_base_url)),
     )
-    async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+    async with open_served_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
         with meter.trial(Budgets(max_steps=3), lambda call: False) as access:
             transcript = await talk(make_agent(spec, suites), task, access=access)
     assert words(transcript) == [

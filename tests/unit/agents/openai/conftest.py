@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.meters import OverHttp
 from tests.upstream import ScriptedUpstream
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.openai import OpenAiAgent
-from passgate.tasks.metering.access import ModelAccess, Unmetered
+from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentKind, AgentSpec, CompletionOptions
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
@@ -22,16 +23,6 @@ LOOK = {
     "command": 'echo "seen $PASSGATE_TOOL_ARGUMENTS"',
 }
 FAIL = {"name": "fail", "description": "Fails.", "command": "echo why >&2; exit 3"}
-
-
-class Direct(Unmetered):
-    """A provider without a meter."""
-
-    api_key = "trial-key"
-
-    def __init__(self, upstream: ScriptedUpstream) -> None:
-        super().__init__()
-        self.openai_base_url = upstream.openai_base_url
 
 
 def spec_of(**completion: Any) -> AgentSpec:
@@ -72,7 +63,7 @@ def turn(sandbox_of, suites: Path, upstream: ScriptedUpstream, left_behind: list
                 turn=number,
             )
             transcript = await agent.run(
-                task, attempt, sandbox.for_the_agent, access or Direct(upstream), seconds=seconds
+                task, attempt, sandbox.for_the_agent, access or OverHttp(upstream.openai_base_url), seconds=seconds
             )
             left_behind.extend(sorted(file.name for file in sandbox.workspace.iterdir()))
             return transcript

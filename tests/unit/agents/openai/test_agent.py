@@ -10,7 +10,7 @@ import pytest
 from tests.builders import a_task
 from tests.unit.agents.openai.conftest import LOOK, spec_of
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Down, Silent, Slow, Status
+from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says
 
 from passgate.tasks.agents.openai import OWN_KEYS, OpenAiAgent
@@ -166,13 +166,6 @@ async def test_a_reply_that_cannot_be_read_cannot_be_measured(turn, upstream: Sc
     upstream.says(Status(200, body=body))
     with pytest.raises(MeasurementError, match="the model's reply cannot be read"):
         await turn()
-
-
-async def test_an_endpoint_that_hangs_up_cannot_be_measured(turn, upstream: ScriptedUpstream) -> None:
-    upstream.says(Down())
-    with pytest.raises(MeasurementError, match="the way to the models is broken") as caught:
-        await turn()
-    assert caught.value.transient is True
 
 
 @pytest.mark.parametrize(

@@ -1,31 +1,48 @@
-"""passgate's own tool loop through the meter."""
+"""passgate's own tool loop through the meter: in process, as it runs, and over HTTP, as other agents run."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.builders import a_task
+from tests.meters import OverHttp, open_served_meter
 from tests.unit.agents.openai.conftest import FAIL, LOOK, spec_of
 from tests.upstream import ScriptedUpstream
-from tests.upstream_replies import Status
+from tests.upstream_replies import Down, MalformedJson, Silent, Slow, Status
 from tests.upstream_shapes import Says
 
-from passgate.tasks.errors import MeasurementError
+from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.metering.meter import open_meter
 from passgate.tasks.model.agent import Endpoint, Upstreams
-from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.providers.retries import RetryPolicy
+
+A_CENT_A_CALL = PriceTable(models={"model-1": Price(input=100, output=0)})
+"""Every reply of the provider has 100 tokens in."""
+ONE_ATTEMPT = RetryPolicy(attempts=1)
 
 
-@pytest.fixture
-def through_the_meter(turn, upstream: ScriptedUpstream):
-    async def _through(task: EvalTask, *, forbidden: Sequence[str] = (), **budgets: Any) -> Transcript:
+@pytest.fixture(params=["in process", "over HTTP"])
+def through_the_meter(request: pytest.FixtureRequest, turn, upstream: ScriptedUpstream):
+    async def _through(
+        task: EvalTask,
+        *,
+        forbidden: Sequence[str] = (),
+        seconds: float = 20,
+        cost_cap: CostCap | None = None,
+        prices: PriceTable = A_CENT_A_CALL,
+        **budgets: Any,
+    ) -> Transcript:
         spec = spec_of().model_copy(update={"upstreams": Upstreams(openai=Endpoint(base_url=upstream.openai_base_url))})
-        async with open_meter(spec, PriceTable(), CostCap(), environment={}) as meter:
+        opened = open_served_meter if request.param == "over HTTP" else open_meter
+        async with opened(spec, prices, cost_cap or CostCap(), environment={}, retry_policy=ONE_ATTEMPT) as meter:
             with meter.trial(Budgets(**budgets), lambda call: call.tool in forbidden) as access:
-                return (await access.transcript(await turn(task, spec=spec, access=access))).checked()
+                asked = OverHttp(access.openai_base_url, access.api_key) if access.openai_base_url else access
+                transcript = await turn(task, spec=spec, access=asked, seconds=seconds)
+                return (await access.transcript(transcript)).checked()
 
     return _through
 
@@ -37,15 +54,25 @@ async def test_the_meter_and_the_loop_tell_one_story(through_the_meter, upstream
     assert [call.is_error for call in transcript.tool_calls] == [False, True]
     assert all(call.duration_ms for call in transcript.tool_calls)
     assert transcript.steps[0].usage.tokens_in == 100
+    assert transcript.steps[0].usage.cost_usd == pytest.approx(0.01)
+    assert transcript.steps[0].latency_ms
     assert transcript.output == "done"
 
 
-async def test_the_budget_ends_the_loop(through_the_meter, upstream: ScriptedUpstream) -> None:
+@pytest.mark.parametrize(
+    ("budget", "steps"),
+    [({"max_steps": 3}, 3), ({"max_tool_calls": 2}, 3), ({"max_tokens": 300}, 2), ({"max_cost_usd": 0.035}, 3)],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+async def test_every_budget_ends_the_loop(
+    through_the_meter, upstream: ScriptedUpstream, budget: dict[str, float], steps: int
+) -> None:
     upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
-    transcript = await through_the_meter(a_task(tools=[LOOK]), max_steps=3)
+    transcript = await through_the_meter(a_task(tools=[LOOK]), **budget)
     assert transcript.end is EndReason.OVER_BUDGET
-    assert upstream.count == 3
-    assert len(transcript.steps) == 3
+    assert next(iter(budget)) in transcript.detail
+    assert upstream.count == steps
+    assert len(transcript.steps) == steps
 
 
 async def test_a_forbidden_tool_is_never_run(
@@ -60,7 +87,39 @@ async def test_a_forbidden_tool_is_never_run(
     assert left_behind == ["add"]
 
 
-async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: ScriptedUpstream) -> None:
-    upstream.says(Status(401))
-    with pytest.raises(MeasurementError, match="answered 401"):
+@pytest.mark.parametrize("reply", [Down(), Status(401), Status(503), MalformedJson()], ids=str)
+async def test_a_dead_provider_cannot_be_measured(through_the_meter, upstream: ScriptedUpstream, reply: Any) -> None:
+    upstream.says(reply)
+    with pytest.raises(MeasurementError, match=r"answered|cannot be had"):
         await through_the_meter(a_task())
+
+
+async def test_money_of_the_run_that_is_spent_is_no_fault_of_the_agent(
+    through_the_meter, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Says("On and on.", calls=[("look", {"at": "a"})]))
+    with pytest.raises(CostCapError):
+        await through_the_meter(a_task(tools=[LOOK]), cost_cap=CostCap(0.025))
+    assert upstream.count == 2
+
+
+async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(
+    through_the_meter, upstream: ScriptedUpstream
+) -> None:
+    with pytest.raises(MeasurementError, match="price of the model 'model-1' is unknown"):
+        await through_the_meter(a_task(), prices=PriceTable(), max_cost_usd=1)
+    assert upstream.count == 0
+
+
+async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(
+    through_the_meter, upstream: ScriptedUpstream
+) -> None:
+    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(30)]
+    transcript = await through_the_meter(a_task(tools=[LOOK]), seconds=1.5)
+    assert transcript.end is EndReason.TIMED_OUT
+    assert [step.usage.tokens_in for step in transcript.steps] == [100, None]
+
+
+async def test_a_slow_reply_counts(through_the_meter, upstream: ScriptedUpstream) -> None:
+    upstream.says(Slow(0.005, Says("done")))
+    assert (await through_the_meter(a_task())).output == "done"

@@ -1,0 +1,141 @@
+"""The meter's server: on the loopback for agents that take a base URL, and on a Unix socket for those whose sandbox has
+no network.
+"""
+
+import asyncio
+import os
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from passgate.tasks.files.temporary import SHORT_PLACE, temporary_folder
+from passgate.tasks.metering.meter import Meter
+from passgate.tasks.metering.model_call import Route, error_answer
+from passgate.tasks.metering.relay import pass_on, relay, response_of
+from passgate.tasks.metering.trial_meter import TrialMeter
+from passgate.tasks.model.sandbox import Bridge
+from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
+
+_LONGEST_SOCKET = 107
+"""Bytes that the path of a Unix socket may have."""
+_REST_OF_PATH = 52
+"""Of these, what the names of the user, the process and the socket take at most."""
+_APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
+
+
+@asynccontextmanager
+async def serving(meter: Meter, label: str = "meter") -> AsyncIterator[None]:
+    """Have a meter answer agents over HTTP while the context lasts, on the event loop that it was opened on.
+
+    Trials that begin meanwhile have addresses. `label` begins the name of the folder that its socket lies in.
+    """
+    with temporary_folder(label, place=_short_place(label)) as folder:
+        sockets = [
+            # Without the protocol asyncio does not send without delay, and every reply waits 40 ms for an ACK.
+            _listening(socket.AF_INET, ("127.0.0.1", 0), socket.IPPROTO_TCP),
+            _listening(socket.AF_UNIX, str(folder / "socket")),
+        ]
+        meter.bridge = Bridge(port=sockets[0].getsockname()[1], socket=folder / "socket")
+        async with _answering(_Application(meter), sockets):
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Application:
+    """The server's application."""
+
+    meter: Meter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        with suppress(ClientDisconnect):
+            response = await self._answer(Request(scope, receive))
+            await response(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        # Not `request.url`, which is put together with the Host header that the agent sends.
+        _, token, provider, path = (*request.scope["path"].split("/", 3), "", "", "")[:4]
+        trial = self.meter.trials.get(token)
+        if trial is None or provider not in _APIS:
+            return Response("no such trial\n", 404)
+        answer = await trial.until_closed(self._answer_in(trial, request, provider, path))
+        return answer or Response("the trial is over\n", 503, {"x-should-retry": "false"})
+
+    async def _answer_in(self, trial: TrialMeter, request: Request, provider: str, path: str) -> Response:
+        if provider == "openai":
+            path = path.removeprefix("v1/")
+        api = _APIS[provider].get(path)
+        if api is None:
+            return await pass_on(request, trial, provider, self.meter.upstreams[provider], path)
+        if request.method != "POST":
+            return response_of(error_answer(api, 405, "method_not_allowed", "send a POST"))
+        return await relay(request, Route(trial, api, self.meter.upstreams[provider], self.meter.spec.model))
+
+
+class _Server(uvicorn.Server):
+    """A server beside others on one event loop, so that signals are not its to handle."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # No trial is left that an answer is for, and an agent that does not read its own would be waited for.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await super().shutdown(sockets)
+
+
+@asynccontextmanager
+async def _answering(application: _Application, sockets: list[socket.socket]) -> AsyncIterator[None]:
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config)
+    serving = asyncio.create_task(server.serve(sockets))
+    try:
+        await server.ready.wait()
+        yield
+    finally:
+        server.should_exit = True
+        await serving
+        for listening in sockets:
+            listening.close()
+
+
+def _listening(family: socket.AddressFamily, address: str | tuple[str, int], protocol: int = 0) -> socket.socket:
+    listening = socket.socket(family, socket.SOCK_STREAM, protocol)
+    listening.bind(address)
+    listening.listen(2048)
+    listening.setblocking(False)
+    return listening
+
+
+def _short_place(label: str) -> Path | None:
+    """`None`, the usual place of temporary folders; where a path in it is too long for a socket, `/tmp`."""
+    longest = len(os.fsencode(tempfile.gettempdir())) + len(os.fsencode(label)) + _REST_OF_PATH
+    return None if longest <= _LONGEST_SOCKET else SHORT_PLACE
