@@ -4,12 +4,13 @@ The built-in agent asks it in process. Other agents ask its server (`server`), a
 itself: `http://127.0.0.1:PORT/TOKEN/openai/v1` and `.../TOKEN/anthropic`.
 """
 
+import asyncio
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.cost_cap import CostCap
@@ -49,6 +50,8 @@ class Meter:
     """Where its server listens; `None` without one."""
     trials: dict[str, TrialMeter] = field(default_factory=dict)
     """Those that go on, by their tokens."""
+    ending: set[asyncio.Task[Any]] = field(default_factory=set)
+    """What trials that are over had under way: each has a connection to give back."""
 
     @contextmanager
     def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
@@ -65,7 +68,9 @@ class Meter:
             yield trial
         finally:
             del self.trials[token]
-            trial.close()
+            for task in trial.close():
+                self.ending.add(task)
+                task.add_done_callback(self.ending.discard)
 
     def _trial_at(self, root: str, ledger: Ledger, forbidden: Forbidden) -> TrialMeter:
         openai, anthropic = f"{root}/openai/v1", f"{root}/anthropic"
@@ -120,4 +125,8 @@ async def open_meter(
             )
             for name, endpoint in endpoints.items()
         }
-        yield Meter(spec, upstreams, endpoints, prices, cost_cap, needs_price)
+        meter = Meter(spec, upstreams, endpoints, prices, cost_cap, needs_price)
+        try:
+            yield meter
+        finally:
+            await asyncio.gather(*meter.ending, return_exceptions=True)

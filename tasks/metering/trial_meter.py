@@ -97,14 +97,14 @@ class TrialMeter:
             task.cancel()
         return None if task.cancelled() else task.result()
 
-    def close(self) -> None:
-        """End what is still under way."""
-        for call, task in list(self._open.items()):
+    def close(self) -> list[asyncio.Task[Any]]:
+        """End what is still under way; gives the tasks that come to their end by themselves now."""
+        ending = [*self._answering, *(task for task in self._open.values() if task is not None)]
+        for call in list(self._open):
             call.abandon()
-            if task is not None:
-                task.cancel()
-        for answering in self._answering:
-            answering.cancel()
+        for task in ending:
+            task.cancel()
+        return ending
 
     async def begin(self, request: ModelRequest, model: str, *, is_step: bool = True) -> "MeteredCall":
         """Let a call pass, once there is room for it. Raises the `RefusalError` that the agent is answered with."""
