@@ -4,7 +4,9 @@ import asyncio
 import secrets
 import time
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import indent
 from typing import Any, Final
 
@@ -109,12 +111,10 @@ async def converse(
     can play the user.
     """
     person = user_of(task, user) if agent.has_conversations else ScriptedUser(())
-    context = _TrialContext(task, trial, sandbox, access, secrets.token_hex(16))
-    over = asyncio.ensure_future(access.over())
+    context = _TrialContext(task, trial, sandbox, access, secrets.token_hex(16), agent.uses_workspace)
     try:
-        played = await _all_turns(agent, person, context, _Limits(seconds, grace, over))
+        played = await _all_turns(agent, person, context, _Limits(seconds, grace, access.over()))
     finally:
-        over.cancel()
         await agent.end_session(context.session)
     known = await access.transcript(merged(played.turns))
     update: dict[str, Any] = {"wall_time_seconds": played.seconds}
@@ -134,6 +134,7 @@ class _TrialContext:
     sandbox: AgentSandbox
     access: ModelAccess
     session: str
+    uses_workspace: bool
 
     def attempt(self, said: Message, turns: Sequence[Turn]) -> Attempt:
         """The next turn as the agent is asked for it."""
@@ -143,7 +144,7 @@ class _TrialContext:
             trial=self.trial,
             prompt=said.content,
             inputs=self.task.inputs,
-            workspace=self.sandbox.workspace,
+            workspace=self.sandbox.workspace if self.uses_workspace else Path(),
             budgets=self.task.budgets,
             turn=len(turns),
             history=messages_of(turns),
@@ -208,16 +209,23 @@ async def _one_turn(
 
 async def _watched(running: Coroutine[Any, Any, Transcript], limits: _Limits) -> Transcript | None:
     """The agent's transcript; `None` when it had to be ended because the trial is over."""
-    agent = asyncio.ensure_future(running)
+    loop = asyncio.get_running_loop()
     try:
-        waiting: set[asyncio.Future[Any]] = {agent, limits.over}
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait({agent}, timeout=limits.grace)
-        return agent.result() if agent.done() else None
-    finally:
-        if not agent.done():
-            agent.cancel()
-            await asyncio.wait({agent})
+        async with asyncio.timeout(None) as limit:
+
+            def end_after_grace(_: object) -> None:
+                with suppress(RuntimeError):  # the agent has ended between the notice and this call
+                    limit.reschedule(loop.time() + limits.grace)
+
+            limits.over.add_done_callback(end_after_grace)
+            try:
+                return await running
+            finally:
+                limits.over.remove_done_callback(end_after_grace)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return None
 
 
 def messages_of(turns: Sequence[Turn]) -> tuple[Message, ...]:

@@ -48,6 +48,7 @@ class Attempt:
     asks in `messages` it is all of them as one text."""
     inputs: Mapping[str, Any]
     workspace: Path
+    """Of an agent with `uses_workspace`."""
     budgets: Budgets
     test_id: str = ""
     """What the task's file calls it, which for eval files is the id of the test."""
@@ -84,6 +85,8 @@ class Agent(Protocol):
 
     has_conversations: ClassVar[bool] = True
     """False where its first turn is the whole conversation: what the user says is recorded, or of no use to it."""
+    uses_workspace: ClassVar[bool] = True
+    """False where nothing but the tools of a task works in the workspace, so that a task without any needs none."""
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:

@@ -44,6 +44,8 @@ _ENDS: Final = {
 class OpenAiAgent(Agent):
     """Asks a model, runs the tools that it calls and tells it what came of them, until it calls none any more."""
 
+    uses_workspace = False
+
     def __init__(self, spec: AgentSpec, suites_folder: Path) -> None:
         self._spec = spec
         self._suites_folder = suites_folder

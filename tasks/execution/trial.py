@@ -107,7 +107,8 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
         metrics = trial_metrics(said.transcript)
         known.said(said.transcript, metrics, sandbox.isolation)
         said.checked()
-        await asyncio.to_thread(sandbox.restore)
+        if sandbox.is_used:
+            await asyncio.to_thread(sandbox.restore)
         evidence = Evidence(
             task=task,
             transcript=said.transcript,

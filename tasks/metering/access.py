@@ -52,8 +52,8 @@ class ModelAccess(Protocol):
         It is admitted, counted and recorded as a request to `openai_base_url` is.
         """
 
-    async def over(self) -> None:
-        """Wait until the trial must not go on: a budget is used up or a forbidden call was asked for."""
+    def over(self) -> asyncio.Future[None]:
+        """Done once the trial must not go on: a budget is used up or a forbidden call was asked for."""
 
     @property
     def paid(self) -> float:
@@ -81,9 +81,9 @@ class Unmetered:
         """There is no model to ask."""
         raise MeasurementError("the agent asks a model and has no way to one")
 
-    async def over(self) -> None:
+    def over(self) -> asyncio.Future[None]:
         """Nothing ends such a trial from here."""
-        await asyncio.Event().wait()
+        return asyncio.get_running_loop().create_future()
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         """What the agent reports."""

@@ -1,6 +1,7 @@
 """What one trial has used of its budgets, and whether one more call may be sent."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NoReturn
@@ -8,7 +9,7 @@ from typing import Final, NoReturn
 from passgate.tasks.errors import CostCapError, MeasurementError
 from passgate.tasks.metering.cost_cap import Account, AdmissionQueue, CostCap, Reservation
 from passgate.tasks.metering.estimates import Estimate, Sizes
-from passgate.tasks.model.price import Price, PriceTable
+from passgate.tasks.model.price import Price
 from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.providers.exchange import ModelRequest
@@ -18,6 +19,8 @@ FORBIDDEN = "forbidden_call"
 """The codes of refusals that are the agent's doing."""
 PRICE_REMEDY = "add its price to prices.yaml, beside gates.yaml"
 NOTHING_RESERVED: Final = Reservation(0.0, 0.0)
+PriceOf = Callable[[str], Price | None]
+"""The price of a model by its name; `None` where it is unknown."""
 MOST_UNANSWERED: Final = 20
 """Calls in a row without an answer: an agent that sends the same wrong request again and again has to end."""
 
@@ -50,10 +53,10 @@ class AdmittedCall:
 class Ledger:
     """The budgets of one trial. Every call is admitted before it is sent and settled, or released, after it."""
 
-    def __init__(self, budgets: Budgets, prices: PriceTable, cost_cap: CostCap, *, needs_price: str | None) -> None:
+    def __init__(self, budgets: Budgets, price_of: PriceOf, cost_cap: CostCap, *, needs_price: str | None) -> None:
         """`needs_price` says what makes an unknown price an error, as in `the gate has a cost limit`."""
         self._budgets = budgets
-        self._prices = prices
+        self._price_of_model = price_of
         self._cost_cap = cost_cap
         self._needs_price = "the task has a cost budget" if budgets.max_cost_usd is not None else needs_price
         self._steps = 0
@@ -66,7 +69,8 @@ class Ledger:
         self._wait_for_cap = 0
         self.paid = 0.0
         """US dollars of the run's money; estimated where a reply was not waited for."""
-        self._over = asyncio.Event()
+        self._over: asyncio.Future[None] | None = None
+        self._is_over = False
         self._flaw: tuple[str, MeasurementError] | None = None
         """Why the trial cannot be measured any more, with the code that the agent is told."""
         self._trouble: MeasurementError | None = None
@@ -83,9 +87,13 @@ class Ledger:
         """Whether a call waits for other trials to give back money of the run."""
         return self._wait_for_cap > 0
 
-    async def over(self) -> None:
-        """Wait until the trial must not go on."""
-        await self._over.wait()
+    def over(self) -> asyncio.Future[None]:
+        """Done once the trial must not go on."""
+        if self._over is None:
+            self._over = asyncio.get_running_loop().create_future()
+            if self._is_over:
+                self._over.set_result(None)
+        return self._over
 
     def finish(self, reason: EndReason, detail: str) -> None:
         """Nothing more is sent, because of what the agent did; the first reason stays."""
@@ -229,11 +237,13 @@ class Ledger:
         self._stop()
 
     def _stop(self) -> None:
-        self._over.set()
+        self._is_over = True
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
         self._queue.changed()
 
     def _price_of(self, model: str) -> Price | None:
-        price = self._prices.price_of(model)
+        price = self._price_of_model(model)
         if price is None and self._needs_price is not None:
             message = f"the price of the model {model!r} is unknown and {self._needs_price}: {PRICE_REMEDY}"
             self._give_up("price_unknown", MeasurementError(message))

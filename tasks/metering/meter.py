@@ -10,11 +10,12 @@ import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from passgate.tasks.metering.access import ModelAnswer
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.metering.ledger import Ledger
+from passgate.tasks.metering.ledger import Ledger, PriceOf
 from passgate.tasks.metering.model_call import Route, complete
 from passgate.tasks.metering.trial_meter import Forbidden, TrialMeter
 from passgate.tasks.model.agent import AgentSpec
@@ -26,6 +27,7 @@ from passgate.tasks.providers.client import Upstream
 from passgate.tasks.providers.endpoints import ResolvedEndpoint, resolved_endpoints
 from passgate.tasks.providers.retries import RETRY_POLICY, RetryPolicy
 
+_MODELS_KNOWN: Final = 1024
 _PLACEHOLDER_KEY: Final = "passgate"
 _IN_PROCESS_HEADERS: Final = {
     "authorization": f"Bearer {_PLACEHOLDER_KEY}",
@@ -43,31 +45,32 @@ class Meter:
     spec: AgentSpec
     upstreams: Mapping[str, Upstream]
     _endpoints: Mapping[str, ResolvedEndpoint]
-    _prices: PriceTable
+    _price_of: PriceOf
     _cost_cap: CostCap
     _needs_price: str | None
     bridge: Bridge | None = None
     """Where its server listens; `None` without one."""
     trials: dict[str, TrialMeter] = field(default_factory=dict)
-    """Those that go on, by their tokens."""
+    """Those that go on and have addresses, by their tokens."""
     ending: set[asyncio.Task[Any]] = field(default_factory=set)
     """What trials that are over had under way: each has a connection to give back."""
 
     @contextmanager
     def trial(self, budgets: Budgets, forbidden: Forbidden) -> Iterator[TrialMeter]:
         """The meter of one trial. With the trial its addresses are gone."""
-        # Whoever can guess the token of another trial could spend its budget.
-        token = secrets.token_urlsafe(24)
-        ledger = Ledger(budgets, self._prices, self._cost_cap, needs_price=self._needs_price)
+        ledger = Ledger(budgets, self._price_of, self._cost_cap, needs_price=self._needs_price)
+        token = ""
         if self.bridge is None:
             trial = TrialMeter("", "", "", {}, ledger, forbidden, self._complete)
         else:
+            # Whoever can guess the token of another trial could spend its budget.
+            token = secrets.token_urlsafe(24)
             trial = self._trial_at(f"http://127.0.0.1:{self.bridge.port}/{token}", ledger, forbidden)
-        self.trials[token] = trial
+            self.trials[token] = trial
         try:
             yield trial
         finally:
-            del self.trials[token]
+            self.trials.pop(token, None)
             for task in trial.close():
                 self.ending.add(task)
                 task.add_done_callback(self.ending.discard)
@@ -125,7 +128,9 @@ async def open_meter(
             )
             for name, endpoint in endpoints.items()
         }
-        meter = Meter(spec, upstreams, endpoints, prices, cost_cap, needs_price)
+        # Every call asks for a price, and a table has hundreds of patterns. Agents name the models, so not all are kept.
+        price_of = lru_cache(maxsize=_MODELS_KNOWN)(prices.price_of)
+        meter = Meter(spec, upstreams, endpoints, price_of, cost_cap, needs_price)
         try:
             yield meter
         finally:

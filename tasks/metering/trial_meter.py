@@ -39,8 +39,9 @@ class TrialMeter:
     """The calls under way, and the tasks that bring them to their end."""
     _answering: set[asyncio.Task[Any]] = field(default_factory=set)
 
-    async def over(self) -> None:
-        await self.ledger.over()
+    def over(self) -> asyncio.Future[None]:
+        """See `ModelAccess.over`."""
+        return self.ledger.over()
 
     @property
     def paid(self) -> float:

@@ -31,20 +31,48 @@ class Surroundings:
     bridge: Bridge | None = None
 
 
+class TrialFolder:
+    """The folder of one trial, made once somebody asks for it: a chat without tools needs none, and making, restoring
+    and removing one costs as much as the rest of such a trial.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.is_made = False
+
+    def made(self) -> Path:
+        if not self.is_made:
+            for name in TRIAL_FOLDERS:
+                (self.path / name).mkdir(parents=True)
+            self.is_made = True
+        return self.path
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrialSandbox:
     """One trial's own place."""
 
-    workspace: Path
-    scratch: Path
     network: bool
     # Where the files of the task's messages lie, by the names that they have there. No command can change them.
     files: Mapping[str, Path] = field(default_factory=dict)
     # Environment variables that the task wants for the agent.
     variables: Mapping[str, str] = field(default_factory=dict)
-    _folder: Path
+    _folder: TrialFolder
     _around: Surroundings = field(repr=False)
     _is_agents: bool = False
+
+    @property
+    def workspace(self) -> Path:
+        return self._folder.made() / "workspace"
+
+    @property
+    def scratch(self) -> Path:
+        return self._folder.made() / "scratch"
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anybody has looked into it so far."""
+        return self._folder.is_made
 
     @property
     def isolation(self) -> str:
@@ -68,7 +96,7 @@ class TrialSandbox:
         """See `passgate.tasks.model.sandbox.Sandbox.run`."""
         place = self.workspace if folder is None else _existing(folder, command)
         bridge = self._around.bridge if self._is_agents else None
-        wrap = partial(self._around.isolation.wrap, trial_folder=self._folder, working_folder=place)
+        wrap = partial(self._around.isolation.wrap, trial_folder=self._folder.made(), working_folder=place)
         given = {**(self.variables if self._is_agents else {}), **(environment or {})}
         return await self._run(wrap(command, network=network, bridge=bridge), place, given, seconds, stdin)
 
@@ -83,7 +111,7 @@ class TrialSandbox:
     ) -> ProcessResult:
         """See `passgate.tasks.model.sandbox.Sandbox.run_for_authors`."""
         place = _existing(folder, command)
-        wrap = partial(self._around.of_authors.wrap, trial_folder=self._folder, working_folder=place)
+        wrap = partial(self._around.of_authors.wrap, trial_folder=self._folder.made(), working_folder=place)
         return await self._run(wrap(command, network=True, bridge=None), place, environment or {}, seconds, stdin)
 
     async def _run(
@@ -96,7 +124,7 @@ class TrialSandbox:
             run_process,
             wrapped,
             working_folder=folder,
-            environment={**minimal_environment(self._folder), **given},
+            environment={**minimal_environment(self._folder.path), **given},
             mark=None if ends_by_itself else secrets.token_hex(16),
             seconds=seconds,
             stdin=stdin,
@@ -119,7 +147,7 @@ class TrialSandbox:
         """Make the trial's folders usable again, whatever the agent has made of them: what it has done to its work is
         for the graders to find, and no reason to measure nothing.
         """
-        for folder in (self._folder / name for name in TRIAL_FOLDERS):
+        for folder in (self._folder.path / name for name in TRIAL_FOLDERS):
             with suppress(OSError):
                 if not stat.S_ISDIR(folder.lstat().st_mode):
                     folder.unlink()
@@ -136,12 +164,10 @@ def _existing(folder: Path, command: Sequence[str]) -> Path:
 
 def new_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
     """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
-    for name in TRIAL_FOLDERS:
-        (folder / name).mkdir(parents=True)
-    workspace, scratch = folder / "workspace", folder / "scratch"
+    sandbox = TrialSandbox(network=network, _folder=TrialFolder(folder), _around=around)
     if template is not None:
-        shutil.copytree(template, workspace, symlinks=True, dirs_exist_ok=True)
-    return TrialSandbox(workspace=workspace, scratch=scratch, network=network, _folder=folder, _around=around)
+        shutil.copytree(template, sandbox.workspace, symlinks=True, dirs_exist_ok=True)
+    return sandbox
 
 
 async def run_all(sandbox: TrialSandbox, commands: Sequence[str], seconds: float, what: str) -> None:

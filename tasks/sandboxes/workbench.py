@@ -110,8 +110,9 @@ class Workbench:
             finally:
                 await self._workspaces.run_last_hook("after_each", task.workspace, sandbox, task)
         finally:
-            # What is left is tried again, and told, when the workbench closes.
-            await asyncio.shield(asyncio.to_thread(remove_tree, folder))
+            if folder.exists():
+                # What is left is tried again, and told, when the workbench closes.
+                await asyncio.shield(asyncio.to_thread(remove_tree, folder))
 
     async def _fresh(self, task: EvalTask, folder: Path) -> TrialSandbox:
         template, described = None, SandboxFile()
@@ -122,10 +123,15 @@ class Workbench:
         sandbox = await self._place(folder, template, network=task.network or described.network)
         await run_all(sandbox, described.reset, RESET_SECONDS, f"the reset of sandbox {task.sandbox}")
         # The last step: no reset of a sandbox may change them.
-        files = await asyncio.to_thread(bring_inputs, task.messages, self._suites_folder, folder / INPUTS_FOLDER)
+        files: Mapping[str, Path] = {}
+        if not all(isinstance(message.content, str) for message in task.messages):
+            inputs = folder / INPUTS_FOLDER
+            files = await asyncio.to_thread(bring_inputs, task.messages, self._suites_folder, inputs)
         return replace(sandbox, files=files, variables=task.workspace.environment if task.workspace else {})
 
     async def _place(self, folder: Path, template: Path | None, *, network: bool) -> TrialSandbox:
+        if template is None:
+            return new_sandbox(folder, None, self._around, network=network)
         copying = asyncio.ensure_future(asyncio.to_thread(new_sandbox, folder, template, self._around, network=network))
         try:
             return await asyncio.shield(copying)

@@ -16,6 +16,8 @@ from passgate.tasks.providers.exchange import ModelRequest
 
 UNTIMED = settings(deadline=None)
 PRICE = Price(input=1000, output=4000)
+unpriced = PriceTable().price_of
+price_of_all = PriceTable(models={"*": PRICE}).price_of
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def test_no_order_of_calls_uses_more_tokens_than_could_be_known(plan: list[Plann
     def check(flight: Flight) -> None:
         assert flight.tokens <= most + flight.unknowable_tokens
 
-    run(plan, Ledger(Budgets(max_tokens=most), PriceTable(), CostCap(), needs_price=None), check)
+    run(plan, Ledger(Budgets(max_tokens=most), unpriced, CostCap(), needs_price=None), check)
 
 
 @UNTIMED
@@ -130,7 +132,11 @@ def test_no_order_of_calls_costs_more_than_could_be_known(plan: list[Planned | i
     def check(flight: Flight) -> None:
         assert flight.dollars <= most + flight.unknowable_dollars + 1e-6
 
-    run(plan, Ledger(Budgets(max_cost_usd=most), PriceTable(models={"*": PRICE}), CostCap(), needs_price=None), check)
+    run(
+        plan,
+        Ledger(Budgets(max_cost_usd=most), price_of_all, CostCap(), needs_price=None),
+        check,
+    )
 
 
 @UNTIMED
@@ -141,4 +147,8 @@ def test_no_order_of_calls_costs_the_run_more_than_could_be_known(plan: list[Pla
     def check(flight: Flight) -> None:
         assert flight.dollars <= cap + flight.charged + 1e-6
 
-    run(plan, Ledger(Budgets(), PriceTable(models={"*": PRICE}), cost_cap, needs_price="the run has a cost cap"), check)
+    run(
+        plan,
+        Ledger(Budgets(), price_of_all, cost_cap, needs_price="the run has a cost cap"),
+        check,
+    )

@@ -22,7 +22,7 @@ def request(characters: int = 100, max_tokens_out: int | None = None) -> ModelRe
 
 
 def a_ledger(*, cost_cap: CostCap | None = None, needs_price: str | None = None, **budgets: Any) -> Ledger:
-    return Ledger(Budgets(**budgets), PRICES, cost_cap or CostCap(), needs_price=needs_price)
+    return Ledger(Budgets(**budgets), PRICES.price_of, cost_cap or CostCap(), needs_price=needs_price)
 
 
 async def spend(ledger: Ledger, tokens_in: int = 10, tokens_out: int = 10, characters: int = 100) -> Usage:
@@ -75,7 +75,7 @@ async def test_once_over_nothing_passes_and_the_first_reason_stays() -> None:
 
 async def test_whoever_waits_for_the_end_is_told() -> None:
     ledger = a_ledger(max_steps=0)
-    waiting = asyncio.create_task(ledger.over())
+    waiting = asyncio.ensure_future(ledger.over())
     await asyncio.sleep(0)
     assert not waiting.done()
     await refusal(ledger)
@@ -117,7 +117,7 @@ async def test_four_calls_of_a_cent_fit_into_four_cents() -> None:
 @pytest.mark.parametrize("calls", range(1, 30))
 async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls: int) -> None:
     prices = PriceTable(models={"known": Price(input=1000, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices, CostCap(), needs_price=None)
+    ledger = Ledger(Budgets(max_cost_usd=calls * 0.01), prices.price_of, CostCap(), needs_price=None)
     for _ in range(calls):
         await spend(ledger, tokens_in=10, tokens_out=5, characters=50)
     await refusal(ledger)
@@ -125,7 +125,7 @@ async def test_a_budget_is_used_up_to_the_last_cent_whatever_the_rounding(calls:
 
 async def test_what_costs_nothing_is_never_too_dear() -> None:
     prices = PriceTable(models={"known": Price(input=0, output=0)})
-    ledger = Ledger(Budgets(max_cost_usd=0), prices, CostCap(), needs_price=None)
+    ledger = Ledger(Budgets(max_cost_usd=0), prices.price_of, CostCap(), needs_price=None)
     for _ in range(3):
         assert (await spend(ledger)).cost_usd == 0
     assert (await ledger.admit(request(), "known")).max_tokens_out is None

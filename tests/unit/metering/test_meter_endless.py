@@ -15,7 +15,7 @@ from tests.upstream_shapes import Says
 
 async def calls_until_over(agent: Metered, api: str = "chat", *, stream: bool = False, most: int = 60) -> int:
     """How many calls an agent makes that stops only when the meter says that the trial is over."""
-    over = asyncio.create_task(agent.trial.over())
+    over = asyncio.ensure_future(agent.trial.over())
     for number in range(most):
         if over.done():
             return number

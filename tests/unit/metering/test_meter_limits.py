@@ -96,7 +96,7 @@ class TestBudgets:
 
     async def test_whoever_waits_for_the_end_is_told(self, metered: OpenMeter) -> None:
         async with metered(max_steps=1) as agent:
-            over = asyncio.create_task(agent.trial.over())
+            over = asyncio.ensure_future(agent.trial.over())
             await agent.chat()
             assert not over.done()
             await agent.chat()

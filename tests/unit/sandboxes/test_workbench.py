@@ -177,10 +177,21 @@ async def test_nothing_is_left_when_the_workbench_closes(
 
 async def test_a_trial_that_fails_leaves_nothing(workbench_of, temporary: Path) -> None:
     with workbench_of() as workbench:
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012 - the sandbox has to be looked into first
             async with workbench.sandbox(a_task()) as sandbox:
+                workspace = sandbox.workspace
                 1 / 0  # noqa: B018 - any error of whoever uses the sandbox
-        assert not sandbox.workspace.exists()
+        assert not workspace.exists()
+
+
+async def test_a_sandbox_that_nobody_looks_into_has_no_folder(workbench_of, temporary: Path) -> None:
+    with workbench_of() as workbench:
+        async with workbench.sandbox(a_task()) as sandbox:
+            assert not sandbox.is_used
+            assert not list(temporary.rglob("workspace"))
+            assert sandbox.workspace.is_dir()
+            assert sandbox.is_used
+        assert not list(temporary.rglob("workspace"))
 
 
 LEAVES_A_DEEP_TREE = """

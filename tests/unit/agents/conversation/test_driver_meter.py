@@ -34,9 +34,13 @@ class OverAfter(Unmetered):
         self.reported: list[Transcript] = []
         self.is_over = False
 
-    async def over(self) -> None:
-        await asyncio.sleep(self._seconds)
-        self.is_over = True
+    def over(self) -> asyncio.Future[None]:
+        async def later() -> None:
+            await asyncio.sleep(self._seconds)
+            self.is_over = True
+
+        self._later = asyncio.ensure_future(later())
+        return self._later
 
     async def transcript(self, reported: Transcript) -> TrialTranscript:
         self.reported.append(reported)
