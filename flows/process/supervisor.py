@@ -4,6 +4,7 @@ It imports next to nothing before the worker has started: whatever it imports, e
 """
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -53,6 +54,9 @@ def _work(report: int, interrupts: Iterable[signal.Signals]) -> int:
         signal.signal(kind, _ignore)
     signal.signal(signal.SIGTERM, _interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupts)
+    # What a run holds grows with its trials and has next to no cycles: at the usual threshold the collector
+    # would look through all of it again and again, for a quarter of the run's time.
+    gc.set_threshold(100_000, 50, 100)
     try:
         from passgate.flows.cli import main as run_command
         from passgate.flows.process.worker_report import WorkerReport
