@@ -3,10 +3,12 @@
 No tags, no duplicate keys, no recursion, and a bound on what aliases may blow a file up to.
 """
 
-import itertools
 import math
+import re
 import stat
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +19,25 @@ from passgate.tasks.errors import Problem
 MAX_FILE_BYTES = 4 * 1024 * 1024
 MAX_NODES = 200_000
 MAX_DEPTH = 64
-MAX_NUMBER_LENGTH = 100
-"""Characters: YAML knows notations that grow into numbers of any size."""
+MAX_NUMBER_LENGTH = 100  # YAML knows notations that grow into numbers of any size
 
 DocumentPath = tuple[str | int, ...]
 _Pair = tuple[yaml.Node, yaml.Node]
 
-YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The fastest safe one that there is."""
+YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML can be built without libyaml
 _TAG = "tag:yaml.org,2002:"
-_PLAIN_TAGS: dict[type[yaml.Node], frozenset[str]] = {
-    yaml.MappingNode: frozenset({"map"}),
-    yaml.SequenceNode: frozenset({"seq"}),
-    yaml.ScalarNode: frozenset({"str", "int", "float", "bool", "null", "timestamp", "merge", "value"}),
+_MERGE = f"{_TAG}merge"
+# YAML 1.1 has types of their own for dates and for `=`. Who writes one in a task means the text.
+_TEXTS = frozenset({"str", "timestamp", "value"})
+_PLAIN_TAGS: dict[type[yaml.Node], dict[str, str]] = {
+    kind: {prefix + name: name for name in names for prefix in (_TAG, "")}
+    for kind, names in (
+        (yaml.MappingNode, {"map"}),
+        (yaml.SequenceNode, {"seq"}),
+        (yaml.ScalarNode, {*_TEXTS, "int", "float", "bool", "null", "merge"}),
+    )
 }
+_INDENT = re.compile(r"[-?: \t]{2,}")
 
 
 @dataclass(frozen=True)
@@ -47,9 +54,31 @@ class Document:
 
     file: str
     data: Any = None
-    values: dict[DocumentPath, Place] = field(default_factory=dict)
-    keys: dict[DocumentPath, Place] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    root: yaml.Node | None = field(default=None, repr=False)
+
+    @property
+    def values(self) -> dict[DocumentPath, Place]:
+        """The place of every value."""
+        return self._places.values
+
+    @property
+    def keys(self) -> dict[DocumentPath, Place]:
+        """The place of every key, by the path of its value."""
+        return self._places.keys
+
+    @cached_property
+    def _places(self) -> "_Places":
+        # Only who has a problem to tell asks for places, and they take longer to collect than the data.
+        places = _Places(self.file)
+        if self.root is not None:
+            places.build(self.root)
+        return places
+
+    def line_of(self, key: str) -> int:
+        """The line of a key of the whole document, which is a mapping that has it."""
+        own = next((name for name, _ in self.root.value if name.value == key), None) if self.root else None
+        return _place(own.start_mark).line if own is not None else self.keys[(key,)].line
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
         """A problem at a path; at the nearest enclosing place when the path itself is not in the file."""
@@ -73,23 +102,33 @@ def format_path(path: DocumentPath) -> str:
 
 def read_document(file: Path, name: str) -> Document:
     """Read one YAML file. Whatever is wrong with it is in `problems`, and then `data` may be incomplete."""
-    document = Document(file=name)
     try:
-        node = _compose(read_source(file))
+        return document_of(read_source(file), name)
     except UnreadableFileError as error:
-        place, message = error.place, str(error)
-        document.problems.append(Problem(file=name, line=place.line, column=place.column, path="", message=message))
-    else:
-        document.data = _Builder(document).build(node, ()) if node is not None else None
-    return document
+        return Document(name, problems=[error.problem(name)])
+
+
+def document_of(text: str, name: str) -> Document:
+    """The same of the text of a file, as `read_source` gives it."""
+    try:
+        root = _compose(text)
+    except UnreadableFileError as error:
+        return Document(name, problems=[error.problem(name)])
+    builder = _Builder(name)
+    data = builder.build(root) if root is not None else None
+    return Document(name, data, builder.problems, root)
 
 
 class UnreadableFileError(Exception):
     """A file that is no text or no YAML document, and from which place on."""
 
     def __init__(self, message: str, place: Place = Place(1, 1)) -> None:
-        self.place = place
         super().__init__(message)
+        self.place = place
+
+    def problem(self, file: str) -> Problem:
+        """It as a problem of a file."""
+        return Problem(file=file, line=self.place.line, column=self.place.column, path="", message=str(self))
 
 
 def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
@@ -97,6 +136,7 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
     content = b""
     try:
         about = file.stat()
+        # A pipe or a device may never end, and opening one may wait for ever.
         if not stat.S_ISREG(about.st_mode):
             raise UnreadableFileError("cannot be read: it is no regular file")
         if about.st_size > max_bytes:
@@ -112,8 +152,15 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
 
 def _compose(text: str) -> yaml.Node | None:
     try:
-        _refuse_depth(text)
-        node: yaml.Node | None = yaml.compose(text, Loader=YAML_LOADER)
+        # The composer calls itself for every level, in C without a bound: so the levels are counted before.
+        if _may_be_deep(text):
+            _refuse_depth(text)
+        try:
+            node: yaml.Node | None = yaml.compose(text, Loader=YAML_LOADER)
+        except yaml.YAMLError:
+            # What is no YAML at all is told before what only cannot be composed, as an alias without its anchor.
+            _refuse_depth(text)
+            raise
     except yaml.reader.ReaderError as error:
         unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
         place = _place_after(text[: unprintable.start()]) if unprintable else Place(1, 1)
@@ -128,8 +175,15 @@ def _compose(text: str) -> yaml.Node | None:
     return node
 
 
+def _may_be_deep(text: str) -> bool:
+    """Whether a text may be nested deeper than is allowed. It surely is not where this says no: to count is slow."""
+    # A level of block style begins at a further column, behind nothing but such characters; a list also in the column
+    # of its key. A level of flow style begins at a bracket, and in it there may be a pair without one of its own.
+    columns = max(map(len, _INDENT.findall(text)), default=1)
+    return 2 * (columns + 1 + text.count("[") + text.count("{")) > MAX_DEPTH
+
+
 def _refuse_depth(text: str) -> None:
-    """The composer calls itself for every level, in C without a bound: so the levels are counted before."""
     depth = 0
     for event in yaml.parse(text, Loader=YAML_LOADER):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -139,130 +193,144 @@ def _refuse_depth(text: str) -> None:
 
 
 def _place_after(text: str) -> Place:
-    """The place right behind a text."""
     return Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
 class _Builder:
-    """Turns composed nodes into data while noting places and problems."""
+    """Turns composed nodes into data while noting problems."""
 
-    def __init__(self, document: Document) -> None:
-        self._document = document
+    def __init__(self, file: str) -> None:
+        self.problems: list[Problem] = []
+        self._file = file
+        self._path: list[str | int] = []
         self._constructor = yaml.constructor.SafeConstructor()
         self._pairs: dict[int, list[_Pair]] = {}
         self._open: set[int] = set()
         self._nodes = 0
         self._overfull = False
 
-    def build(self, node: yaml.Node, path: DocumentPath) -> Any:
-        self._document.values.setdefault(path, _place(node.start_mark))
+    def build(self, node: yaml.Node) -> Any:
         self._nodes += 1
-        if self._nodes > MAX_NODES:
-            if not self._overfull:
-                self._complain(path, f"the file has more than {MAX_NODES} values once its aliases are followed")
-            self._overfull = True
+        kind = _PLAIN_TAGS[type(node)].get(node.tag)
+        if kind is None or self._nodes > MAX_NODES or len(self._path) > MAX_DEPTH or id(node) in self._open:
+            self._refuse(node)
             return None
-        if len(path) > MAX_DEPTH:
-            self._complain(path, f"nested deeper than {MAX_DEPTH} levels once its aliases are followed")
-            return None
-        if id(node) in self._open:
-            self._complain(path, "an alias inside of what it stands for")
-            return None
-        if not _is_plain(node):
-            self._complain(path, f"the tag {node.tag!r} is not allowed; write the value plainly")
-            return None
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if kind in _TEXTS else self._scalar(node, kind)
         self._open.add(id(node))
-        value = self._built(node, path)
+        value = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._sequence(node)
         self._open.remove(id(node))
         return value
 
-    def _built(self, node: yaml.Node, path: DocumentPath) -> Any:
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
-        return self._scalar(node, node.tag.removeprefix(_TAG), path)
+    def _refuse(self, node: yaml.Node) -> None:
+        if self._nodes > MAX_NODES:
+            if not self._overfull:
+                self._complain(node, f"the file has more than {MAX_NODES} values once its aliases are followed")
+            self._overfull = True
+        elif len(self._path) > MAX_DEPTH:
+            self._complain(node, f"nested deeper than {MAX_DEPTH} levels once its aliases are followed")
+        elif id(node) in self._open:
+            self._complain(node, "an alias inside of what it stands for")
+        else:
+            self._complain(node, f"the tag {node.tag!r} is not allowed; write the value plainly")
 
-    def _mapping(self, node: yaml.MappingNode, path: DocumentPath) -> dict[str, Any]:
-        self._refuse_duplicates(node, path)
-        data: dict[str, Any] = {}
-        for key_node, value_node in self._merged(node, path):
-            if not isinstance(key_node, yaml.ScalarNode) or not _is_plain(key_node):
-                self._complain(path, "a key must be a plain text", _place(key_node.start_mark))
-                continue
-            key = str(key_node.value)
-            self._document.keys[(*path, key)] = _place(key_node.start_mark)
-            self._document.values.pop((*path, key), None)
-            data[key] = self.build(value_node, (*path, key))
+    def _sequence(self, node: yaml.Node) -> list[Any]:
+        data = []
+        for index, item in enumerate(node.value):
+            self._path.append(index)
+            data.append(self.build(item))
+            self._path.pop()
         return data
 
-    def _merged(self, node: yaml.MappingNode, path: DocumentPath) -> list[_Pair]:
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+        self._refuse_duplicates(node)
+        data: dict[str, Any] = {}
+        for key, value in self._merged(node, node):
+            if not isinstance(key, yaml.ScalarNode) or key.tag not in _PLAIN_TAGS[yaml.ScalarNode]:
+                self._complain(key, "a key must be a plain text")
+                continue
+            self._path.append(key.value)
+            self._enter(key)
+            data[key.value] = self.build(value)
+            self._path.pop()
+        return data
+
+    def _enter(self, key: yaml.Node) -> None:
+        """Called with each key when its value is about to be built."""
+
+    def _merged(self, node: yaml.MappingNode, around: yaml.Node) -> list[_Pair]:
         """The pairs of a mapping with those of its `<<` merges first, so that its own keys win."""
-        own = [pair for pair in node.value if not _is_merge(pair[0])]
+        own: list[_Pair] = [pair for pair in node.value if pair[0].tag != _MERGE]
         if len(own) == len(node.value):
             return own
         if id(node) not in self._pairs:
             self._pairs[id(node)] = own  # what a mapping adds that merges itself
-            self._pairs[id(node)] = [*self._inherited(node, path), *own]
+            self._pairs[id(node)] = [*self._inherited(node, around), *own]
         return self._pairs[id(node)]
 
-    def _inherited(self, node: yaml.MappingNode, path: DocumentPath) -> list[_Pair]:
+    def _inherited(self, node: yaml.MappingNode, around: yaml.Node) -> list[_Pair]:
         """The pairs that a mapping merges; of one key those of the first source. They count as values each time."""
         pairs: dict[str, _Pair] = {}
-        merged = [value for key, value in node.value if _is_merge(key)]
-        lists = [value.value if isinstance(value, yaml.SequenceNode) else [value] for value in merged]
-        for source in itertools.chain(*lists):
+        merged = [value for key, value in node.value if key.tag == _MERGE]
+        for source in chain(*(value.value if isinstance(value, yaml.SequenceNode) else [value] for value in merged)):
             if not isinstance(source, yaml.MappingNode):
-                self._complain(path, "`<<` takes a mapping or a list of mappings")
+                self._complain(around, "`<<` takes a mapping or a list of mappings")
                 continue
-            for key, value in self._merged(source, path):
+            for key, value in self._merged(source, around):
                 self._nodes += 1
                 if isinstance(key, yaml.ScalarNode):
-                    pairs.setdefault(str(key.value), (key, value))
+                    pairs.setdefault(key.value, (key, value))
             if self._nodes > MAX_NODES:
                 break
         return list(pairs.values())
 
-    def _refuse_duplicates(self, node: yaml.MappingNode, path: DocumentPath) -> None:
-        seen: dict[str, Place] = {}
-        for key_node, _ in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
+    def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
+        seen: dict[str, yaml.Node] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
                 continue
-            key, place = str(key_node.value), _place(key_node.start_mark)
-            if key in seen:
-                message = f"the key stands here a second time (first in line {seen[key].line})"
-                self._complain((*path, key), message, place)
-            seen[key] = place
+            if key.value in seen:
+                message = f"the key stands here a second time (first in line {_place(seen[key.value].start_mark).line})"
+                self._path.append(key.value)
+                self._complain(key, message)
+                self._path.pop()
+            seen[key.value] = key
 
-    def _scalar(self, node: yaml.Node, kind: str, path: DocumentPath) -> Any:
-        if kind in {"str", "timestamp", "value"}:
-            return str(node.value)
+    def _scalar(self, node: yaml.ScalarNode, kind: str) -> Any:
         if len(node.value) > MAX_NUMBER_LENGTH:
-            self._complain(path, f"a number of more than {MAX_NUMBER_LENGTH} characters")
+            self._complain(node, f"a number of more than {MAX_NUMBER_LENGTH} characters")
             return None
         try:
             value = self._constructor.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError, LookupError):
-            self._complain(path, f"not a valid {kind}: {node.value}")
+            self._complain(node, f"not a valid {kind}: {node.value}")
             return None
         if isinstance(value, float) and not math.isfinite(value):
-            self._complain(path, "not a finite number")
+            self._complain(node, "not a finite number")
             return None
         return value
 
-    def _complain(self, path: DocumentPath, message: str, place: Place | None = None) -> None:
-        problem = self._document.problem(path, message)
-        if place is not None:
-            problem = replace(problem, line=place.line, column=place.column)
-        self._document.problems.append(problem)
+    def _complain(self, node: yaml.Node, message: str) -> None:
+        place, path = _place(node.start_mark), format_path(tuple(self._path))
+        self.problems.append(Problem(file=self._file, line=place.line, column=place.column, path=path, message=message))
 
 
-def _is_plain(node: yaml.Node) -> bool:
-    return node.tag.removeprefix(_TAG) in _PLAIN_TAGS[type(node)]
+class _Places(_Builder):
+    """Notes where every key and value stands."""
 
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.values: dict[DocumentPath, Place] = {}
+        self.keys: dict[DocumentPath, Place] = {}
 
-def _is_merge(key: yaml.Node) -> bool:
-    return str(key.tag) == f"{_TAG}merge"
+    def build(self, node: yaml.Node) -> Any:
+        self.values.setdefault(tuple(self._path), _place(node.start_mark))
+        return super().build(node)
+
+    def _enter(self, key: yaml.Node) -> None:
+        path = tuple(self._path)
+        self.keys[path] = _place(key.start_mark)
+        self.values.pop(path, None)  # what the key had where it was merged from
 
 
 def _place(mark: Any) -> Place:

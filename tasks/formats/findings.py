@@ -1,7 +1,9 @@
 """What is found wrong in a task, and the checks that several rules share."""
 
 import difflib
+import json
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,10 +48,18 @@ def check_text(path: DocumentPath, name: str, root: Path) -> Iterator[Finding]:
 
 def check_json_schema(path: DocumentPath, schema: dict[str, Any]) -> Iterator[Finding]:
     """A JSON Schema of a task must be one."""
+    for inner, message in _schema_findings(json.dumps(schema)):
+        yield (*path, *inner), message
+
+
+# Tools and answers of many tasks have the same schema, and to check one takes a millisecond.
+@lru_cache(maxsize=1024)
+def _schema_findings(text: str) -> tuple[Finding, ...]:
     try:
-        Draft202012Validator.check_schema(schema)
+        Draft202012Validator.check_schema(json.loads(text))
     except SchemaError as error:
-        yield (*path, *error.absolute_path), f"not a JSON Schema: {error.message}"
+        return ((tuple(error.absolute_path), f"not a JSON Schema: {error.message}"),)
+    return ()
 
 
 def is_address(text: str) -> bool:

@@ -25,6 +25,7 @@ from passgate.tasks.formats.schema_check import (
     differences,
     model_differences,
     schema_validator,
+    surely_valid,
 )
 from passgate.tasks.model.assertions import LlmGrader, Unavailable
 from passgate.tasks.model.graders import Composite, Grader, Turns
@@ -52,14 +53,15 @@ class TaskShape:
         self._left_out: set[DocumentPath] = set()
         self._document = document
         self._data = document.data
+        self._task: TaskFile | None = None  # until something is left out
         if not self.problems:
             self._check()
 
     def task(self) -> TaskFile | None:
         """The task without what was left out; `None` where there are problems."""
-        while not self.problems:
+        while self._task is None and not self.problems:
             try:
-                return TaskFile.model_validate(self._data)
+                self._task = TaskFile.model_validate(self._data)
             except ValidationError as error:
                 # What the schema does not say: keys that exclude each other, numbers that fit into no machine's word.
                 found = model_differences(error)
@@ -67,24 +69,33 @@ class TaskShape:
                 self.leave_out(found)
                 if len(self._left_out) == left_out:
                     self.problems += [difference_problem(self._document, difference) for difference in found]
-        return None
+        return None if self.problems else self._task
 
     def leave_out(self, found: Iterable[Difference]) -> None:
         """Take out of the task what is wrong, and say of each part what that means."""
         parts = {part for difference in found if (part := self._told(difference))}
-        self._data = _without(self._data, {part for part in parts if not _is_below(part, parts)})
-        self._left_out |= parts
+        if parts:
+            self._take_out({part for part in parts if not _is_below(part, parts)})
+            self._left_out |= parts
 
     def leave_out_sandbox(self, problems: Iterable[Problem]) -> None:
         """Take the sandbox out of the task for problems in a file of its own."""
         self.cannot_run += problems
-        self._data = _without(self._data, [("environment", "sandbox")])
+        self._take_out([("environment", "sandbox")])
+
+    def _take_out(self, parts: Iterable[DocumentPath]) -> None:
+        self._data, self._task = _without(self._data, parts), None
 
     def read_graders(self, task: TaskFile) -> tuple[Grader, ...]:
         """The graders of the task without those that stand for what cannot be read."""
         return tuple(grader for index, grader in enumerate(task.graders) if ("graders", index) not in self._left_out)
 
     def _check(self) -> None:
+        task = surely_valid(TaskFile, self._document.data)
+        # A task of an eval file has no metrics, so that the model does not ask for one as the schema does.
+        if task is not None and task.tracked_metrics:
+            self._task = task
+            return
         found = differences(self._document.data, schema_validator("task"))
         # What every task has, whoever runs it.
         floor = differences(self._document.data, schema_validator("four_suite")) if found else ()
@@ -227,7 +238,7 @@ def _as_read(document: Document, shape: TaskShape) -> ReadTaskFile:
     if task is None:
         problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
         return ReadTaskFile(None, Origin("", document.file, 1), problems)
-    line = document.keys[("task_id",)].line
+    line = document.line_of("task_id")
     missing = missing_graders(shape.read_graders(task), document.file, line)
     unread = tuple(dict.fromkeys(shape.cannot_run))
     reasons = tuple(map(str, (*unread, *missing)))

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -125,13 +126,19 @@ def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding
     if problems:
         return
     try:
-        body = ast.parse((root / file).read_bytes()).body
+        known = _functions_of((root / file).read_bytes())
     except (OSError, ValueError, SyntaxError) as error:
         yield path, f"{file} is not a Python file that can be read: {error}"
         return
-    known = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     if name not in known:
         yield path, f"{file} defines no function {name!r}{nearest(name, known)}"
+
+
+# Many tasks have their tools in one file.
+@lru_cache(maxsize=64)
+def _functions_of(source: bytes) -> tuple[str, ...]:
+    body = ast.parse(source).body
+    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def _replay(environment: Environment, replay: Replay, root: Path) -> Iterator[Finding]:

@@ -118,6 +118,22 @@ def validated(model: type[Model], document: Document, validator: Draft202012Vali
         return [document.problem(found.path, found.message) for found in model_differences(error)]
 
 
+def surely_valid(model: type[Model], data: Any) -> Model | None:
+    """The model of data that its schema surely accepts; `None` where only the schema itself can tell.
+
+    A model reads in microseconds what its schema takes milliseconds for.
+    """
+    text = json.dumps(data)
+    # A model takes `null` for a key that is left out, its schema does not.
+    if "null" in text:
+        return None
+    try:
+        # Not strict it takes "1" for a number, and strict of Python's own values it refuses a list for a tuple.
+        return model.model_validate_json(text, strict=True)
+    except ModelError:
+        return None
+
+
 def model_differences(error: ModelError) -> list[Difference]:
     """What a model has against data that its schema has nothing against."""
     return [Difference(found["loc"], found["msg"].removeprefix(_OF_OUR_OWN)) for found in error.errors()]
