@@ -100,18 +100,10 @@ def format_path(path: DocumentPath) -> str:
     return text
 
 
-def read_document(file: Path, name: str) -> Document:
+def read_document(file: Path, name: str, sources: "Sources | None" = None) -> Document:
     """Read one YAML file. Whatever is wrong with it is in `problems`, and then `data` may be incomplete."""
     try:
-        return document_of(read_source(file), name)
-    except UnreadableFileError as error:
-        return Document(name, problems=[error.problem(name)])
-
-
-def document_of(text: str, name: str) -> Document:
-    """The same of the text of a file, as `read_source` gives it."""
-    try:
-        root = _compose(text)
+        root = _compose(sources.text(file) if sources else read_source(file))
     except UnreadableFileError as error:
         return Document(name, problems=[error.problem(name)])
     builder = _Builder(name)
@@ -148,6 +140,20 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
         raise UnreadableFileError("cannot be read: this is not UTF-8 text", _place_after(before)) from error
     except (OSError, ValueError) as error:
         raise UnreadableFileError(f"cannot be read: {error}") from error
+
+
+class Sources:
+    """The texts of files, each read once for everyone who asks: what kind of file it is, and what it says."""
+
+    def __init__(self) -> None:
+        self._texts: dict[Path, str] = {}
+
+    def text(self, file: Path) -> str:
+        """The text of a file. Raises `UnreadableFileError`."""
+        known = self._texts.get(absolute := file.absolute())
+        if known is None:
+            known = self._texts[absolute] = read_source(file)
+        return known
 
 
 def _compose(text: str) -> yaml.Node | None:

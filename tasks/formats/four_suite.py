@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests, all_graders
-from passgate.tasks.formats.document import Document, DocumentPath, format_path, read_document
+from passgate.tasks.formats.document import Document, DocumentPath, Sources, format_path, read_document
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import SANDBOXES, asked_messages, findings, sandbox_names, with_texts
@@ -195,10 +195,13 @@ class ReadTaskFile:
 class TaskReader:
     """Reads task files of one suites folder under one policy."""
 
-    def __init__(self, suites_folder: Path, policy: Policy, *, working_folder: Path) -> None:
+    def __init__(
+        self, suites_folder: Path, policy: Policy, *, working_folder: Path, sources: Sources | None = None
+    ) -> None:
         self._suites_folder = suites_folder.absolute()
         self._policy = policy
         self._working_folder = working_folder.absolute()
+        self._sources = sources
         self._digests = FileDigests(self._suites_folder)
         self._sandboxes: dict[str, list[Problem]] = {}
 
@@ -212,7 +215,7 @@ class TaskReader:
 
     def task_file(self, file: Path) -> ReadTaskFile:
         """What a file says."""
-        document = read_document(file, shown_path(file, self._working_folder))
+        document = read_document(file, shown_path(file, self._working_folder), self._sources)
         shape = TaskShape(document)
         said = shape.task()
         if said is not None:
@@ -224,12 +227,14 @@ class TaskReader:
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
-        file = self._suites_folder / SANDBOXES / str(name) / "sandbox.yaml"
-        if name not in sandbox_names(self._suites_folder) or not file.is_file():
+        if name is None:
             return []
         if name not in self._sandboxes:
-            document = read_document(file, shown_path(file, self._working_folder))
-            self._sandboxes[name] = document.problems or check_schema(document, schema_validator("sandbox"))
+            file, problems = self._suites_folder / SANDBOXES / name / "sandbox.yaml", list[Problem]()
+            if name in sandbox_names(self._suites_folder) and file.is_file():
+                document = read_document(file, shown_path(file, self._working_folder))
+                problems = document.problems or check_schema(document, schema_validator("sandbox"))
+            self._sandboxes[name] = problems
         return self._sandboxes[name]
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.document import DocumentPath, format_path, read_document
+from passgate.tasks.formats.document import DocumentPath, Sources, format_path, read_document
 from passgate.tasks.formats.evals.map.reader import EvalReader
-from passgate.tasks.formats.evals.read.folder import files_of_folder, files_of_paths, is_eval
+from passgate.tasks.formats.evals.read.folder import NamedFile, files_of_folder, files_of_paths
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
 from passgate.tasks.formats.normalise import Loaded, Origin, together
 from passgate.tasks.formats.project_files import (
@@ -33,6 +33,18 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import EvalTask, TaskFile
 
 Read = TypeVar("Read")
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Hardly anything that reading makes is garbage; looking for it all the while takes a fifth of its time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -62,10 +74,11 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
 
     `environment` are the variables of the process.
     """
-    files = files_of_paths(paths, environment).read
     found = [
-        tests_of_file(file, root, policy, environment) if is_eval(file) else task_of_file(file, root, policy)
-        for root, file in files
+        tests_of_file(named.file, named.root, policy, environment)
+        if named.is_eval
+        else task_of_file(named.file, named.root, policy)
+        for named in files_of_paths(paths, environment, Sources()).read
     ]
     return Found(
         tuple(task for one in found for task in one.tasks),
@@ -168,6 +181,7 @@ def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
     return load_folder(suites_folder, policy).tasks
 
 
+@_no_collection()
 def load_folder(
     suites_folder: Path,
     policy: Policy,
@@ -180,33 +194,43 @@ def load_folder(
     """
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
-    found = files_of_folder(suites_folder, environment)
-    readable = sorted((*found.tasks, *found.evals))
-    loaded = _read_files(readable, suites_folder, policy, working_folder or Path.cwd(), environment)
+    sources = Sources()
+    found = files_of_folder(suites_folder, environment, sources)
+    named = [NamedFile(suites_folder, file, is_eval=False) for file in found.tasks]
+    named += [NamedFile(suites_folder, file, is_eval=True) for file in found.evals]
+    named.sort(key=lambda one: one.file)
+    loaded = _read_files(named, sources, policy, working_folder or Path.cwd(), environment)
     if loaded.problems:
         raise InputError(loaded.problems)
     return loaded
 
 
+@_no_collection()
 def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     """Read the tasks of files and folders: those that are right, and every problem of the others."""
-    named = files_of_paths(paths, os.environ)
-    by_root: dict[Path, list[Path]] = {}
-    for root, file in named.read:
-        by_root.setdefault(root, []).append(file)
-    read = [_read_files(files, root, policy, Path.cwd(), os.environ) for root, files in by_root.items()]
+    sources = Sources()
+    named = files_of_paths(paths, os.environ, sources)
+    by_root: dict[Path, list[NamedFile]] = {}
+    for file in named.read:
+        by_root.setdefault(file.root, []).append(file)
+    read = [_read_files(files, sources, policy, Path.cwd(), os.environ) for files in by_root.values()]
     return together([*read, Loaded(others=named.others)])
 
 
 def _read_files(
-    files: Iterable[Path], suites_folder: Path, policy: Policy, working_folder: Path, environment: Mapping[str, str]
+    files: Sequence[NamedFile],
+    sources: Sources,
+    policy: Policy,
+    working_folder: Path,
+    environment: Mapping[str, str],
 ) -> Loaded:
-    """The tasks of files, each of which is what its content says. A task id that stands twice is a problem."""
+    """The tasks of files of one suites folder. A task id that stands twice in them is a problem."""
+    if not files:
+        return Loaded()
     shown = partial(shown_path, working_folder=working_folder.absolute())
-    task_files = TaskReader(suites_folder, policy, working_folder=working_folder)
-    eval_files = EvalReader(suites_folder, policy, environment, shown)
-    with _no_collection():
-        loaded = together([eval_files.read(file) if is_eval(file) else _task(task_files, file) for file in files])
+    task_files = TaskReader(files[0].root, policy, working_folder=working_folder, sources=sources)
+    eval_files = EvalReader(files[0].root, policy, environment, shown)
+    loaded = together([eval_files.read(one.file) if one.is_eval else _task(task_files, one.file) for one in files])
     tasks: dict[str, EvalTask] = {}
     repeated: list[Problem] = []
     for task in loaded.tasks:
@@ -221,18 +245,6 @@ def _task(reader: TaskReader, file: Path) -> Loaded:
     task, answer = reader.read(file)
     tasks = () if task is None else (task,)
     return Loaded(tasks, answer.problems, answer.warnings, answer.cannot_run, files=1)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Hardly anything that reading makes is garbage; looking for it all the while takes a fifth of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import yaml
 
 from passgate.tasks.formats.discover import YAML_SUFFIXES, files_below, root_of, suite_of
-from passgate.tasks.formats.document import YAML_LOADER, UnreadableFileError, read_source
+from passgate.tasks.formats.document import YAML_LOADER, Sources, UnreadableFileError
 from passgate.tasks.formats.evals.read.case_files import CASE_FILES, LINES_SUFFIX, sidecar_names
 from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
@@ -62,7 +62,7 @@ def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
     opened: list[_Open] = []
     # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
-    for event in _events(file):
+    for event in _events(file, Sources()):
         around = opened[-1] if opened else None
         if isinstance(event, yaml.CollectionStartEvent):
             if around and around.is_mapping and around.awaits_key:
@@ -82,15 +82,15 @@ def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
             around.awaits_key = not around.awaits_key
 
 
-def _events(file: Path) -> Iterator[yaml.Event]:
+def _events(file: Path, sources: Sources) -> Iterator[yaml.Event]:
     """The events of a YAML file, up to where it cannot be read."""
     try:
-        yield from yaml.parse(read_source(file), Loader=YAML_LOADER)
+        yield from yaml.parse(sources.text(file), Loader=YAML_LOADER)
     except (UnreadableFileError, yaml.YAMLError):
         return
 
 
-def kind_of(file: Path) -> Kind | None:
+def kind_of(file: Path, sources: Sources | None = None) -> Kind | None:
     """What a file is: a task of passgate's own format, an eval file, or tests for an eval file to take in.
 
     `None` for everything else, results of evals among it. What its content does not tell its name does, so that an
@@ -99,7 +99,7 @@ def kind_of(file: Path) -> Kind | None:
     if file.suffix == LINES_SUFFIX:
         return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
     is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
-    depth, keys = _head(file) if is_yaml else (0, set[str]())
+    depth, keys = _head(file, sources or Sources()) if is_yaml else (0, set[str]())
     if depth == 1 and _TASK_KEY in keys:
         return "task"
     if depth == 1 and (keys & {*TESTS_KEYS} or ("prompts" in keys and keys & _BESIDE_PROMPTS)):
@@ -110,9 +110,9 @@ def kind_of(file: Path) -> Kind | None:
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
 
-def is_eval(file: Path) -> bool:
+def _is_eval(file: Path, sources: Sources) -> bool:
     """Whether a file is read as one with tests, and not as a task of passgate's own format."""
-    kind = kind_of(file) if file.is_file() else None
+    kind = kind_of(file, sources) if file.is_file() else None
     return kind in {"eval", "cases"} or (kind is None and file.suffix not in YAML_SUFFIXES)
 
 
@@ -120,13 +120,13 @@ def _has_case_keys(keys: set[str]) -> bool:
     return "id" in keys and bool(keys & _CASE_KEYS)
 
 
-def _head(file: Path) -> tuple[int, set[str]]:
+def _head(file: Path, sources: Sources) -> tuple[int, set[str]]:
     """The keys of a YAML file's mapping, which is at depth 1, or of the first mapping in its list, at depth 2; up to
     where they tell what the file is or something is wrong. Depth 0 where there is none.
     """
     found, keys = 0, set[str]()
     depth, first, is_key = 0, 0, True
-    for event in _events(file):
+    for event in _events(file, sources):
         ends = isinstance(event, yaml.CollectionEndEvent)
         if first and depth == first and not ends:
             if is_key and isinstance(event, yaml.ScalarEvent):
@@ -168,39 +168,49 @@ class FolderFiles:
 
 
 @dataclass(frozen=True)
+class NamedFile:
+    """A file that is to be read."""
+
+    root: Path  # the folder that its paths are relative to, absolute
+    file: Path
+    is_eval: bool  # whether it is read as one with tests, and not as a task of passgate's own format
+
+
+@dataclass(frozen=True)
 class NamedFiles:
     """The files that are meant by paths of files and folders."""
 
-    # Those to read, each once, after the folder that its paths are relative to, absolute.
-    read: tuple[tuple[Path, Path], ...]
+    read: tuple[NamedFile, ...]  # each once
     others: tuple[Path, ...]  # of folders: what is neither tasks nor evals
 
 
-def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str]) -> NamedFiles:
+def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], sources: Sources) -> NamedFiles:
     """The files of paths, in order. `environment` are the variables of the process."""
-    read: dict[tuple[Path, Path], None] = {}
+    read: dict[NamedFile, None] = {}
     others: list[Path] = []
     for path in dict.fromkeys(paths):
         if not path.is_dir():
-            read[root_of(path, path), path] = None
+            read[NamedFile(root_of(path, path), path, _is_eval(path, sources))] = None
             continue
-        found = files_of_folder(path, environment)
+        found = files_of_folder(path, environment, sources)
         others += found.others
-        read |= dict.fromkeys((root_of(file, path), file) for file in (*found.tasks, *found.evals))
+        read |= dict.fromkeys(NamedFile(root_of(file, path), file, is_eval=False) for file in found.tasks)
+        read |= dict.fromkeys(NamedFile(root_of(file, path), file, is_eval=True) for file in found.evals)
     return NamedFiles(tuple(read), tuple(others))
 
 
-def files_of_folder(folder: Path, environment: Mapping[str, str]) -> FolderFiles:
+def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sources | None = None) -> FolderFiles:
     """What the files below a folder are. A file that an eval file takes in is not read a second time, but for suites
     of which it selects some tests.
 
     In a folder with a suite's name every other YAML file is a task. `environment` are the variables of the process.
     """
+    sources = sources or Sources()
     absolute = folder.absolute()
     files = (file for file in files_below(absolute) if file.suffix in _SUFFIXES or file.name.endswith(".eval.json"))
-    kinds = {file: kind_of(file) for file in sorted(files)}
+    kinds = {file: kind_of(file, sources) for file in sorted(files)}
     readable = [file for file, kind in kinds.items() if kind in {"eval", "cases"}]
-    taken = {file: _taken_by(file, kinds, absolute, environment) for file in readable}
+    taken = {file: _taken_by(file, kinds, absolute, environment, sources) for file in readable}
     roots = frozenset(_roots(readable, taken))
     parts = {part for root in roots for part in _reached(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
@@ -234,10 +244,12 @@ def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
     return seen
 
 
-def _taken_by(file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str]) -> set[Path]:
+def _taken_by(
+    file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str], sources: Sources
+) -> set[Path]:
     """The files of the folder that a file with tests takes in."""
     if file.suffix == LINES_SUFFIX:
-        heads = {name: _head(name) for name in sidecar_names(file) if name in kinds}
+        heads = {name: _head(name, sources) for name in sidecar_names(file) if name in kinds}
         return {name for name, (depth, keys) in heads.items() if depth != 1 or keys.isdisjoint(TESTS_KEYS)}
     documents = Documents(ground_of(file, folder), Complaints(), environment, str)
     found: set[Path] = set()
