@@ -100,7 +100,7 @@ def format_path(path: DocumentPath) -> str:
     return text
 
 
-def read_document(file: Path, name: str, sources: "Sources | None" = None) -> Document:
+def read_document(file: Path, name: str, sources: "SourceTexts | None" = None) -> Document:
     """Read one YAML file. Whatever is wrong with it is in `problems`, and then `data` may be incomplete."""
     try:
         root = _compose(sources.text(file) if sources else read_source(file))
@@ -142,7 +142,7 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
         raise UnreadableFileError(f"cannot be read: {error}") from error
 
 
-class Sources:
+class SourceTexts:
     """The texts of files, each read once for everyone who asks: what kind of file it is, and what it says."""
 
     def __init__(self) -> None:

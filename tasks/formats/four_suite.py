@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests, all_graders
-from passgate.tasks.formats.document import Document, DocumentPath, Sources, format_path, read_document
+from passgate.tasks.formats.document import Document, DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.normalise import Origin, normalised
 from passgate.tasks.formats.rules import SANDBOXES, asked_messages, findings, sandbox_names, with_texts
@@ -196,7 +196,7 @@ class TaskReader:
     """Reads task files of one suites folder under one policy."""
 
     def __init__(
-        self, suites_folder: Path, policy: Policy, *, working_folder: Path, sources: Sources | None = None
+        self, suites_folder: Path, policy: Policy, *, working_folder: Path, sources: SourceTexts | None = None
     ) -> None:
         self._suites_folder = suites_folder.absolute()
         self._policy = policy

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from passgate.tasks.errors import InputError, Problem, UsageError
-from passgate.tasks.formats.document import DocumentPath, Sources, format_path, read_document
+from passgate.tasks.formats.document import DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.evals.map.reader import EvalReader
 from passgate.tasks.formats.evals.read.folder import NamedFile, files_of_folder, files_of_paths
 from passgate.tasks.formats.four_suite import TaskReader, shown_path
@@ -78,7 +78,7 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
         tests_of_file(named.file, named.root, policy, environment)
         if named.is_eval
         else task_of_file(named.file, named.root, policy)
-        for named in files_of_paths(paths, environment, Sources()).read
+        for named in files_of_paths(paths, environment, SourceTexts()).read
     ]
     return Found(
         tuple(task for one in found for task in one.tasks),
@@ -194,7 +194,7 @@ def load_folder(
     """
     if not suites_folder.is_dir():
         raise UsageError(f"no suites folder {suites_folder}: name one with --suites, or make one with `passgate init`")
-    sources = Sources()
+    sources = SourceTexts()
     found = files_of_folder(suites_folder, environment, sources)
     named = [NamedFile(suites_folder, file, is_eval=False) for file in found.tasks]
     named += [NamedFile(suites_folder, file, is_eval=True) for file in found.evals]
@@ -208,7 +208,7 @@ def load_folder(
 @_no_collection()
 def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
     """Read the tasks of files and folders: those that are right, and every problem of the others."""
-    sources = Sources()
+    sources = SourceTexts()
     named = files_of_paths(paths, os.environ, sources)
     by_root: dict[Path, list[NamedFile]] = {}
     for file in named.read:
@@ -219,7 +219,7 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
 
 def _read_files(
     files: Sequence[NamedFile],
-    sources: Sources,
+    sources: SourceTexts,
     policy: Policy,
     working_folder: Path,
     environment: Mapping[str, str],

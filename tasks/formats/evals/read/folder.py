@@ -10,7 +10,7 @@ from typing import Literal
 import yaml
 
 from passgate.tasks.formats.discover import YAML_SUFFIXES, files_below, root_of, suite_of
-from passgate.tasks.formats.document import YAML_LOADER, Sources, UnreadableFileError
+from passgate.tasks.formats.document import YAML_LOADER, SourceTexts, UnreadableFileError
 from passgate.tasks.formats.evals.read.case_files import CASE_FILES, LINES_SUFFIX, sidecar_names
 from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
@@ -62,7 +62,7 @@ def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
     opened: list[_Open] = []
     # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
-    for event in _events(file, Sources()):
+    for event in _events(file, SourceTexts()):
         around = opened[-1] if opened else None
         if isinstance(event, yaml.CollectionStartEvent):
             if around and around.is_mapping and around.awaits_key:
@@ -82,7 +82,7 @@ def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
             around.awaits_key = not around.awaits_key
 
 
-def _events(file: Path, sources: Sources) -> Iterator[yaml.Event]:
+def _events(file: Path, sources: SourceTexts) -> Iterator[yaml.Event]:
     """The events of a YAML file, up to where it cannot be read."""
     try:
         yield from yaml.parse(sources.text(file), Loader=YAML_LOADER)
@@ -90,7 +90,7 @@ def _events(file: Path, sources: Sources) -> Iterator[yaml.Event]:
         return
 
 
-def kind_of(file: Path, sources: Sources | None = None) -> Kind | None:
+def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     """What a file is: a task of passgate's own format, an eval file, or tests for an eval file to take in.
 
     `None` for everything else, results of evals among it. What its content does not tell its name does, so that an
@@ -99,7 +99,7 @@ def kind_of(file: Path, sources: Sources | None = None) -> Kind | None:
     if file.suffix == LINES_SUFFIX:
         return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
     is_yaml, name = file.suffix in YAML_SUFFIXES, file.name.lower()
-    depth, keys = _head(file, sources or Sources()) if is_yaml else (0, set[str]())
+    depth, keys = _head(file, sources or SourceTexts()) if is_yaml else (0, set[str]())
     if depth == 1 and _TASK_KEY in keys:
         return "task"
     if depth == 1 and (keys & {*TESTS_KEYS} or ("prompts" in keys and keys & _BESIDE_PROMPTS)):
@@ -110,7 +110,7 @@ def kind_of(file: Path, sources: Sources | None = None) -> Kind | None:
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
 
-def _is_eval(file: Path, sources: Sources) -> bool:
+def _is_eval(file: Path, sources: SourceTexts) -> bool:
     """Whether a file is read as one with tests, and not as a task of passgate's own format."""
     kind = kind_of(file, sources) if file.is_file() else None
     return kind in {"eval", "cases"} or (kind is None and file.suffix not in YAML_SUFFIXES)
@@ -120,7 +120,7 @@ def _has_case_keys(keys: set[str]) -> bool:
     return "id" in keys and bool(keys & _CASE_KEYS)
 
 
-def _head(file: Path, sources: Sources) -> tuple[int, set[str]]:
+def _head(file: Path, sources: SourceTexts) -> tuple[int, set[str]]:
     """The keys of a YAML file's mapping, which is at depth 1, or of the first mapping in its list, at depth 2; up to
     where they tell what the file is or something is wrong. Depth 0 where there is none.
     """
@@ -184,7 +184,7 @@ class NamedFiles:
     others: tuple[Path, ...]  # of folders: what is neither tasks nor evals
 
 
-def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], sources: Sources) -> NamedFiles:
+def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], sources: SourceTexts) -> NamedFiles:
     """The files of paths, in order. `environment` are the variables of the process."""
     read: dict[NamedFile, None] = {}
     others: list[Path] = []
@@ -199,13 +199,13 @@ def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], source
     return NamedFiles(tuple(read), tuple(others))
 
 
-def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sources | None = None) -> FolderFiles:
+def files_of_folder(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
     """What the files below a folder are. A file that an eval file takes in is not read a second time, but for suites
     of which it selects some tests.
 
     In a folder with a suite's name every other YAML file is a task. `environment` are the variables of the process.
     """
-    sources = sources or Sources()
+    sources = sources or SourceTexts()
     absolute = folder.absolute()
     files = (file for file in files_below(absolute) if file.suffix in _SUFFIXES or file.name.endswith(".eval.json"))
     kinds = {file: kind_of(file, sources) for file in sorted(files)}
@@ -245,7 +245,7 @@ def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:
 
 
 def _taken_by(
-    file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str], sources: Sources
+    file: Path, kinds: Mapping[Path, Kind | None], folder: Path, environment: Mapping[str, str], sources: SourceTexts
 ) -> set[Path]:
     """The files of the folder that a file with tests takes in."""
     if file.suffix == LINES_SUFFIX:
