@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
+from passgate.tasks.gates.decide import failed_tasks
 from passgate.tasks.gates.evidence import alpha_of_one, is_weighed, least_red_failures
 from passgate.tasks.gates.exemptions import not_admitted, quarantined
-from passgate.tasks.gates.failures import failed_tasks
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule

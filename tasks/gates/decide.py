@@ -1,22 +1,25 @@
-"""The decision of a gate."""
+"""The decision of a gate: its reasons, and what the reader of a verdict should know beside them."""
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
+from typing import Final, NamedTuple
 
-from passgate.tasks.gates.evidence import confirmations
-from passgate.tasks.gates.exemptions import exemptions
-from passgate.tasks.gates.failures import counted, failed_tasks, gap, in_trials, of_task
-from passgate.tasks.gates.limits import compare_with_baseline, limit_reasons
-from passgate.tasks.gates.notes import notes
-from passgate.tasks.model.agent import judging_agent
+from passgate.tasks.gates.evidence import confirmations, is_weighed
+from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
+from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
+from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.measurement import Measurement, TaskState
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
+from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
-_OPEN = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})
+_FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
+_OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})
 """Rules that leave a gate undecided rather than failed."""
 
 
@@ -62,7 +65,13 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     return Ruling(
         decision=decision,
         reasons=tuple(sorted(reasons, key=lambda reason: not reason.blocking)),
-        notes=tuple(notes(plan, policy, measurement, baseline, comparisons)),
+        notes=(
+            *_plan_notes(plan),
+            *_baseline_notes(plan, measurement, baseline),
+            *quarantine_notes(plan.quarantine, baseline, plan.created_at.date()),
+            *_measurement_notes(measurement),
+            *_limit_notes(plan, policy, measurement, baseline, comparisons),
+        ),
         comparisons=comparisons,
         confirmations=confirmed,
         not_admitted=exempt.not_admitted,
@@ -86,7 +95,81 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
         for rule in dict.fromkeys(violation.rule for violation in task.violations):
             hits = [violation for violation in task.violations if violation.rule == rule]
             trials = tuple(dict.fromkeys(hit.trial for hit in hits))
-            yield of_task(Rule(rule), task, f"{hits[0].message} ({in_trials(trials)})", trials)
+            yield _of_task(Rule(rule), task, f"{hits[0].message} ({_in_trials(trials)})", trials)
+
+
+def failed_tasks(
+    policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline, confirmed: Mapping[str, Confirmation]
+) -> Iterator[Reason]:
+    """A reason for each failed task. One that may not block is of a task that is no worse than it was, or of which the
+    baseline cannot say how it was.
+    """
+    for task in tasks:
+        if task.state is not TaskState.FAILED:
+            continue
+        meaning = _in_the_light_of(policy, task, baseline.of(task.name), confirmed.get(task.name))
+        is_regression = meaning.fallen and task.suite is Suite.GOLDEN
+        rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
+        message = meaning.text + _why_failed(task)
+        yield _of_task(rule, task, message, task.failed_trials, may_block=meaning.may_block)
+
+
+class _Meaning(NamedTuple):
+    text: str
+    fallen: bool = False
+    """From green, which makes it a regression of a golden task."""
+    may_block: bool = True
+
+
+def _in_the_light_of(
+    policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
+) -> _Meaning:
+    """What a failure means by the baseline and by the confirming trials."""
+    runs = f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
+    weighed = is_weighed(policy, task)
+    if before.state is BaselineState.GREEN and not (weighed and confirmation):
+        return _Meaning(f"passed at the baseline ({runs}); ", fallen=True)
+    if weighed and before.state is BaselineState.RED:
+        return _Meaning(f"failed at the baseline too ({runs}); ", may_block=False)
+    if weighed and before.state is BaselineState.UNRELIABLE:
+        return _Meaning(f"the baseline is not reliable ({runs}); ", may_block=False)
+    if before.state is not BaselineState.GREEN or confirmation is None:
+        return _Meaning("")
+    counts = (
+        f"{confirmation.passed} of {confirmation.n} trials passed now, "
+        f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
+    )
+    match confirmation.finding:
+        case Finding.FALLEN:
+            return _Meaning(f"regression confirmed: {counts}; ", fallen=True)
+        case Finding.FITS:
+            return _Meaning(f"fits its baseline: {counts}; ", fallen=True, may_block=False)
+        case Finding.UNDECIDED:
+            blocks = policy.regression.undecided == "block"
+            effect = "and the policy blocks on that" if blocks else "and the policy only reports that"
+            setting = f"`regression.undecided: {policy.regression.undecided}`"
+            text = f"possible regression: {counts}; too few trials to confirm it, {effect} ({setting}); "
+            return _Meaning(text, fallen=True, may_block=blocks)
+        case Finding.UNFINISHED:
+            # Missing evidence has a reason of its own, which leaves the gate undecided; this one must not fail it.
+            text = f"possible regression: {counts}; more trials are needed to decide; "
+            return _Meaning(text, fallen=True, may_block=False)
+
+
+def _why_failed(task: TaskMeasurement) -> str:
+    """By which rule a task has failed, and how its first failed trial did."""
+    score = "unknown" if task.score is None else f"{task.score:.3g}"
+    if task.sequential is not None:
+        rule = f"the sequential test requires a pass rate of {task.sequential.accept:g}"
+    else:
+        rule = {
+            Metric.PASS_HAT_K: f"pass^{task.k} requires every trial to pass",
+            Metric.PASS_AT_K: f"pass@{task.k} requires one trial to pass",
+            Metric.MEAN: f"the mean score of {task.k} trials is {score}",
+            Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
+        }[task.metric]
+    counts = f"{task.passed} of {task.n} passed, {_in_trials(task.failed_trials)} failed"
+    return f"{rule}; {counts}: {task.failure}"
 
 
 def _thresholds(policy: GatePolicy, measurement: Measurement, exempt: Collection[str]) -> Iterator[Reason]:
@@ -119,19 +202,127 @@ def _missing_evidence(
             missing = task.planned - task.n
             why = task.error or "they were not run"
             message = f"{missing} of {task.planned} trials could not be measured: {why}"
-            yield of_task(Rule.MISSING_EVIDENCE, task, message, task.error_trials)
+            yield _of_task(Rule.MISSING_EVIDENCE, task, message, task.error_trials)
         elif task.name in unfinished:
             errors = f"{task.confirming_errors} ended in errors" if task.confirming_errors else "they were not run"
-            yield of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
+            yield _of_task(Rule.MISSING_EVIDENCE, task, f"confirming trials are missing: {errors}")
     # Tasks that name no suite are judged as golden; with no others the gate does not miss the other suites.
     present = {suite.suite for suite in measurement.suites}
     if plan.unselected:
-        yield gap(f"--task left out {counted(plan.unselected, 'task')} of the gate: a partial run cannot pass")
+        yield _gap(f"--task left out {_counted(plan.unselected, 'task')} of the gate: a partial run cannot pass")
     elif not plan.tasks or not all(task.suite_assumed for task in plan.tasks):
         for suite in policy.suites:
             if suite not in present:
-                yield gap(f"the suite {suite!s} has no tasks in this gate", suite)
+                yield _gap(f"the suite {suite!s} has no tasks in this gate", suite)
     if not any(task.n for task in measurement.tasks):
-        yield gap("no trial was measured")
+        yield _gap("no trial was measured")
     if measurement.tasks and all(task.name in exempt for task in measurement.tasks):
-        yield gap("no task can block this gate: every task is quarantined or not admitted yet")
+        yield _gap("no task can block this gate: every task is quarantined or not admitted yet")
+
+
+def _of_task(
+    rule: Rule, task: TaskMeasurement, message: str, trials: tuple[int, ...] = (), *, may_block: bool = True
+) -> Reason:
+    return Reason(
+        rule=rule,
+        blocking=may_block,
+        message=message,
+        suite=task.suite,
+        task_id=task.task_id,
+        trials=trials,
+        file=task.file,
+        line=task.line,
+    )
+
+
+def _gap(message: str, suite: Suite | None = None) -> Reason:
+    return Reason(rule=Rule.MISSING_EVIDENCE, blocking=True, suite=suite, message=message)
+
+
+def _in_trials(trials: tuple[int, ...]) -> str:
+    """`trial 4`, `trials 1, 2 and 5 more`."""
+    shown = ", ".join(str(trial) for trial in trials[:10])
+    more = f" and {len(trials) - 10} more" if len(trials) > 10 else ""
+    return f"trial{'s' if len(trials) != 1 else ''} {shown}{more}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+def _plan_notes(plan: RunContext) -> Iterator[str]:
+    yield from plan.request_notes
+    if plan.base.judged_by == "base":
+        edited, base = _counted(len(plan.base.edits), "file"), plan.base.commit[:12]
+        yield f"this change edits what it is judged by ({edited}): this run uses the files of the merge base {base}"
+    if plan.base.prefect_edits:
+        edited = ", ".join(plan.base.prefect_edits)
+        yield f"this change edits Prefect settings ({edited}), which can name code: this run does not use Prefect"
+    if plan.base.agent is not None:
+        agent = plan.base.agent
+        yield judging_agent(agent) if agent.by_base else own_agent(agent)
+    if plan.base.note:
+        yield plan.base.note
+    yield from plan.warnings
+    assumed = sum(task.suite_assumed for task in plan.tasks)
+    if assumed:
+        yield (
+            f"{assumed} of {len(plan.tasks)} tasks have no suite in their file or folder name: passgate judges them as "
+            "golden. To choose another suite, set `suite:` in the eval file"
+        )
+
+
+def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseline) -> Iterator[str]:
+    if baseline.left_out:
+        yield baseline.left_out
+    states = Counter(baseline.of(task.name).state for task in measurement.tasks)
+    without = states[BaselineState.NEW] + states[BaselineState.NONE]
+    if without:
+        yield (
+            f"no baseline for {without} of {len(measurement.tasks)} tasks: the history has no run on {baseline.branch} "
+            "with the same agent, model, task and graders"
+        )
+    if baseline.pinned and plan.pins is not None:
+        yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
+
+
+def _measurement_notes(measurement: Measurement) -> Iterator[str]:
+    blind = sum(task.n > 0 and task.metrics.steps is None for task in measurement.tasks)
+    if blind:
+        yield (
+            f"in {_counted(blind, 'task')} the agent called no model through the meter and reported no transcript: "
+            "passgate could not enforce the budgets of steps, tool calls and tokens"
+        )
+    if "process_group" in measurement.isolation:
+        yield (
+            "no isolation: bubblewrap does not work on this machine, so agents could read and write every file that "
+            "your user can"
+        )
+
+
+def _limit_notes(
+    plan: RunContext,
+    policy: GatePolicy,
+    measurement: Measurement,
+    baseline: Baseline,
+    comparisons: Sequence[Comparison],
+) -> Iterator[str]:
+    risen = dear_after_nothing(measurement, baseline)
+    for comparison in comparisons:
+        of_cost = comparison.name == COST
+        if comparison.ratio is None and comparison.current:
+            if comparison.pairs < LEAST_PAIRS and of_cost and risen:
+                missing = f"in {_counted(risen, 'task')} {_FROM_NOTHING}"
+            elif comparison.pairs < LEAST_PAIRS:
+                missing = f"too few tasks have a baseline ({comparison.pairs}, at least {LEAST_PAIRS} are required)"
+            elif comparison.runs < LEAST_RUNS:
+                missing = "the baseline has one run, which does not show how much runs vary"
+            else:
+                missing = "the baseline runs share no tasks, so they do not show how much runs vary"
+            yield f"{comparison.name} is not compared: {missing}"
+        elif of_cost and risen:
+            yield f"cost is not compared in {_counted(risen, 'task')}: {_FROM_NOTHING}"
+    limited = policy.limits.cost_increase_pct is not None and not plan.agent.is_reference
+    cost_before = any(baseline.of(task.name).costs for task in measurement.tasks)
+    if limited and cost_before and COST not in {comparison.name for comparison in comparisons}:
+        yield "cost is not compared: the agent reported its cost at the baseline but not in this run"

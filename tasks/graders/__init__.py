@@ -4,9 +4,8 @@ from functools import partial
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv import agentv_graders
-from passgate.tasks.graders.answers.assertions import grade_equals, grade_is_json, grade_output, grade_text
+from passgate.tasks.graders.answers.assertions import grade_equals, grade_is_json, grade_output, grade_regex, grade_text
 from passgate.tasks.graders.answers.fields import grade_fields
-from passgate.tasks.graders.answers.regexes import grade_regex
 from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
@@ -15,8 +14,7 @@ from passgate.tasks.graders.judges.llm_grader import grade_by_judge, grade_rubri
 from passgate.tasks.graders.judges.llm_rubric import grade_rubric, judge_request
 from passgate.tasks.graders.max_length import grade_max_length
 from passgate.tasks.graders.policy_check import forbidden_by, grade_policy
-from passgate.tasks.graders.programs.code_grader import grade_code
-from passgate.tasks.graders.programs.script_assertion import grade_script
+from passgate.tasks.graders.programs.code_grader import grade_code, grade_script
 from passgate.tasks.graders.state_check import grade_state
 from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests

@@ -15,7 +15,6 @@ import shlex
 import shutil
 import sys
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
@@ -106,17 +105,13 @@ class _Progress(Frozen):
     """How many came to their end."""
 
 
-@dataclass(frozen=True)
-class _PytestFolder:
+class _PytestFolder(NamedTuple):
     """A folder for one run: `tests` in it holds the tests, the rest is ours."""
 
     root: Path
+    tests: Path
     report: str
-    progress_file: str
-
-    @property
-    def tests(self) -> Path:
-        return self.root / "tests"
+    progress: str
 
 
 async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
@@ -128,9 +123,16 @@ async def grade_tests(options: DeterministicTests, evidence: Evidence) -> Grade:
     async with _fresh_folder(evidence.sandbox) as place:
         folder = await asyncio.to_thread(_prepare, place, evidence.sandbox.workspace)
         await asyncio.to_thread(_copy_tests, options, evidence.suites_folder, folder.tests)
-        if options.command is not None:
-            return await _grade_command(options, options.command, evidence.sandbox, folder.tests)
-        return await _grade_pytest(options, evidence.sandbox, folder)
+        if options.command is None:
+            return await _grade_pytest(options, evidence.sandbox, folder)
+        command = options.command.replace("{tests}", shlex.quote(str(folder.tests)))
+        variables, seconds = _environment(folder.tests), options.timeout_seconds
+        result = await run_shell(evidence.sandbox, command, seconds=seconds, environment=variables)
+    if result.timed_out:
+        return _hangs(options)
+    said = "" if result.exit_code == 0 else f": {ending(result.stdout + result.stderr)}"
+    message = f"the tests ended with exit code {result.exit_code}{said}"
+    return graded(options, [Check(passed=result.exit_code == 0, message=message)])
 
 
 def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
@@ -139,11 +141,12 @@ def _fresh_folder(sandbox: Sandbox) -> AbstractAsyncContextManager[Path]:
 
 
 def _prepare(root: Path, workspace: Path) -> _PytestFolder:
-    folder = _PytestFolder(root, report=f"{secrets.token_hex(16)}.xml", progress_file=f"{secrets.token_hex(16)}.json")
+    report, progress = f"{secrets.token_hex(16)}.xml", f"{secrets.token_hex(16)}.json"
+    folder = _PytestFolder(root, root / "tests", report, progress)
     folder.tests.mkdir()
     # Without a configuration file of its own pytest would look for one in the folders above.
     (root / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    conftest = _CONFTEST.format(workspace=str(workspace), progress=str(root / folder.progress_file))
+    conftest = _CONFTEST.format(workspace=str(workspace), progress=str(root / folder.progress))
     (root / "conftest.py").write_text(conftest, encoding="utf-8")
     return folder
 
@@ -164,16 +167,6 @@ def _copy_tests(options: DeterministicTests, suites_folder: Path, target: Path) 
 
 def _environment(tests: Path) -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "1", "PASSGATE_TESTS": str(tests)}
-
-
-async def _grade_command(options: DeterministicTests, command: str, sandbox: Sandbox, tests: Path) -> Grade:
-    command = command.replace("{tests}", shlex.quote(str(tests)))
-    result = await run_shell(sandbox, command, seconds=options.timeout_seconds, environment=_environment(tests))
-    if result.timed_out:
-        return _hangs(options)
-    said = "" if result.exit_code == 0 else f": {ending(result.stdout + result.stderr)}"
-    message = f"the tests ended with exit code {result.exit_code}{said}"
-    return graded(options, [Check(passed=result.exit_code == 0, message=message)])
 
 
 def _hangs(options: DeterministicTests) -> Grade:
@@ -197,7 +190,7 @@ async def _grade_pytest(options: DeterministicTests, sandbox: Sandbox, folder: _
     if is_internal and str(sandbox.workspace) not in result.stdout:
         raise MeasurementError(f"pytest failed to run: {ending(result.stdout)}")
     try:
-        progress = _Progress.model_validate_json(read_text(folder.root, folder.progress_file))
+        progress = _Progress.model_validate_json(read_text(folder.root, folder.progress))
     except (UnusableFileError, ValidationError):
         # The run did not get as far as to say.
         progress = _Progress()
@@ -286,19 +279,14 @@ def _grade_cases(
     missing = (name for name in options.required if not any(case.is_called(name) for case in passed))
     problems += [f"the required test {name} did not pass" for name in missing]
     if not problems:
-        problems = _unfinished(result, min(len(cases), progress.finished), planned)
+        finished, end = min(len(cases), progress.finished), ""
+        if finished == 0 or finished < planned:
+            end = f"the run ended after {finished} of {planned} tests: the code under test stopped it"
+        elif result.exit_code != 0:
+            end = f"pytest ended with exit code {result.exit_code} although no test failed"
+        problems = [f"{end}: {ending(result.stdout + result.stderr)}"] if end else []
     if len(problems) > MOST_CHECKS:
         problems = [*problems[:MOST_CHECKS], f"{len(problems) - MOST_CHECKS} more tests failed"]
     checks = [Check(passed=False, message=problem) for problem in problems]
     checks = checks or [Check(passed=True, message=f"{len(passed)} of {planned} tests passed")]
     return graded(options, checks, score=min(len(passed), progress.finished) / planned if planned else 0.0)
-
-
-def _unfinished(result: ProcessResult, finished: int, planned: int) -> list[str]:
-    if finished == 0 or finished < planned:
-        message = f"the run ended after {finished} of {planned} tests: the code under test stopped it"
-    elif result.exit_code != 0:
-        message = f"pytest ended with exit code {result.exit_code} although no test failed"
-    else:
-        return []
-    return [f"{message}: {ending(result.stdout + result.stderr)}"]

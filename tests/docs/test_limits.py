@@ -9,9 +9,9 @@ from passgate.tasks.formats import findings
 from passgate.tasks.formats.agents_file import LONGEST_NAME
 from passgate.tasks.formats.evals.map.graders import MAX_TEMPLATE_DEPTH
 from passgate.tasks.formats.evals.read import compose, documents, variables
-from passgate.tasks.graders.answers import regexes
+from passgate.tasks.graders.answers import assertions
 from passgate.tasks.graders.judges.judge_prompt import LONGEST_CONVERSATION
-from passgate.tasks.graders.programs import code_grader, script_assertion
+from passgate.tasks.graders.programs import code_grader
 from passgate.tasks.integrity import merge_base
 from passgate.tasks.metering import relay
 from passgate.tasks.model.forecast import TARGET
@@ -35,9 +35,9 @@ NUMBERS = {8: "eight"}
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"the last {PRINTED_BYTES // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
-        ("docs/eval-graders.md", "regex", f"more than {regexes.CPU_SECONDS} seconds of CPU time"),
-        ("docs/eval-graders.md", "regex", f"more than {regexes.LONGEST_TEXT:,} characters"),
-        ("docs/eval-graders.md", "javascript", f"at most {script_assertion.SECONDS} seconds"),
+        ("docs/eval-graders.md", "regex", f"more than {assertions.CPU_SECONDS} seconds of CPU time"),
+        ("docs/eval-graders.md", "regex", f"more than {assertions.LONGEST_TEXT:,} characters"),
+        ("docs/eval-graders.md", "javascript", f"at most {code_grader.SCRIPT_SECONDS} seconds"),
         ("docs/eval-graders.md", "code_grader", f"more than {code_grader.LONGEST_OUTPUT:,} bytes"),
         ("docs/evals.md", "Tests from elsewhere", f"include files {compose.MAX_DEPTH} deep"),
         ("docs/evals.md", "Tests from elsewhere", f"others, {MAX_TEMPLATE_DEPTH} deep"),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.graders import Evidence, grade
+from passgate.tasks.graders.answers.assertions import regex_found
 from passgate.tasks.graders.answers.dates import DEFAULT_FORMATS, MONTHS, read_date, read_date_as_agentv
 from passgate.tasks.graders.answers.fields import answer_document, within
-from passgate.tasks.graders.answers.regexes import regex_found
 from passgate.tasks.model.assertions import Equals, ExecutionMetrics, FieldAccuracy, IsJson, SkillTrigger, TextAssertion
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.javascript_regex import regex_problem

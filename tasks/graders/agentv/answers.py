@@ -6,9 +6,8 @@ import re
 from typing import Any, Final
 
 from passgate.tasks.graders.answers import fields
-from passgate.tasks.graders.answers.assertions import json_check
+from passgate.tasks.graders.answers.assertions import grade_regex, json_check
 from passgate.tasks.graders.answers.dates import read_date_as_agentv
-from passgate.tasks.graders.answers.regexes import grade_regex
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import shorten

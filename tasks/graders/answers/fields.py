@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
+from passgate.tasks.graders.answers.assertions import regex_found
 from passgate.tasks.graders.answers.dates import read_date
-from passgate.tasks.graders.answers.regexes import regex_found
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, shorten

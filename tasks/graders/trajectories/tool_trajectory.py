@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, assert_never
+from typing import Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
@@ -30,30 +30,16 @@ def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
         return False
     if expected.args is None or expected.args == "any":
         return True
-    return arguments_match(expected.args, call.arguments, expected.args_match or usual)
-
-
-def arguments_match(expected: Mapping[str, Any], actual: Mapping[str, Any], how: ArgsMatch) -> bool:
-    """Whether the arguments of a call are as expected.
-
-    A list names the fields that are compared, by dots one inside another; those that `expected` does not have are not.
-    """
+    wanted, given, how = expected.args, call.arguments, expected.args_match or usual
     if not isinstance(how, str):
-        wanted = {field: at_path(expected, field) for field in how}
-        return all(value is MISSING or strictly_equal(value, at_path(actual, field)) for field, value in wanted.items())
-    match how:
-        case "exact":
-            return strictly_equal(expected, actual)
-        case "superset":
-            return _holds(actual, expected)
-        case "subset":
-            return _holds(expected, actual)
-        case "ignore":
-            return True
-    assert_never(how)
-
-
-def _holds(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
+        # It names the fields that are compared, by dots one inside another; those that nothing is expected of are not.
+        values = {field: at_path(wanted, field) for field in how}
+        return all(value is MISSING or strictly_equal(value, at_path(given, field)) for field, value in values.items())
+    if how == "ignore":
+        return True
+    if how == "exact":
+        return strictly_equal(wanted, given)
+    whole, part = (given, wanted) if how == "superset" else (wanted, given)
     return all(name in whole and strictly_equal(value, whole[name]) for name, value in part.items())
 
 

@@ -21,20 +21,10 @@ from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.transcript import ToolCall, Transcript
 
-SHELL_TOOLS: Final = frozenset(
-    {
-        "bash",
-        "exec_command",
-        "execute_command",
-        "local_shell",
-        "run_command",
-        "run_shell_command",
-        "sh",
-        "shell",
-        "shell_command",
-        "terminal",
-    }
-)
+SHELL_TOOLS: Final = frozenset({
+    "bash", "exec_command", "execute_command", "local_shell", "run_command",
+    "run_shell_command", "sh", "shell", "shell_command", "terminal",
+})  # fmt: skip
 """Tools whose calls are steps of the kind `command`, as well as of the kind `tool`. In lower case."""
 MOST_SHOWN: Final = 20
 """Calls that a message names."""

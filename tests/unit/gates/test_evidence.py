@@ -11,7 +11,7 @@ from passgate.tasks.model.policy import GatePolicy
 from passgate.tasks.model.task import EvalTask
 from tests.builders import a_task, measured, trials_of
 from tests.unit.gates.rulings import ALL_RULES, GOLDEN, green_before, violating
-from tests.unit.gates.test_failures import SETTLED
+from tests.unit.gates.test_decide_failures import SETTLED
 
 NAME = "golden/say-yes"
 

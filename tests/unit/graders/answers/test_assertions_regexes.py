@@ -7,7 +7,7 @@ import pytest
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.answers.regexes import LONGEST_TEXT, regex_found
+from passgate.tasks.graders.answers.assertions import LONGEST_TEXT, regex_found
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.assertions import Regex
 from passgate.tasks.model.transcript import Transcript
