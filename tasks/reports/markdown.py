@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Reason, Verdict
+from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Reason, Verdict
 from passgate.tasks.reports import escape, figures, findings
 from passgate.tasks.reports.findings import TaskFinding
 
 LIMIT = 60_000
 """GitHub takes 65 536 characters in a comment."""
 
+# In characters. A reader sees at most this much of a name, as of a task or a file.
 _NAME = 120
-"""Characters of a name that are shown, as of a task or a file."""
 _TEXT = 500
 _HEADLINE = 100
 _REASONS = 25_000
@@ -21,10 +20,9 @@ _NOTES = 5_000
 _COMPARISONS = 10
 _LABEL = 60
 _FAILURE_LINES = 20
-_SECTION = 6_000
-"""Characters of the rows or items of a section on how the verdict came about."""
-_FRAME = 1_500
-"""Room for what a section has beside them: its titles, and the lines that say what was left out."""
+# For the rows or items of a section on how the verdict came about, and for what it has beside them: its titles, and the
+# lines that say what was left out.
+_SECTION, _FRAME = 6_000, 1_500
 _SIGN = {Decision.PASS: "✅", Decision.FAIL: "❌", Decision.INCONCLUSIVE: "⚠️"}
 
 
@@ -33,11 +31,13 @@ def markdown(view: RunView) -> str:
     verdict = view.verdict
     notes = findings.notes(verdict)
     suites = map(figures.suite_cells, verdict.measurement.suites)
+    reasons = findings.ordered_reasons(verdict)
+    header = ("", "rule", "task", "trials", "why")
     before = (
         f"## {_SIGN[verdict.decision]} {escape.markdown(verdict.headline)}",
         _sign_off(verdict),
         _table(figures.SUITE_HEADER, (_row((*row[:4], f"**{row[4]}**", *row[5:])) for row in suites), left=1),
-        _reasons_table(findings.ordered_reasons(verdict)),
+        _fitting_table(header, map(_reason_row, reasons), _REASONS, len(reasons), "reason", left=5),
         _comparisons(verdict.comparisons),
     )
     after = (
@@ -50,19 +50,14 @@ def markdown(view: RunView) -> str:
     return _joined((*before, shown, task_details, *after)) + "\n"
 
 
-def _reasons_table(reasons: Sequence[Reason]) -> str:
-    header = ("", "rule", "task", "trials", "why")
-    return _fitting_table(header, map(_reason_row, reasons), _REASONS, len(reasons), "reason", left=5)
-
-
 def _reason_row(reason: Reason) -> str:
     subject, weight = findings.reason_subject(reason), findings.weight(reason)
     place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
-    _, _, trials = figures.trial_numbers(reason.trials).partition(" ")
     task = f"{_code(subject)}{place}" if subject else ""
-    return _row(
-        (f"**{weight}**" if reason.blocking else weight, reason.rule, task, trials, escape.markdown(reason.message))
-    )
+    # Under its title a number needs no word before it.
+    _, _, trials = figures.trial_numbers(reason.trials).partition(" ")
+    weight = f"**{weight}**" if reason.blocking else weight
+    return _row((weight, reason.rule, task, trials, escape.markdown(reason.message)))
 
 
 def _comparisons(comparisons: Sequence[Comparison]) -> str:
@@ -92,29 +87,23 @@ def _finding(finding: TaskFinding) -> str:
         f"**{group.rule}**, {figures.trial_numbers(group.trials)}: {escape.markdown(group.message)}"
         for group in groups[: findings.VIOLATION_LIMIT]
     )
-    parts = (
+    parts = [
         f"#### {task.state}: {_code(finding.name)}",
         f"{_code(f'{task.file}:{task.line}')}: {figures.task_summary(task)}",
         f"not run again: reused from {_code(task.reused_from)}" if task.reused_from else "",
         f"does not block: {escape.markdown(finding.why_not_blocking)}" if finding.why_not_blocking else "",
         _items(violations, LIMIT, len(groups), "more violations"),
-        *(_explanation(label, text) for label, text in finding.explanations),
-        _tracked_metrics(task),
-    )
-    return _joined(parts)
-
-
-def _explanation(label: str, text: str) -> str:
-    # Without a text the summary of the task says as much as the label.
-    lines = escape.printable_lines(text, lines=_FAILURE_LINES, limit=500)
-    return f"{label}\n\n{escape.markdown_fence(lines)}" if text.strip() else ""
-
-
-def _tracked_metrics(task: TaskMeasurement) -> str:
+    ]
+    for label, text in finding.explanations:
+        # Without a text the label alone would tell no more than the summary of the task does.
+        if text.strip():
+            lines = escape.printable_lines(text, lines=_FAILURE_LINES, limit=500)
+            parts += [label, escape.markdown_fence(lines)]
     values = task.metrics.model_dump()
     names = [name for name in task.tracked_metrics if name in values]
-    row = _row(figures.tracked(name, values[name]) for name in names)
-    return _table(names, [row], left=0) if names else ""
+    if names:
+        parts.append(_table(names, [_row(figures.tracked(name, values[name]) for name in names)], left=0))
+    return _joined(parts)
 
 
 def _provenance(verdict: Verdict) -> str:
@@ -145,7 +134,7 @@ def _provenance(verdict: Verdict) -> str:
 
 
 def evidence_sections(verdict: Verdict, limit: int) -> str:
-    """At most `limit` characters: a section without room is left out, as verdict.json holds it."""
+    """At most `limit` characters. A section without room is left out; verdict.json holds it."""
     shown = ""
     sections = (
         _confirmations,
@@ -174,13 +163,11 @@ def _sign_off(verdict: Verdict) -> str:
 def _confirmations(verdict: Verdict, room: int) -> str:
     found = findings.confirmations(verdict)
     header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
-    rows = map(_confirmation_row, found[: findings.TASK_LIMIT])
+    rows = []
+    for one in found[: findings.TASK_LIMIT]:
+        now, before = f"{one.passed}/{one.n}", f"{one.baseline_passed}/{one.baseline_n}"
+        rows.append(_row((_code(one.task), f"**{one.finding}**", now, before, str(one.confirming))))
     return _fitting_table(header, rows, room, len(found), "task", left=2)
-
-
-def _confirmation_row(one: Confirmation) -> str:
-    now, before = f"{one.passed}/{one.n}", f"{one.baseline_passed}/{one.baseline_n}"
-    return _row((_code(one.task), f"**{one.finding}**", now, before, str(one.confirming)))
 
 
 def _withheld(title: str, tasks: Sequence[Exemption], verdict: Verdict, room: int) -> str:

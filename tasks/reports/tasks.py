@@ -9,9 +9,6 @@ import yaml
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.reports.escape import visible
 
-_WIDTH = 110
-_DIGESTS = frozenset({"task_digest", "grader_digest"})
-
 
 def tasks_as_json(tasks: Sequence[EvalTask]) -> str:
     """Tasks as a JSON list, with every field. What a terminal would obey is escaped."""
@@ -20,23 +17,26 @@ def tasks_as_json(tasks: Sequence[EvalTask]) -> str:
 
 def tasks_as_yaml(tasks: Sequence[EvalTask]) -> str:
     """Tasks as YAML documents without defaults and digests. What a terminal would obey is escaped."""
-    return "".join(f"---\n{_yaml(task)}" for task in tasks)
-
-
-def _yaml(task: EvalTask) -> str:
-    fields = task.model_dump(mode="json", exclude_defaults=True, exclude=set(_DIGESTS))
-    if "messages" in fields:
-        fields["inputs"]["messages"] = fields.pop("messages")
-    if not task.description:
-        del fields["description"]
-    fields["gates"] = sorted(fields["gates"])
-    return visible(yaml.dump(fields, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True, width=_WIDTH))
+    documents = []
+    for task in tasks:
+        fields = task.model_dump(mode="json", exclude_defaults=True, exclude={"task_digest", "grader_digest"})
+        # As an author writes them: the model has `messages` outside of `inputs`, and always a description.
+        if "messages" in fields:
+            fields["inputs"]["messages"] = fields.pop("messages")
+        if not task.description:
+            del fields["description"]
+        # A set has no order of its own.
+        fields["gates"] = sorted(fields["gates"])
+        text = yaml.dump(fields, Dumper=_TaskDumper, sort_keys=False, allow_unicode=True, width=110)
+        documents.append(f"---\n{visible(text)}")
+    return "".join(documents)
 
 
 class _TaskDumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and everything that is not seen as its escape."""
+    """Writes texts of several lines as blocks, and every invisible character as its escape."""
 
     def ignore_aliases(self, data: Any) -> bool:
+        # Equal values are written out twice: `*id001` says nothing to a reader.
         return True
 
     def represent_str(self, text: str) -> yaml.ScalarNode:

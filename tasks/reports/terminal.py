@@ -32,6 +32,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
 
     With `color` it holds the ANSI sequences of its own styles, without it none at all.
     """
+    notes = findings.notes(verdict)
     parts = (
         _run_line(verdict),
         Text(),
@@ -42,7 +43,9 @@ def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
         *_withheld_section(verdict, "Not admitted", verdict.not_admitted),
         *_withheld_section(verdict, "Quarantined", verdict.quarantined),
         *(_integrity_section(verdict.integrity) if verdict.integrity else ()),
-        *_notes_section(findings.notes(verdict)),
+        *([heading("Notes")] if notes else []),
+        *(Marked("·", Text(printable(note, MESSAGE))) for note in notes[:_NOTES]),
+        *_more(len(notes) - _NOTES),
         *_reasons_section(verdict),
         *_sign_off_section(verdict),
         Text(),
@@ -137,14 +140,6 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
     header = (*console.columns(""), *console.columns(*figures.COMPARISON_HEADER, justify="right"))
     yield console.plain_table(width, header, (map(Text, row) for row in rows))
     yield Text(printable(figures.paired_ratio_explained(comparisons), MESSAGE), "dim")
-
-
-def _notes_section(notes: tuple[str, ...]) -> Iterator[RenderableType]:
-    if notes:
-        yield heading("Notes")
-    for note in notes[:_NOTES]:
-        yield Marked("·", Text(printable(note, MESSAGE)))
-    yield from _more(len(notes) - _NOTES)
 
 
 def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
