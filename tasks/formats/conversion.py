@@ -13,7 +13,6 @@ from passgate.tasks.errors import Problem
 from passgate.tasks.formats.digests import FileDigests
 from passgate.tasks.formats.discover import suites_folder_of
 from passgate.tasks.formats.evals.read.paths import full_id, ground_of
-from passgate.tasks.formats.evals.write.files import eval_document, eval_text, file_names, lines_texts, yaml_text
 from passgate.tasks.formats.evals.write.serialise import (
     LeavesError,
     Loss,
@@ -22,6 +21,7 @@ from passgate.tasks.formats.evals.write.serialise import (
     differences,
     serialised_task,
 )
+from passgate.tasks.formats.evals.write.tests import eval_document, eval_text, file_names, lines_texts, yaml_text
 from passgate.tasks.formats.four_suite import with_files
 from passgate.tasks.formats.loading import SourceTask
 from passgate.tasks.formats.rules import asked_messages

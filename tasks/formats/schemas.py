@@ -8,8 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from passgate.tasks.formats.evals.schemas.definitions import DRAFT
-from passgate.tasks.formats.evals.schemas.dialects import agentevals_schema, agentv_schema
+from passgate.tasks.formats.evals.schemas.dialects import DRAFT, agentevals_schema, agentv_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import Policy, QuarantineFile

@@ -21,6 +21,7 @@ TRUTH, LIST, MAPPING = (Kind.TRUTH,), (Kind.LIST,), (Kind.MAPPING,)
 Model = TypeVar("Model", bound=BaseModel)
 # The options of a grader by their names in its model; with a `type` where that is not the one of the form.
 Options = dict[str, Node]
+Read = Callable[[Parts, Sources], Options]
 MODELS: dict[str, type[GraderOptions]] = {
     name: model for model in get_args(get_args(Grader)[0]) for name in get_args(model.model_fields["type"].annotation)
 }
@@ -39,7 +40,7 @@ class Form:
     names: tuple[str, ...]  # in snake_case; kebab-case need not be said
     keys: Keys
     # What the keys are as options; without it those keys that the model knows are its options.
-    read: Callable[[Parts, Sources], Options] | None = None
+    read: Read | None = None
     agentevals: tuple[str, ...] = ()  # those of the names that AgentEvals has for it
     later: tuple[str, ...] = ()  # those of the names that only the latest AgentV has for it
     model_type: str = ""  # the `type` of its model, where it is not the first of the names
@@ -57,20 +58,8 @@ class Form:
         return parts.only(*self.model.model_fields) | options
 
 
-def read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
-    """The items of a list as the option of the same name; without it where one of them cannot be read."""
-    listed = parts.get(key)
-    if listed is None or not isinstance(listed.value, list):
-        return {}
-    items = [read(item) for item in listed.items()]
-    return {} if None in items else {key: listed.with_value(items)}
-
-
 def build(model: type[Model], parts: Mapping[str, Node], node: Node, sources: Sources) -> Model | None:
-    """The model whose fields are the parts; `None` when it refuses them, and then the complaints say why.
-
-    `node` is where problems are told that belong to no part.
-    """
+    """The model whose fields are the parts; `None` when it refuses them. The complaints say why, at a part or node."""
     try:
         return model.model_validate({name: part.value for name, part in parts.items()})
     except ValidationError as error:

@@ -2,18 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from passgate.tasks.formats.evals.map.answer_forms import ANSWER_FORMS
+from passgate.tasks.formats.evals.map.computed_forms import ANSWER_FORMS, TRIAL_FORMS
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, MODELS, NUMBER, TEXT, TRUTH, Form, Options, build
 from passgate.tasks.formats.evals.map.judges import JUDGE_FORMS, prompt_parts, rubric_of
 from passgate.tasks.formats.evals.map.messages import Variables
 from passgate.tasks.formats.evals.map.native import NATIVE_FORMS
 from passgate.tasks.formats.evals.map.programs import PROGRAM_FORMS, command_parts, custom_assertion
 from passgate.tasks.formats.evals.map.sources import Sources, is_file, present
-from passgate.tasks.formats.evals.map.trial_forms import TRIAL_FORMS
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, agreed, as_items, snake_case, take_apart
 from passgate.tasks.formats.evals.read.paths import first_of, upwards
 from passgate.tasks.formats.grader_rules import NEEDED_BY_AGGREGATOR, is_required
@@ -53,18 +52,16 @@ COMPOSITE_KEYS: Keys = {
     "threshold": Key(NUMBER),
 }
 # Types of assertions that other tools know and passgate does not have.
-_FOREIGN = frozenset(
-    {
-        *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
-        *("contains_xml", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance"),
-        *("factuality", "finish_reason", "g_eval", "gleu", "guardrails", "human", "inline_assert", "is_html"),
-        *("is_refusal", "is_sql", "is_valid_function_call", "is_valid_openai_function_call"),
-        *("is_valid_openai_tools_call", "is_xml", "levenshtein", "max_score", "meteor", "model_graded_closedqa"),
-        *("model_graded_factuality", "moderation", "perplexity", "perplexity_score", "pi", "rouge_l", "rouge_n"),
-        *("rouge_s", "search_rubric", "select_best", "similar", "tool_call_f1", "trace_error_spans"),
-        *("trace_span_count", "trace_span_duration", "webhook"),
-    }
-)
+_FOREIGN = {
+    *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
+    *("contains_xml", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance"),
+    *("factuality", "finish_reason", "g_eval", "gleu", "guardrails", "human", "inline_assert", "is_html"),
+    *("is_refusal", "is_sql", "is_valid_function_call", "is_valid_openai_function_call"),
+    *("is_valid_openai_tools_call", "is_xml", "levenshtein", "max_score", "meteor", "model_graded_closedqa"),
+    *("model_graded_factuality", "moderation", "perplexity", "perplexity_score", "pi", "rouge_l", "rouge_n"),
+    *("rouge_s", "search_rubric", "select_best", "similar", "tool_call_f1", "trace_error_spans"),
+    *("trace_span_count", "trace_span_duration", "webhook"),
+}
 _FAMILIES = ("similar:", "promptfoo:")
 GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
@@ -78,8 +75,7 @@ _TEMPLATE_KEYS: Keys = {
 }
 
 
-@dataclass(frozen=True)
-class Graders:
+class Graders(NamedTuple):
     """The graders that a test or a file says."""
 
     all: tuple[Grader, ...]
@@ -97,17 +93,8 @@ def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Grad
 
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
-    """A list of graders with the variables of a test in it."""
-    return read_graders(variables.filled_in_graders(listed), sources, one_judge=variables.is_template)
-
-
-def read_graders(node: Node, sources: Sources, *, one_judge: bool = False) -> tuple[Grader, ...]:
-    """The graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among them.
-
-    All plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then
-    graders may be missing from the answer.
-    """
-    return _read_list(node, replace(sources, one_judge=one_judge))
+    """The same with the variables of a test in it."""
+    return read_graders(variables.filled_in_graders(listed), replace(sources, one_judge=variables.is_template))
 
 
 def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
@@ -115,7 +102,11 @@ def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
     return None if sources.refuses_kind(node, LIST) else rubric_of(list(node.items()), node, sources)
 
 
-def _read_list(node: Node, sources: Sources) -> tuple[Grader, ...]:
+def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
+    """The graders of a list (`assert`, `assertions`, `evaluators`) in its order, those of its templates among them. All
+    plain texts of a list are one grader: a rubric, or one judge. What is wrong goes to the complaints, and then graders
+    may be missing from the answer.
+    """
     if sources.refuses_kind(node, LIST):
         return ()
     found = list(_entries(node, sources))
@@ -206,7 +197,7 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 
 
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
-    """The grader of some options and of values that stand under no key of their own."""
+    # The values stand under no key of their own.
     options |= {name: node.with_value(value) for name, value in values.items()}
     return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
 
@@ -269,7 +260,7 @@ def _composite(parts: Parts, sources: Sources) -> Options:
     members, aggregator = parts.get("assertions"), parts.get("aggregator")
     graders: tuple[Grader, ...] = ()
     if members is not None and isinstance(members.value, list):
-        graders = _read_list(members, sources)
+        graders = read_graders(members, sources)
         options["assertions"] = members.with_value(graders)
     if aggregator is not None and isinstance(aggregator.value, dict):
         read = _aggregator(aggregator, graders, sources)
@@ -314,35 +305,32 @@ def _turns(parts: Parts, sources: Sources) -> Options:
     options = parts.only("aggregation", "on_turn_failure")
     turns, conversation = parts.get("turns"), parts.get("conversation")
     if turns is not None:
-        options["turns"] = turns.with_value([_turn(item, sources) for item in as_items(turns)])
+        read: list[Any] = []
+        for item in as_items(turns):
+            # A turn of the wrong shape stays as it is, and the model tells it.
+            if isinstance(item.value, dict) and not set(item.value) - {"assertions", "expected_output"}:
+                listed = item.get("assertions")
+                graders = () if listed is None else read_graders(listed, sources)
+                read.append(TurnGraders(assertions=graders, expected_output=item.value.get("expected_output")))
+            else:
+                read.append(item.value)
+        options["turns"] = turns.with_value(read)
     if conversation is not None and isinstance(conversation.value, list):
-        options["conversation"] = conversation.with_value(_read_list(conversation, sources))
+        options["conversation"] = conversation.with_value(read_graders(conversation, sources))
     return options
 
 
-def _turn(item: Node, sources: Sources) -> Any:
-    """The graders of one turn; a turn of the wrong shape stays as it is, and the model tells it."""
-    if not isinstance(item.value, dict) or set(item.value) - {"assertions", "expected_output"}:
-        return item.value
-    listed = item.get("assertions")
-    graders = () if listed is None else _read_list(listed, sources)
-    return TurnGraders(assertions=graders, expected_output=item.value.get("expected_output"))
-
-
+_TURNS_KEYS: Keys = {
+    "turns": Key(LIST, items=MAPPING, needed=True, says="Graders for each answer."),
+    "conversation": Key(LIST),
+    "aggregation": Key(says="mean, min or max of the turns."),
+    "on_turn_failure": Key(),
+}
 # In the order in which the JSON Schemas list them.
 FORMS: tuple[Form, ...] = (
     *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
     Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),
     *(*TRIAL_FORMS, *NATIVE_FORMS),
-    Form(
-        ("turns",),
-        {
-            "turns": Key(LIST, items=MAPPING, needed=True, says="Graders for each answer."),
-            "conversation": Key(LIST),
-            "aggregation": Key(says="mean, min or max of the turns."),
-            "on_turn_failure": Key(),
-        },
-        _turns,
-    ),
+    Form(("turns",), _TURNS_KEYS, _turns),
 )
 _BY_NAME: dict[str, Form] = {name: form for form in FORMS for name in form.names}

@@ -62,7 +62,7 @@ def _llm(parts: Parts, sources: Sources) -> Options:
         sources.refuse(rubrics, f"{criteria.path[-1]!r} holds the items of the rubric too; keep one", at_key=True)
     items = rubrics or criteria
     if items is not None and isinstance(items.value, list):
-        return {"type": parts.node.with_value("rubrics"), **_rubric_of(items, parts, sources)}
+        return {"type": parts.node.with_value("rubrics"), **_rubrics(parts, sources, items)}
     options = _judge_options(parts, sources)
     if parts.only("config", *_SETTINGS):
         config = parts.value("config", {})
@@ -71,12 +71,10 @@ def _llm(parts: Parts, sources: Sources) -> Options:
     return options | parts.only("criteria")
 
 
-def _rubrics(parts: Parts, sources: Sources) -> Options:
-    items = parts.get("criteria")
-    return _rubric_of(items, parts, sources) if items is not None and isinstance(items.value, list) else {}
-
-
-def _rubric_of(items: Node, parts: Parts, sources: Sources) -> Options:
+def _rubrics(parts: Parts, sources: Sources, said: Node | None = None) -> Options:
+    items = said or parts.get("criteria")
+    if items is None or not isinstance(items.value, list):
+        return {}
     options = _judge_options(parts, sources)
     options.pop("prompt_file", None)
     return {**options, "criteria": items.with_value(read_criteria(list(items.items()), items, sources))}
@@ -96,10 +94,8 @@ def _judge_options(parts: Parts, sources: Sources) -> Options:
 
 
 def prompt_parts(node: Node, sources: Sources) -> Options:
-    """A prompt as the options `prompt`, its text, and `prompt_file` where it comes from one.
-
-    A text that looks like a path is one. A file that is missing and a prompt that a program makes are noted as what
-    keeps the test from running, and then there is no text.
+    """A prompt as the options `prompt`, its text, and `prompt_file` where it comes from one. What looks like a path is
+    one. There is no text where a file is missing or a program makes it, which keeps the test from running.
     """
     if not isinstance(node.value, str):
         sources.cannot_run(node, "a prompt that a program makes is not to be had")
@@ -121,10 +117,8 @@ def names_file(text: str) -> bool:
 
 
 def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[Criterion, ...]:
-    """The items of a rubric. Those without an `id` are `rubric-1` and so on, by their place in the list.
-
-    `node` is where it is told that there are none. What is wrong goes to the complaints, and then items may be missing
-    from the answer.
+    """The items of a rubric. Those without an `id` are `rubric-1` and so on, by their place in the list. What is wrong
+    goes to the complaints, that there are none at `node`, and then items may be missing.
     """
     if not items:
         sources.refuse(node, "invalid rubric: must not be empty")
@@ -160,7 +154,7 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
 
 
 def _least(parts: Parts, sources: Sources) -> Options:
-    """`min_score` as a share. Of `required_min_score` in points follows `required`, unless the file says otherwise."""
+    # `min_score` is a share. Of `required_min_score` in points follows `required`, unless the file says otherwise.
     share, points = parts.get("min_score"), parts.get("required_min_score")
     if points is None or not is_kind(points.value, Kind.NUMBER):
         return {"min_score": share} if share is not None else {}

@@ -10,16 +10,7 @@ from typing import Any
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT
 from passgate.tasks.formats.evals.map.sources import Sources, present
 from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
-from passgate.tasks.formats.evals.read.node import (
-    Key,
-    Node,
-    Parts,
-    as_items,
-    as_number,
-    as_one_of,
-    as_text,
-    take_apart,
-)
+from passgate.tasks.formats.evals.read.node import Key, Node, Parts, as_items, as_number, as_one_of, as_text, take_apart
 from passgate.tasks.formats.evals.read.paths import first_of
 from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.evals.read.variables import fill_variables, render_template
@@ -31,13 +22,11 @@ from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 PROMPT_FILE = "PROMPT.md"
 _ROUNDS = 3  # how deep variables may stand in variables: one that stands in itself would never end
 # Names that mean something in the prompts of judges.
-JUDGES_NAMES = frozenset(
-    (
-        *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),
-        *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
-        *("input_messages", "output_messages", "expected_messages", "evaluator_results_json"),
-    )
-)
+JUDGES_NAMES = {
+    *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),
+    *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
+    *("input_messages", "output_messages", "expected_messages", "evaluator_results_json"),
+}
 _ANY, _TEXT, _NUMBER = Key(), Key(TEXT), Key(NUMBER)
 ROLES = ("system", "user", "assistant", "tool")
 MESSAGE_KEYS = {
@@ -49,11 +38,7 @@ MESSAGE_KEYS = {
     # What a recorded message has beside that, and a message of a task does not need.
     **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
 }
-OPENAI_CALL_KEYS = {
-    **dict.fromkeys(("id", "type"), _TEXT),
-    "function": Key(MAPPING, needed=True),
-    "index": _NUMBER,
-}
+OPENAI_CALL_KEYS = {**dict.fromkeys(("id", "type"), _TEXT), "function": Key(MAPPING, needed=True), "index": _NUMBER}
 FUNCTION_KEYS = {"name": Key(TEXT, needed=True), "arguments": Key((*TEXT, *MAPPING))}
 AGENTV_CALL_KEYS = {
     "tool": Key(TEXT, spellings=("name",), needed=True),
@@ -82,9 +67,8 @@ def is_message(value: Any) -> bool:
 
 def are_messages(value: Any) -> bool:
     """Whether a value is a list with a message in it: something with a role that says or does something."""
-    return isinstance(value, list) and any(
-        is_message(item) and ("content" in item or "tool_calls" in item) for item in value
-    )
+    items = value if isinstance(value, list) else ()
+    return any(is_message(item) and ("content" in item or "tool_calls" in item) for item in items)
 
 
 def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
@@ -103,7 +87,6 @@ def read_messages(node: Node, sources: Sources) -> tuple[TaskMessage, ...]:
 
 
 def _message(node: Node, sources: Sources) -> TaskMessage | None:
-    """One message; `None` where it is none, and then that is a problem."""
     if not is_message(node.value):
         sources.refuse(node, f"expected a message with `role` and `content`, not {shown(node.value)}")
         return None
@@ -157,9 +140,8 @@ def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, .
         return ""
     if isinstance(node.value, str):
         return node.value
-    if isinstance(node.value, list) and any(
-        isinstance(item, str) or (isinstance(item, dict) and "type" in item) for item in node.value
-    ):
+    items = node.value if isinstance(node.value, list) else ()
+    if any(isinstance(item, str) or (isinstance(item, dict) and "type" in item) for item in items):
         return present(_block(item, sources) for item in node.items())
     return (ContentBlock(type="json", value=node.value),)
 
@@ -285,9 +267,9 @@ def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
         return Variables(said.value)
     values: dict[str, Any] = {}
     for key, value in said.value.items():
-        is_file = isinstance(value, str) and value.startswith(FILE_SCHEME)
-        read = sources.text(said.child(key), value.removeprefix(FILE_SCHEME))[1] or "" if is_file else value
-        values[key] = read
+        values[key] = value
+        if isinstance(value, str) and value.startswith(FILE_SCHEME):
+            values[key] = sources.text(said.child(key), value.removeprefix(FILE_SCHEME))[1] or ""
     for _ in range(_ROUNDS):
         names = {"vars": values, **values}
         values = {key: _rendered(value, names, said.child(key), sources) for key, value in values.items()}
@@ -295,11 +277,11 @@ def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
 
 
 def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, sources: Sources) -> Messages:
-    """The messages of a test itself; none where it has none.
-
-    `alone`: nothing that its file says of all tests is for this one.
-    """
-    files = _files(test, raw, variables, alone, sources)
+    """The messages of a test itself; none where it has none. `alone`: what its file says of all tests is not for it."""
+    named = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
+    filled = None if named is None else variables.filled(named, sources)
+    items = (filled,) if filled is not None and isinstance(filled.value, str) else tuple(as_items(filled))
+    files = [item for item in items if not sources.refuses_kind(item, TEXT) and item.value]
     said, own = test.get("input"), test.get("input_files")
     if raw.prompt is not None:
         values = variables.values if said is None else {"input": said.value, **variables.values}
@@ -319,42 +301,25 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     return () if test.get("turns") is not None else _of_prompt_file(files, raw, sources)
 
 
-def _files(test: Parts, raw: RawTest, variables: Variables, alone: bool, sources: Sources) -> tuple[Node, ...]:
-    """The files attached to a test: its own or those of its file."""
-    said = test.get("input_files") or (None if alone else raw.context.root.get("input_files"))
-    if said is None:
-        return ()
-    filled = variables.filled(said, sources)
-    items = (filled,) if isinstance(filled.value, str) else tuple(as_items(filled))
-    for item in items:
-        sources.refuses_kind(item, TEXT)
-    return tuple(item for item in items if as_text(item))
-
-
 def _with_files(text: str, files: Sequence[Node], sources: Sources) -> Messages:
-    """One message of the user: the files, then the text."""
     if not text.strip():
         return ()
-    if not files:
-        return (TaskMessage(role="user", content=text),)
     blocks = [file_block(file, file.value, sources) for file in files]
-    return (TaskMessage(role="user", content=(*blocks, ContentBlock(type="text", value=text))),)
+    content = (*blocks, ContentBlock(type="text", value=text)) if blocks else text
+    return (TaskMessage(role="user", content=content),)
 
 
 def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Messages:
     """A test without input gets PROMPT.md: the one among its files, else the one beside it or beside its eval file."""
     named = next((file for file in files if Path(file.value).name == PROMPT_FILE), None)
-    if named is not None:
-        text = sources.text(named, named.value)[1]
-        others = [file for file in files if file is not named]
-        return _with_files(text or "", others, sources)
-    folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
-    beside = first_of((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
-    if beside is None:
-        return ()
-    at = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
-    text = sources.text(at, PROMPT_FILE)[1]
-    return _with_files(text or "", files, sources)
+    others = [file for file in files if file is not named]
+    if named is None:
+        folders = dict.fromkeys((raw.node.folder, raw.context.file.parent))
+        beside = first_of((folder / PROMPT_FILE for folder in folders), sources.ground, Path.is_file)
+        if beside is None:
+            return ()
+        named = Node(PROMPT_FILE, raw.node.places, beside.parent, raw.node.path)
+    return _with_files(sources.text(named, named.value)[1] or "", others, sources)
 
 
 def _chat(value: Any) -> Any:

@@ -16,16 +16,7 @@ from passgate.tasks.formats.rules import own_findings
 from passgate.tasks.formats.schema_check import Kind
 from passgate.tasks.model.assertions import AssertionOptions, GraderOptions
 from passgate.tasks.model.base import Frozen, Text
-from passgate.tasks.model.task import (
-    Budgets,
-    Environment,
-    GateSelection,
-    Reference,
-    Scoring,
-    TaskFile,
-    TrackedMetrics,
-    Trials,
-)
+from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials
 
 NAMESPACE = "passgate:"
 _THEIRS_TOO = "llm_rubric"  # without the namespace it is AgentV's
@@ -128,7 +119,7 @@ def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
     known, own = task.environment, native.environment
     # What the test says in the words of other tools goes before.
     environment = {
-        "budgets": Budgets(max_seconds=known.budgets.max_seconds).over(own.budgets),
+        "budgets": known.budgets.over(own.budgets),
         "workspace": known.workspace or own.workspace,
         "user": known.user or own.user,
     }

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,10 +49,9 @@ def _config(parts: Parts) -> Options:
 
 
 def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
-    """A command, a text or a list, as the options `command` and `cwd`.
-
-    Without `cwd` it runs in the folder of its file, or in the nearest one above where the scripts that it names are.
-    A script that is nowhere is noted as what keeps the test from running.
+    """A command, a text or a list, as the options `command` and `cwd`. Without `cwd` it runs in the folder of its file,
+    or in the nearest one above where the scripts that it names are. A script that is nowhere is noted as what keeps the
+    test from running.
     """
     before = len(sources.complaints.problems)
     if not node.value or (isinstance(node.value, str) and not node.value.strip()):
@@ -125,11 +123,9 @@ def _note_missing(node: Node, folder: Path, scripts: Sequence[str], sources: Sou
 
 
 def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
-    """The form of a type that is the name of a program near its file; `None` where there is no such program.
-
-    AgentV looks into `.agentv/assertions` of the file's folder and of every folder above it, and then into
-    `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
-    """
+    """The form of a type that is the name of a program near its file; `None` where there is no such program."""
+    # As AgentV does it: first `.agentv/assertions` of the file's folder and of every folder above it, then
+    # `.agentv/graders` and `.agentv/judges`. The nearest counts, and `_` in a type stands for `-`.
     if not name.replace("-", "").replace("_", "").isalnum() or len(name) > _LONGEST_NAME:
         return None
     above, stems = upwards(kind.folder, ground.repository), dict.fromkeys((name, name.replace("_", "-")))
@@ -141,18 +137,18 @@ def custom_assertion(kind: Node, name: str, ground: Ground) -> Form | None:
     program = first_of(candidates, ground, Path.is_file)
     if program is None:
         return None
-    keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
-    return Form((), keys, partial(_custom, program, kind), model_type="code_grader", further=True)
-
-
-def _custom(program: Path, kind: Node, parts: Parts, sources: Sources) -> Options:
     folder = program.parents[2]  # the one that its `.agentv` lies in
-    return {
-        "name": kind,
-        "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
-        "cwd": kind.with_value(sources.ground.relative(folder)),
-        **_config(parts),
-    }
+
+    def read(parts: Parts, sources: Sources) -> Options:
+        return {
+            "name": kind,
+            "command": kind.with_value([*_RUN, program.relative_to(folder).as_posix()]),
+            "cwd": kind.with_value(sources.ground.relative(folder)),
+            **_config(parts),
+        }
+
+    keys = {"config": Key(MAPPING, says="Given to the program as `config`, with the keys beside it.")}
+    return Form((), keys, read, model_type="code_grader", further=True)
 
 
 PROGRAM_FORMS = (Form(_CODE_NAMES, _CODE_KEYS, _code, agentevals=("code_judge",), later=("script",), further=True),)

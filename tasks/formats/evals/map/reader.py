@@ -28,9 +28,8 @@ _NOT_HAD = {
     "preprocessors": "passgate runs no preprocessors of files",
     "extensions": "passgate runs no extensions of other tools",
 }
-_CHECKED = ("suite", "description", "metadata", "governance", "tags", "input_files")
 _KINDS = {
-    **{key: TEST_KEYS[key].kinds for key in _CHECKED},
+    **{key: TEST_KEYS[key].kinds for key in ("suite", "description", "metadata", "governance", "tags", "input_files")},
     **{key: RUN_KEYS[key].kinds for key in ("threshold", "timeout_seconds", "budget_usd")},
 }
 _COMPATIBLE = "agentv"

@@ -26,17 +26,7 @@ from passgate.tasks.formats.evals.read.raw import RawTest
 from passgate.tasks.formats.evals.read.top_level import check_execution, is_timeout
 from passgate.tasks.formats.rules import HOOKS
 from passgate.tasks.formats.schema_check import shown, wrong_kind
-from passgate.tasks.model.task import (
-    Budgets,
-    Environment,
-    Hook,
-    Metric,
-    Repository,
-    Scoring,
-    SimulatedUser,
-    Trials,
-    Workspace,
-)
+from passgate.tasks.model.task import Budgets, Hook, Metric, Repository, Scoring, Trials, Workspace
 
 _ANY, _TEXT, _NUMBER, _TRUTH = Key(), Key(TEXT), Key(NUMBER), Key(TRUTH)
 _COUNT, _TEXTS, _COMMAND = Key((*WHOLE, *MAPPING)), Key(LIST, items=TEXT), Key((*MAPPING, *TEXT, *LIST))
@@ -114,6 +104,7 @@ REPOSITORY_KEYS: Keys = {
     "checkout": Key(MAPPING),
     **CHECKOUT_KEYS,
 }
+_TARGET_NAMES = ("name", "label", "id", "use_target")  # the keys that may hold the name of a target
 _MOST_TRIALS = 1000
 _MOST_ANCESTORS = 100_000
 _NOT_HAD = {key: f"passgate has no `{key}` of another tool" for key in ("sandbox", "agent_options")}
@@ -139,8 +130,8 @@ class Runtime(NamedTuple):
         return None
 
 
-def run_of(test: Parts, raw: RawTest, user: SimulatedUser | None, compat: Any, sources: Sources) -> dict[str, Any]:
-    """How a test is run and scored, by the fields of tasks."""
+def run_of(test: Parts, raw: RawTest, compat: Any, sources: Sources) -> dict[str, Any]:
+    """How a test is run and scored, by the fields of tasks; its environment by fields too."""
     root, complaints = raw.runtime.root, sources.complaints
     # The test's `run` goes before those of its includes, then the rest of the test, then the file that is run.
     levels = [present([as_mapping(run)]) for run in (raw.node.get("run"), *raw.runs)]
@@ -152,11 +143,8 @@ def run_of(test: Parts, raw: RawTest, user: SimulatedUser | None, compat: Any, s
     cost = runtime.said(("budget_usd",), complaints)
     if cost is not None and as_number(cost, complaints) is not None:
         sources.warn(cost, "what a run may cost is said on the command line, with --max-cost", at_key=True)
-    environment = Environment(
-        budgets=Budgets(max_seconds=_max_seconds_of(runtime, complaints)),
-        workspace=_workspace_of(test, raw, sources),
-        user=user,
-    )
+    budgets = Budgets(max_seconds=_max_seconds_of(runtime, complaints))
+    environment = {"budgets": budgets, "workspace": _workspace_of(test, raw, sources)}
     trials = _trials_of(runtime, complaints)
     said_threshold = runtime.said(("threshold",), complaints)
     threshold = as_number(said_threshold, complaints, most=1)
@@ -189,15 +177,16 @@ def check_runtime(node: Node, sources: Sources) -> None:
 
 def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     said = runtime.said(("timeout_seconds", "timeout_ms"), complaints)
-    if said is not None and said.path[-2:] == ("execution", "timeout_seconds"):
+    if said is None:
+        return None
+    if said.path[-2:] == ("execution", "timeout_seconds"):
         # What is wrong with it `check_execution` has told.
         return float(said.value) if is_timeout(said.value) else None
     number = as_number(said, complaints)
-    if said is None or not number:
-        if said is not None and number == 0:
-            complaints.problems.append(said.problem("must be more than 0"))
-        return None
-    return number / 1000 if said.path[-1] == "timeout_ms" else number
+    if number == 0:
+        complaints.problems.append(said.problem("must be more than 0"))
+    in_milliseconds = said.path[-1] == "timeout_ms"
+    return (number / 1000 if in_milliseconds else number) if number else None
 
 
 def _trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
@@ -218,29 +207,24 @@ def _trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
 
 
 def _target_of(runtime: Runtime, sources: Sources) -> str | None:
-    """The first target of a test."""
     one = runtime.said(("target", "provider", "model", "agent"), sources.complaints)
     several = runtime.said(("targets", "providers"), sources.complaints)
-    names = []
+    names: dict[str, None] = {}
     for said in present((one, several)):
-        targets = said.items() if isinstance(said.value, list) else (said,)
-        names += [_target_name(target, sources) for target in targets]
-    known = list(dict.fromkeys(name for name in names if name))
+        for target in said.items() if isinstance(said.value, list) else (said,):
+            name = target.value
+            if isinstance(name, dict):
+                sources.cannot_have(target, {"hooks": "passgate has no hooks of targets"})
+                name = next((str(name[key]) for key in _TARGET_NAMES if name.get(key) is not None), None)
+            elif not isinstance(name, str):
+                sources.refuse(target, f"expected the name of a target, not {shown(name)}")
+            if isinstance(name, str) and name:
+                names[name] = None
+    known = list(names)
     if several is not None and len(known) > 1:
         others = ", ".join(known[1:])
         sources.warn(several, f"a run has one agent, that of --agent: it is not run with {others} too", at_key=True)
     return known[0] if known else None
-
-
-def _target_name(node: Node, sources: Sources) -> str | None:
-    if isinstance(node.value, str):
-        return node.value
-    if not isinstance(node.value, dict):
-        sources.refuse(node, f"expected the name of a target, not {shown(node.value)}")
-        return None
-    sources.cannot_have(node, {"hooks": "passgate has no hooks of targets"})
-    named = next((said for key in ("name", "label", "id", "use_target") if (said := node.get(key))), None)
-    return str(named.value) if named else None
 
 
 def _workspace_of(test: Parts, raw: RawTest, sources: Sources) -> Workspace | None:
@@ -332,22 +316,21 @@ def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
     hooks = take_apart(node, HOOKS_KEYS, sources.complaints)
     if hooks.value("enabled") is False:
         return dict.fromkeys(HOOKS)
-    read = {name: _hook(said, sources) for name, said in hooks.only(*HOOKS).items()}
+    read: dict[str, Hook | None] = {}
+    for name, said in hooks.only(*HOOKS).items():
+        if not isinstance(said.value, dict):
+            read[name] = _command(Parts(said, {"command": said}, {}, sound=True), sources)
+            continue
+        hook = take_apart(said, HOOK_KEYS, sources.complaints)
+        as_one_of(hook.get("reset"), ("none", "fast", "strict"), sources.complaints)
+        # A hook that only resets has nothing to do: every trial begins with a fresh workspace.
+        if hook.get("command") is not None or hook.get("reset") is None:
+            read[name] = _command(hook, sources)
     return {name: hook for name, hook in read.items() if hook is not None}
 
 
-def _hook(node: Node, sources: Sources) -> Hook | None:
-    if not isinstance(node.value, dict):
-        return _built(node, None, None, sources)
-    hook = take_apart(node, HOOK_KEYS, sources.complaints)
-    as_one_of(hook.get("reset"), ("none", "fast", "strict"), sources.complaints)
-    # A hook that only resets has nothing to do: every trial begins with a fresh workspace.
-    return None if hook.get("command") is None and hook.get("reset") is not None else _command(hook, sources)
-
-
 def _command(hook: Parts, sources: Sources) -> Hook | None:
-    """A command with where and how long it runs; `None` where something is wrong with it."""
-    command = hook.get("command")
+    command, cwd = hook.get("command"), hook.get("cwd")
     if not hook.sound:
         return None
     if command is None:
@@ -355,10 +338,7 @@ def _command(hook: Parts, sources: Sources) -> Hook | None:
         return None
     seconds = as_number(hook.get("timeout_seconds"), sources.complaints)
     milliseconds = as_number(hook.get("timeout_ms"), sources.complaints)
-    return _built(command, hook.get("cwd"), seconds or (milliseconds and milliseconds / 1000), sources)
-
-
-def _built(command: Node, cwd: Node | None, seconds: float | None, sources: Sources) -> Hook | None:
+    limit = seconds or (milliseconds and milliseconds / 1000)
     words = command.value
     if isinstance(words, str) and words.strip():
         words = ["sh", "-c", words]
@@ -367,8 +347,8 @@ def _built(command: Node, cwd: Node | None, seconds: float | None, sources: Sour
         words = []
     folder = as_text(cwd)
     where = sources.ground.relative(command.folder) if cwd is None or not folder else sources.folder(cwd, folder)
-    limit: dict[str, Any] = {"timeout_seconds": seconds} if seconds else {}
-    return Hook(command=tuple(words), cwd=where, **limit) if words else None
+    given: dict[str, Any] = {"timeout_seconds": limit} if limit else {}
+    return Hook(command=tuple(words), cwd=where, **given) if words else None
 
 
 def _repository(node: Node, sources: Sources) -> Repository | None:

@@ -60,9 +60,8 @@ class Sources:
         return name if path is None else self.ground.relative(path)
 
     def text(self, node: Node, name: str, called: str = "") -> tuple[str, str | None]:
-        """A path as tasks hold it, and what the file holds; without text where it cannot be read.
-
-        `called` is how complaints name the file, where it is not by the path.
+        """A path as tasks hold it, and what the file holds; without text where it cannot be read. `called` is how
+        complaints name the file, where it is not by the path.
         """
         path = self.path(node, name)
         if path is None:

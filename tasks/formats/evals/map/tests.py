@@ -1,20 +1,12 @@
 """From a raw test to a task as four-suite files have it: what it asks and expects, its metadata, tags and suite."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from passgate.tasks.formats.discover import SUITES, suite_of
 from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE
 from passgate.tasks.formats.evals.map.graders import Graders, read_list, read_own_graders
-from passgate.tasks.formats.evals.map.messages import (
-    Expected,
-    Variables,
-    read_expected,
-    read_input,
-    read_messages,
-    variables_of,
-)
+from passgate.tasks.formats.evals.map.messages import Variables, read_expected, read_input, read_messages, variables_of
 from passgate.tasks.formats.evals.map.native import with_native
 from passgate.tasks.formats.evals.map.runtime import RUN_KEYS, check_runtime, run_of
 from passgate.tasks.formats.evals.map.sources import Sources, add_complaints
@@ -36,7 +28,7 @@ from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.graders import Grader, TurnGraders, Turns
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.messages import TaskMessage, as_prompt
-from passgate.tasks.model.task import SimulatedUser, Suite, TaskFile
+from passgate.tasks.model.task import Environment, SimulatedUser, Suite, TaskFile
 
 _DEFAULT = LlmGrader(type="llm_grader")  # grades a test that has criteria or an expected answer and no grader
 TEST_KEYS: Keys = {
@@ -82,8 +74,7 @@ _INTO_METADATA = ("governance", "category")
 TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
-@dataclass(frozen=True)
-class SuiteWide:
+class SuiteWide(NamedTuple):
     """The parts of a file that every test of it has, with what there is to complain of them."""
 
     messages: Messages
@@ -95,8 +86,7 @@ class SuiteWide:
 WideFor = Callable[[Variables], SuiteWide]  # what the file says of all its tests, with the variables of one
 
 
-@dataclass(frozen=True)
-class ReadTest:
+class ReadTest(NamedTuple):
     """A test that has been read."""
 
     task: TaskFile
@@ -108,9 +98,16 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     """A test as a task; `None` where something is wrong with it or its file, and then the complaints say what."""
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, TEST_KEYS, sources.complaints)
-    _check(test, raw, sources)
+    if _id(test, raw) is None:
+        sources.refuse(test.node, "the key 'id' is missing")
+    check_runtime(test.node, sources)
+    for said in raw.runs:
+        take_apart(said, RUN_KEYS, sources.complaints)
+    sources.cannot_have(test, {"preprocessors": "passgate runs no preprocessors of files"})
+    if options := as_mapping(test.get("options")):
+        sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
     told, messages, user = _told(test, raw, wide_for, sources)
-    fields = {**told, **run_of(test, raw, user, compat, sources)}
+    run = run_of(test, raw, compat, sources)
     root = raw.context.root
     metadata = merged(_metadata(root.value), _metadata({key: part.value for key, part in test.values.items()}))
     tags = _tags_of(root.value.get("tags"), test.value("tags"), metadata.get("tags"))
@@ -120,21 +117,9 @@ def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) ->
     names = (test.value("suite"), root.value.get("suite"))
     other = next(({"suite": name} for name in names if isinstance(name, str) and name not in SUITES), {})
     own = {"suite": suite or Suite.GOLDEN, "tags": tags, "metadata": {**other, **metadata}}
-    task = with_native(TaskFile(**fields, **own), test, sources)
+    environment = Environment(**run.pop("environment"), user=user)
+    task = with_native(TaskFile(**told, **run, environment=environment, **own), test, sources)
     return None if len(sources.complaints.problems) > before else ReadTest(task, messages, suite_assumed=suite is None)
-
-
-def _check(test: Parts, raw: RawTest, sources: Sources) -> None:
-    """What is wrong with a test as a whole, and what it asks for that is not to be had."""
-    if _id(test, raw) is None:
-        sources.refuse(test.node, "the key 'id' is missing")
-    check_runtime(test.node, sources)
-    for run in raw.runs:
-        take_apart(run, RUN_KEYS, sources.complaints)
-    sources.cannot_have(test, {"preprocessors": "passgate runs no preprocessors of files"})
-    options = as_mapping(test.get("options"))
-    if options is not None:
-        sources.cannot_have(take_apart(options, OPTIONS_KEYS, sources.complaints), OPTIONS_NOT_HAD)
 
 
 def _id(test: Parts, raw: RawTest) -> str | None:
@@ -145,9 +130,7 @@ def _id(test: Parts, raw: RawTest) -> str | None:
 def _told(
     test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
 ) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
-    """What the agent and the judges are told, by the fields of tasks; the messages that are more than one text, and the
-    user of a conversation.
-    """
+    """What the agent and the judges are told, by the fields of tasks; messages beyond one text; the further user."""
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
@@ -218,7 +201,7 @@ def _turn(node: Node, variables: Variables, sources: Sources) -> tuple[Messages,
     return messages, TurnGraders(assertions=graders, expected_output=as_messages[-1].text if as_messages else value)
 
 
-def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
+def _expected(test: Parts, variables: Variables, sources: Sources) -> tuple[Any, Messages]:
     given = as_mapping(test.get("vars"))
     of_vars = variables.is_template and given is not None and "expected_output" in given.value
     if given is not None and of_vars and test.get("expected_output") is None:
@@ -229,7 +212,6 @@ def _expected(test: Parts, variables: Variables, sources: Sources) -> Expected:
 
 
 def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sources) -> None:
-    """A test must ask something, and something must tell a good answer."""
     missing, criteria = [] if asks else ["`input`"], test.get("criteria")
     if not is_graded and criteria is not None:
         sources.cannot_run(criteria, "nothing tells a good answer: the criteria are empty")

@@ -1,31 +1,105 @@
 """The JSON Schemas of AgentEvals' EVAL.yaml, with the names that its keys have had, and of AgentV's files up to 5.0."""
 
-from typing import Final
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
 
 from passgate.tasks.formats.evals.read.top_level import ROOT_RULES, TIMEOUT_RULE
-from passgate.tasks.formats.evals.schemas.definitions import (
-    COMMON_TEST,
-    COMPATIBILITY,
-    MESSAGE_LIST,
-    MESSAGES,
-    Schema,
-    described,
-    goals_needed,
-    grader_definitions,
-    headed,
-    listed,
-    mapping,
-    message_definition,
-    number,
-    one_needed,
-    record,
-    reference,
-    text,
-    text_or,
-    texts,
-    truth,
-    whole,
-)
+from passgate.tasks.formats.evals.schemas.graders import Schema, grader_definitions, reference
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+def headed(name: str, title: str, root: Schema, definitions: dict[str, Schema]) -> Schema:
+    """A whole schema: keys of the file's own begin with `x-`."""
+    own = {"^x-": {"description": "The file's own."}, r"^\$schema$": {"type": "string"}}
+    head = {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", "title": title}
+    return {**head, **root, "patternProperties": own, "$defs": dict(sorted(definitions.items()))}
+
+
+def described(says: str, **schema: Any) -> Schema:
+    """A value of any type, or of the types that the schema says."""
+    return {"description": says, **schema}
+
+
+text = partial(described, type="string")
+number = partial(described, type="number", minimum=0)
+whole = partial(described, type="integer", minimum=0)
+truth = partial(described, type="boolean")
+mapping = partial(described, type="object")
+texts = partial(described, type="array", items={"type": "string"})
+
+
+def listed(says: str, definition: str, **schema: Any) -> Schema:
+    return {"description": says, "type": "array", "items": reference(definition), **schema}
+
+
+def record(says: Any = "", required: Any = (), **properties: Schema) -> Schema:
+    """A mapping with these keys and no others."""
+    head = {"description": says} if says else {}
+    needed = {"required": list(required)} if required else {}
+    return {**head, "type": "object", "properties": properties, "additionalProperties": False, **needed}
+
+
+def one_needed(*names: str) -> Schema:
+    """At least one of the keys."""
+    return {"anyOf": [{"required": [name]} for name in names]}
+
+
+def goals_needed(lists: Sequence[str], graders: Sequence[str], goals: Sequence[str]) -> Schema:
+    """Where a file has no graders, each test in its lists of tests has something to be graded by."""
+    included = {"required": ["include"]}
+    item = {"if": {"type": "object", "not": included}, "then": one_needed(*goals)}
+    return {"if": {"not": one_needed(*graders)}, "then": {"properties": {name: {"items": item} for name in lists}}}
+
+
+def text_or(says: str, *others: Schema) -> Schema:
+    return {"description": says, "anyOf": [{"type": "string"}, *others]}
+
+
+MESSAGE_LIST: Final[Schema] = {"type": "array", "items": {"$ref": "#/$defs/Message"}}
+COMPATIBILITY: Final[Schema] = described("Scores as AgentV computes them, where it differs.", enum=["agentv"])
+COMMON_TEST: Final[dict[str, Schema]] = {
+    "id": text("Unique among the tests of the file.", minLength=1),
+    "description": text("What the test is about, for readers."),
+    "criteria": text("What a good answer is, in words; judges are told."),
+    "expected_outcome": text("The earlier name of `criteria`."),
+    "input_messages": {"description": "What the agent is asked, as messages.", **MESSAGE_LIST},
+    "expected_messages": {"description": "The answer that is hoped for, as messages.", **MESSAGE_LIST},
+    "rubrics": listed("Items of a rubric that a judge marks.", "RubricItem", minItems=1),
+    "conversation_id": text("Tests of one conversation have the same."),
+    "note": text("Told to judges only."),
+    "metadata": mapping("Whatever else is to be known of the test."),
+}
+MESSAGES: Final[dict[str, Schema]] = {
+    "ContentBlock": record(
+        required=["type", "value"],
+        type=described("What the block is.", enum=["text", "file", "image", "json"]),
+        value=described("The text, the path of the file or image, or any JSON value."),
+    ),
+    "OpenAiCall": record(
+        required=["function"],
+        id=text("Unique; the message of the result names it."),
+        type=described("Always `function`.", const="function"),
+        function=record(
+            "What is called.", ["name", "arguments"], name=text("The tool."), arguments=text("The arguments as JSON.")
+        ),
+    ),
+}
+
+
+def message_definition(*, call: str, content: tuple[str, ...] = ()) -> Schema:
+    """A message whose tool calls are of a definition; beside texts and blocks its content may be of further types."""
+    blocks: Schema = {"type": "array", "items": reference("ContentBlock")}
+    return record(
+        required=["role"],
+        role=described("Who speaks.", enum=["system", "user", "assistant", "tool"]),
+        content=text_or("What is said.", blocks, *({"type": kind} for kind in content)),
+        name=text("Of a tool message: the tool."),
+        tool_call_id=text("Of a tool message: the call that it answers."),
+        tool_calls=listed("Of an assistant message: the tools that it calls.", call),
+    )
+
 
 _EVAL_TESTS: Final = ("tests", "evalcases", "eval_cases", "cases")
 _EVAL_AGGREGATORS: Final = ("weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing")
@@ -47,8 +121,7 @@ _EVAL_METADATA: Final = record(
     skill=text("The skill that is evaluated."),
 )["properties"]
 _EVAL_ROOT: Final = record(
-    "",
-    ["name"],
+    required=["name"],
     name=described("The suite's name.", **ROOT_RULES["name"]),
     version=described("Version of the specification, as in 1.0.", **ROOT_RULES["version"]),
     description=described("What the suite is about.", **ROOT_RULES["description"]),
@@ -68,8 +141,7 @@ _EVAL_ROOT: Final = record(
     },
 )
 _EVAL_TEST: Final = record(
-    "",
-    ["id"],
+    required=["id"],
     **COMMON_TEST,
     input=text_or("What the agent is asked.", MESSAGE_LIST),
     expected_output=_ANSWER,
@@ -165,8 +237,7 @@ _INCLUDE: Final = record(
     run=reference("Run"),
 )
 _TEST: Final = record(
-    "",
-    ["id"],
+    required=["id"],
     **COMMON_TEST | {"id": described("Unique among the tests of the file.", type=["string", "integer"], minLength=1)},
     input=_INPUT,
     input_files=texts("Files attached to a text as input, instead of those of the file."),
@@ -198,8 +269,7 @@ _TURN: Final = record(
     **dict.fromkeys(("name", "id"), text("For readers.")),
 )
 _CALL: Final = record(
-    "",
-    ["tool"],
+    required=["tool"],
     tool=text("The tool.", minLength=1),
     input=described("The arguments."),
     output=described("The result."),
@@ -252,8 +322,7 @@ _HOOK: Final = record(
     reset=described("What is undone after it.", enum=["none", "fast", "strict"]),
 )
 _REPOSITORY: Final = record(
-    "",
-    ["repo"],
+    required=["repo"],
     path=text("Where in the workspace."),
     repo=text("A URL, a path, or `owner/name` of GitHub."),
     commit=text("A commit, tag or branch."),
@@ -276,9 +345,7 @@ _WORKSPACE: Final = record(
     path=text("A folder to work in itself; passgate only works in copies."),
     docker=mapping("An image; passgate runs nothing in Docker."),
     env=record(
-        "What the machine must have.",
-        required_commands=texts("Programs."),
-        required_python_modules=texts("Modules."),
+        "What the machine must have.", required_commands=texts("Programs."), required_python_modules=texts("Modules.")
     ),
 )
 

@@ -52,8 +52,7 @@ class LeavesError(Exception):
 class Loss:
     """Something that cannot be written."""
 
-    path: str
-    """Where in the task, as in `graders[1].cwd`."""
+    path: str  # where in the task, as in `graders[1].cwd`
     reason: str = ""
 
     def __str__(self) -> str:
@@ -69,9 +68,8 @@ class Serialisation:
 
 
 def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
-    """A task as a task file has it. Files are named by their paths: what they held is left out.
-
-    What holds a path that cannot be written is left out too, and is one of the losses.
+    """A task as a task file has it. Files are named by their paths: what they held is left out. What holds a path that
+    cannot be written is left out too, and is one of the losses.
     """
     plain = serialised_model(task, saying)
     if task.inputs.get("messages") is not None:
@@ -117,7 +115,16 @@ def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> Llm
 
 def _placed(model: BaseModel, name: str, place: Place) -> Any:
     value = getattr(model, name)
-    if value is None or name not in _PATHS.get(type(model), ()) or not _is_path(model, value):
+    is_path = value is not None and name in _PATHS.get(type(model), ())
+    match model:
+        case LlmRubric():
+            is_path = is_path and str(value).endswith((".md", ".txt"))
+        case Aggregator():
+            is_path = is_path and bool(model.command)
+        case ContentBlock():
+            is_file = model.type in {"file", "image"} and isinstance(value, str) and not value.startswith(NO_FILES)
+            is_path = is_path and is_file
+    if not is_path:
         return value
     if isinstance(model, Tool):  # as in `tools.py:refund`
         file, _, function = value.rpartition(":")
@@ -125,18 +132,6 @@ def _placed(model: BaseModel, name: str, place: Place) -> Any:
     if isinstance(value, tuple):
         return tuple(place(item) for item in value)
     return {key: place(item) for key, item in value.items()} if isinstance(value, dict) else place(value)
-
-
-def _is_path(model: BaseModel, value: Any) -> bool:
-    match model:
-        case LlmRubric():
-            return str(value).endswith((".md", ".txt"))
-        case Aggregator():
-            return bool(model.command)
-        case ContentBlock():
-            return model.type in {"file", "image"} and isinstance(value, str) and not value.startswith(NO_FILES)
-        case _:
-            return True
 
 
 def _is_left_out(model: BaseModel, name: str, value: Any, info: FieldInfo) -> bool:

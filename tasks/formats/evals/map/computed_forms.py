@@ -1,16 +1,144 @@
-"""Graders of what an agent did in a trial: its tool calls, the skills that it used, and what it used up.
+"""Graders that need no judge: of the final answer, and of the tools and skills that the agent used and what it spent."""
 
-AgentEvals, AgentV and the latest AgentV write those of tool calls in different forms.
-"""
-
+import re
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, WHOLE, Form, Options, build, read_items
+from passgate.tasks.formats.evals.map.forms import LIST, MAPPING, NUMBER, TEXT, TRUTH, WHOLE, Form, Options, Read, build
 from passgate.tasks.formats.evals.map.sources import Sources
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME
 from passgate.tasks.formats.evals.read.node import Key, Keys, Node, Parts, take_apart
+from passgate.tasks.formats.findings import check_json_schema
 from passgate.tasks.formats.schema_check import Kind, is_kind, wrong_kind
-from passgate.tasks.model.assertions import ExpectedCall
+from passgate.tasks.model.assertions import ExpectedCall, FieldCheck
+from passgate.tasks.model.javascript_regex import regex_problem
+from passgate.tasks.model.json_values import parse_json
+
+_OF_A_FIELD = "is said of each field: write fields: [{path: PATH, match: numeric_tolerance, tolerance: 0.01}]"
+FIELD_KEYS: Keys = {
+    "path": Key(TEXT, needed=True),
+    "match": Key(TEXT, spellings=("match_type",), says="How it is compared."),
+    "required": Key(TRUTH),
+    "weight": Key(NUMBER, says="Its part in the score."),
+    "tolerance": Key(NUMBER, spellings=("numeric_tolerance",), says="For `numeric_tolerance`."),
+    "relative": Key(TRUTH),
+    "formats": Key(LIST, items=TEXT),
+}
+
+
+def _read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
+    """The items of a list as the option of the same name; without it where one of them cannot be read."""
+    listed = parts.get(key)
+    if listed is None or not isinstance(listed.value, list):
+        return {}
+    items = [read(item) for item in listed.items()]
+    return {} if None in items else {key: listed.with_value(items)}
+
+
+def _regex(parts: Parts, sources: Sources) -> Options:
+    value, flags = parts.get("value"), parts.value("flags", "")
+    if value is not None and isinstance(value.value, str) and isinstance(flags, str):
+        problem = regex_problem(value.value, flags)
+        if problem:
+            sources.refuse(value, problem)
+    return parts.only("value", "flags")
+
+
+def _is_json(parts: Parts, sources: Sources) -> Options:
+    value = parts.get("value")
+    if value is not None and isinstance(value.value, str):  # the path of a file with the schema
+        name = value.value
+        text = sources.text(value, name.removeprefix(FILE_SCHEME), called=name)[1]
+        if text is None:
+            return {}
+        try:
+            value = value.with_value(parse_json(text))
+        except ValueError as error:
+            sources.refuse(value, f"{name!r} is not JSON: {error}")
+            return {}
+        if sources.refuses_kind(value, MAPPING, f"{name!r}: "):
+            return {}
+    if value is not None and isinstance(value.value, dict):
+        for path, message in check_json_schema((), value.value):
+            sources.complaints.problems.append(value.places.problem((*value.path, *path), message))
+    return {} if value is None else {"value": value}
+
+
+def _script(body_of_file: Callable[[str, str], str | None], parts: Parts, sources: Sources) -> Options:
+    value = parts.get("value")
+    options = parts.only("value", "threshold")
+    if value is None:
+        return options
+    options["cwd"] = value.with_value(sources.ground.relative(value.folder))
+    if isinstance(value.value, str) and value.value.startswith(FILE_SCHEME):
+        # `file://PATH` or `file://PATH:FUNCTION`
+        name, _, function = value.value.removeprefix(FILE_SCHEME).partition(":")
+        text = sources.text(value, name, called=value.value)[1]
+        body = body_of_file(text, function) if text is not None else None
+        if body is not None:
+            options["value"] = value.with_value(body)
+        elif text is not None:
+            sources.cannot_run(value, f"{name!r} is not a script that passgate can call")
+    return options
+
+
+def _python_body(text: str, function: str) -> str | None:
+    """The text of a script as the body of a function; `None` where the script has no function of the name."""
+    name = function or "get_assert"
+    if re.search(rf"^(async\s+)?def\s+{re.escape(name)}\b", text, re.MULTILINE):
+        return f"{text}\nreturn {name}(output, context)\n"
+    return None if function else text
+
+
+def _javascript_body(text: str, function: str) -> str | None:
+    if re.search(r"^export\b", text, re.MULTILINE):  # not allowed in the body of a function
+        return None
+    if "module.exports" in text:
+        member = f".{function}" if function else ""
+        return (
+            f"const module = {{ exports: {{}} }};\nconst exports = module.exports;\n{text}\n"
+            f"return module.exports{member}(output, context);\n"
+        )
+    return None if function else text
+
+
+def _fields(parts: Parts, sources: Sources) -> Options:
+    def read(item: Node) -> FieldCheck | None:
+        if wrong_kind(item.value, MAPPING):  # taking the whole apart has told it
+            return None
+        field = take_apart(item, FIELD_KEYS, sources.complaints)
+        return build(FieldCheck, field.values, item, sources) if field.sound else None
+
+    return {**parts.only("aggregation"), **_read_items(parts, "fields", read)}
+
+
+_ONE = Key(TEXT, needed=True, says="The text.")
+_MANY = Key(LIST, items=TEXT, needed=True, says="The texts.")
+_TEXT_OF_JSON = "The answer; a value that is no text is compared as JSON."
+_VALUE_OR_FILE: dict[str, Any] = {"says": "Or `file://` and the path of a file that holds it."}
+_SCRIPT_KEYS: Keys = {"value": Key(TEXT, needed=True, **_VALUE_OR_FILE), "threshold": Key(NUMBER)}
+_REGEX_KEYS: Keys = {
+    "value": Key(TEXT, needed=True, says="The pattern, as JavaScript knows them."),
+    "flags": Key(TEXT, says="As in `i`."),
+}
+_ACCURACY_KEYS: Keys = {
+    "fields": Key(LIST, items=MAPPING, needed=True, says="What is compared."),
+    **{name: Key(spellings=FIELD_KEYS[name].spellings, instead=_OF_A_FIELD) for name in ("match", "tolerance")},
+    "aggregation": Key(TEXT, says="How the fields' scores become one."),
+}
+
+ANSWER_FORMS = (
+    Form(("contains",), {"value": _ONE}, agentevals=("contains",)),
+    *(Form((name,), {"value": _ONE}) for name in ("icontains", "starts_with", "ends_with")),
+    *(Form((name,), {"value": _MANY}) for name in ("contains_any", "contains_all", "icontains_any", "icontains_all")),
+    Form(("equals",), {"value": Key(needed=True, null=True, says=_TEXT_OF_JSON)}, agentevals=("equals",)),
+    Form(("regex",), _REGEX_KEYS, _regex, agentevals=("regex",)),
+    Form(("is_json",), {"value": Key((*MAPPING, *TEXT), **_VALUE_OR_FILE)}, _is_json, agentevals=("is_json",)),
+    Form(("field_accuracy",), _ACCURACY_KEYS, _fields, agentevals=("field_accuracy",)),
+    Form(("javascript",), _SCRIPT_KEYS, partial(_script, _javascript_body), later=("javascript",)),
+    Form(("python",), _SCRIPT_KEYS, partial(_script, _python_body), later=("python",)),
+)
 
 _ARGS_MATCH = Key((*TEXT, *LIST), items=TEXT, says="exact, superset, subset, ignore, or the fields compared.")
 EXPECTED_KEYS: Keys = {
@@ -50,13 +178,13 @@ _TOKENS: Keys = {
 }
 _SKILL_KEYS: Keys = {
     "skill": Key(TEXT, spellings=("value",), needed=True, says="The skill's name."),
-    "should_trigger": Key((Kind.TRUTH,), says="Whether it is to be used."),
-    "any_call": Key((Kind.TRUTH,)),
+    "should_trigger": Key(TRUTH, says="Whether it is to be used."),
+    "any_call": Key(TRUTH),
 }
 
 
 def _trajectory(parts: Parts, sources: Sources) -> Options:
-    read = read_items(parts, "expected", lambda item: _expected(item, sources))
+    read = _read_items(parts, "expected", lambda item: _expected(item, sources))
     minimums, expected, mode = parts.get("minimums"), parts.get("expected"), parts.value("mode", "any_order")
     if not parts.sound:
         pass
@@ -87,8 +215,7 @@ def _expected(item: Node, sources: Sources) -> ExpectedCall | None:
 
 _USED_KEYS: Keys = {
     "name": Key((*TEXT, *LIST), items=TEXT, spellings=("pattern", "tool"), needed=True),
-    "min": Key(WHOLE),
-    "max": Key(WHOLE),
+    **dict.fromkeys(("min", "max"), Key(WHOLE)),
 }
 _SEQUENCE_KEYS: Keys = {"steps": Key(LIST, items=TEXT, needed=True), "mode": Key(TEXT)}
 _ARGUMENTS_KEYS: Keys = {
@@ -111,7 +238,6 @@ def _of_value(
     **names: str,
 ) -> Options:
     """The options of a grader that are its `value`: a mapping with the keys, or what stands for the option `short`.
-
     `names` are the names that the model has for keys, where they differ. One text stands for a list of one.
     """
     value, options = parts.get("value"), {}
@@ -159,9 +285,7 @@ def _any_call(parts: Parts, _: Sources) -> Options:
     return {"any_call": parts.node.with_value(True), **parts.only(*_SKILL_KEYS)}
 
 
-def _later(
-    name: str, read: Callable[[Parts, Sources], Options], *kinds: Kind, model_type: str = "", **keys: Key
-) -> Form:
+def _later(name: str, read: Read, *kinds: Kind, model_type: str = "", **keys: Key) -> Form:
     """A form of the latest AgentV, whose options are its `value`."""
     names = (f"trajectory:{name}",)
     value = Key(kinds, items=TEXT, needed=True)
@@ -177,6 +301,7 @@ _TRAJECTORY_KEYS: Keys = {
 _USED = partial(_of_value, _USED_KEYS, short="tools", check=_refuse_crossed, name="tools")
 _OFF = Key(NUMBER, says="How far the ratio may be off.")
 
+# AgentEvals, AgentV and the latest AgentV write graders of tool calls in different forms.
 TRIAL_FORMS = (
     Form(("tool_trajectory",), _TRAJECTORY_KEYS, _trajectory, agentevals=("tool_trajectory",)),
     _later("tool_used", _USED, *TEXT, *LIST, *MAPPING),
