@@ -1,4 +1,4 @@
-"""Graders that need no judge: of the final answer, and of the tools and skills that the agent used and what it spent."""
+"""Graders that need no judge: of the final answer, and of the tools and skills that the agent used, and the cost."""
 
 import re
 from collections.abc import Callable
