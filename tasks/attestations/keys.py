@@ -24,7 +24,7 @@ class SigningKey:
     @property
     def keyid(self) -> str:
         """How the key is known: that of its public half."""
-        return _keyid(self._key.public_key())
+        return VerifyingKey(self._key.public_key()).keyid
 
     def sign(self, message: bytes) -> bytes:
         """The signature over a message."""
@@ -40,7 +40,9 @@ class VerifyingKey:
     @property
     def keyid(self) -> str:
         """How the key is known: SHA-256 of its SubjectPublicKeyInfo in DER, as hex."""
-        return _keyid(self._key)
+        from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+        return hashlib.sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
     def has_signed(self, message: bytes, signature: bytes) -> bool:
         """Whether a signature over a message is by this key."""
@@ -59,12 +61,14 @@ def signing_key(pem: bytes, passphrase: str) -> SigningKey:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    if b"ENCRYPTED" in pem and not passphrase:
+    encrypted = b"ENCRYPTED" in pem
+    if encrypted and not passphrase:
         raise UnreadableError("is encrypted: set PASSGATE_SIGNING_PASSPHRASE")
     try:
-        key = load_pem_private_key(pem, passphrase.encode() if b"ENCRYPTED" in pem else None)
+        # A passphrase for a key that is not encrypted is an error to the library, and none to us.
+        key = load_pem_private_key(pem, passphrase.encode() if encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        if b"ENCRYPTED" in pem:
+        if encrypted:
             raise UnreadableError("cannot be read with PASSGATE_SIGNING_PASSPHRASE: is it the right one?") from error
         raise UnreadableError(f"is no private key in PEM: {HOW_TO_MAKE}") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -87,9 +91,3 @@ def verifying_key(pem: bytes) -> VerifyingKey:
     if not isinstance(key, Ed25519PublicKey):
         raise UnreadableError("is no ed25519 key, and verdicts are signed with no other")
     return VerifyingKey(key)
-
-
-def _keyid(key: "Ed25519PublicKey") -> str:
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    return hashlib.sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()

@@ -15,10 +15,7 @@ class UnreadableError(Exception):
 
 
 def read_bounded(file: Path, most: int) -> bytes:
-    """The content of a file of at most `most` bytes.
-
-    Raises `UnreadableError` for a larger one, and for what cannot be read or is no regular file.
-    """
+    """The content of a file. Raises `UnreadableError` if it has more than `most` bytes or cannot be read."""
     try:
         if file.exists() and not file.is_file():  # a pipe may never end
             raise UnreadableError("is no regular file")
@@ -32,10 +29,8 @@ def read_bounded(file: Path, most: int) -> bytes:
 
 
 def strict_json(content: bytes) -> Any:
-    """The value of a JSON document in UTF-8.
-
-    Raises `UnreadableError` for what is no JSON, for a key that stands twice in one object, for NaN and infinity, and
-    for what is nested or long beyond reading.
+    """The value of a JSON document in UTF-8. Raises `UnreadableError`, also for a key that stands twice in one object,
+    NaN, infinity and what is nested too deep.
     """
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant)
@@ -59,12 +54,9 @@ def _refuse_constant(name: str) -> Never:
 
 
 def recorded_trials(parts: Iterable[bytes]) -> list[dict[str, Any]]:
-    """The trials of a journal's parts as they have them, whichever version of passgate has written it. Of a trial that
-    stands twice in a part the later line counts; of one that stands in several that counts which was measured, and
-    among these the later one.
-
-    Raises `StorageError` for a line that is none of a journal's, and for a transcript that is not the one its trial
-    names.
+    """The trials in the parts of a journal, as any version of passgate wrote them. If a part has a trial twice, the
+    later line counts; if several parts have it, the one that was measured, and the later one of these. Raises
+    `StorageError` for a line that is not a journal's and for a transcript that is not the one its trial names.
     """
     merged: dict[tuple[str, int], dict[str, Any]] = {}
     for part in parts:

@@ -5,14 +5,13 @@
 import hashlib
 import json
 import re
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from passgate.tasks.attestations.reading import UnreadableError, strict_json
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
-from passgate.tasks.model.verdict import Claim, Decision, Inputs, Statement, Verdict, verdict_digest
+from passgate.tasks.model.verdict import Claim, Decision, Statement, Verdict, verdict_digest
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 TEST_RESULT = "https://in-toto.io/attestation/test-result/v0.1"
@@ -23,48 +22,30 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 def statement_of(verdict: Verdict, file: bytes) -> bytes:
     """The statement about a verdict, whose verdict.json holds these bytes."""
-    return json.dumps(
-        {
-            "_type": STATEMENT,
-            "subject": _subjects(verdict, file),
-            "predicateType": TEST_RESULT,
-            "predicate": {
-                "result": _result(verdict),
-                "configuration": _configuration(verdict.inputs),
-                "passedTests": _tasks(verdict, TaskState.PASSED),
-                "warnedTests": [],
-                "failedTests": _tasks(verdict, TaskState.FAILED),
-                "passgate": claim_of(verdict).model_dump(mode="json"),
-            },
-        },
-        separators=(",", ":"),
-    ).encode("ascii")
-
-
-def _subjects(verdict: Verdict, file: bytes) -> list[dict[str, Any]]:
-    of_file = {"name": VERDICT_FILE, "digest": {"sha256": hashlib.sha256(file).hexdigest()}}
     revision = verdict.revision
     # With changes in the working folder it was not the commit that was tested.
     is_commit = not revision.dirty and _COMMIT.fullmatch(revision.commit) is not None
-    return [*([{"digest": {"gitCommit": revision.commit}}] if is_commit else []), of_file]
-
-
-def _result(verdict: Verdict) -> str:
-    """A pass with failures that did not block is a warning."""
-    if verdict.decision is not Decision.PASS:
-        return "FAILED"
-    reported = any(reason.rule is not Rule.SIGN_OFF for reason in verdict.reasons)
-    return "WARNED" if reported or _tasks(verdict, TaskState.FAILED) else "PASSED"
-
-
-def _configuration(inputs: Inputs) -> list[dict[str, Any]]:
-    """Every input that has a digest."""
-    digests = inputs.model_dump(exclude={"baseline_runs", "passgate_version"})
-    return [
-        {"name": name, "digest": {"sha256": digest}}
-        for name, digest in digests.items()
-        if isinstance(digest, str) and _DIGEST.fullmatch(digest)
-    ]
+    of_file = {"name": VERDICT_FILE, "digest": {"sha256": hashlib.sha256(file).hexdigest()}}
+    inputs = verdict.inputs.model_dump(exclude={"baseline_runs", "passgate_version"}).items()
+    digests = {name: said for name, said in inputs if isinstance(said, str) and _DIGEST.fullmatch(said)}
+    failed = _tasks(verdict, TaskState.FAILED)
+    # A pass with failures that did not block is a warning; a sign-off that is awaited is a reason too, and no failure.
+    is_warned = failed or any(reason.rule is not Rule.SIGN_OFF for reason in verdict.reasons)
+    result = "FAILED" if verdict.decision is not Decision.PASS else "WARNED" if is_warned else "PASSED"
+    statement = {
+        "_type": STATEMENT,
+        "subject": [*([{"digest": {"gitCommit": revision.commit}}] if is_commit else []), of_file],
+        "predicateType": TEST_RESULT,
+        "predicate": {
+            "result": result,
+            "configuration": [{"name": name, "digest": {"sha256": digest}} for name, digest in digests.items()],
+            "passedTests": _tasks(verdict, TaskState.PASSED),
+            "warnedTests": [],
+            "failedTests": failed,
+            "passgate": claim_of(verdict).model_dump(mode="json"),
+        },
+    }
+    return json.dumps(statement, separators=(",", ":")).encode("ascii")
 
 
 def _tasks(verdict: Verdict, state: TaskState) -> list[str]:
@@ -86,22 +67,17 @@ def claim_of(verdict: Verdict) -> Claim:
     )
 
 
-class _Read(BaseModel):
-    """A part of a statement; fields that are not known are passed over, as in-toto wants it."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Subject(_Read):
+# A statement as it is read. Pydantic passes over fields that are not known, as in-toto wants it.
+class _Subject(BaseModel):
     name: str = ""
     digest: dict[str, str]
 
 
-class _Predicate(_Read):
+class _Predicate(BaseModel):
     passgate: Claim
 
 
-class _Statement(_Read):
+class _Statement(BaseModel):
     type: str = Field(alias="_type")
     subject: tuple[_Subject, ...]
     predicate: _Predicate
@@ -117,7 +93,7 @@ def read_statement(payload: bytes) -> Statement:
         read = _Statement.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        where = ".".join(map(str, first["loc"]))
         raise UnreadableError(f"holds no statement of this passgate: {where}: {first['msg']}") from error
     if read.type != STATEMENT:
         raise UnreadableError(f"holds no statement but {read.type!r}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LONGEST_NAME: Final = 100
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
@@ -24,21 +23,20 @@ class Remains:
     reason: str  # why it is
 
     def __str__(self) -> str:
-        name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
+        name = self.name if len(self.name) <= 100 else f"{self.name[:100]}..."
         return f"cannot remove {self.folder}: {name}: {self.reason}; remove it yourself"
 
 
 def remove_tree(folder: Path) -> Remains | None:
-    """Remove a folder with all that is in it; what could not be removed, `None` when all is gone.
-
-    Follows no link, enters no other file system, and raises no `OSError`. Whatever is in the way, the rest is removed.
+    """Remove a folder with all that is in it; gives what could not be removed, `None` when all is gone. Follows no
+    link, enters no other file system and raises no `OSError`. Whatever is in the way, the rest is removed.
     """
     try:
-        parent = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        parent = os.open(folder.parent, _DIRECTORY)
     except FileNotFoundError:
         return None
     except OSError as error:
-        return Remains(folder, folder.name, _reason(error))
+        return Remains(folder, folder.name, error.strerror or str(error))
     removal = _Removal(folder, parent)
     removal.run()
     return removal.remains
@@ -79,12 +77,14 @@ class _Removal:
     def _enter(self, name: str) -> None:
         """Open a folder of the open one and remove its files."""
         try:
-            self._allow(name)
-            inner = os.open(name, _DIRECTORY, dir_fd=self._open)
+            mode = os.stat(name, dir_fd=self._open, follow_symlinks=False).st_mode
+            # An agent may have taken the permissions from a folder of its own.
+            if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
+                with suppress(OSError):
+                    os.chmod(name, stat.S_IRWXU, dir_fd=self._open)
+            inner = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self._open)
         except OSError as error:
-            # What cannot be opened as a folder may be a file by now, or an empty folder.
-            if self._failure(name) is not None:
-                self._keep(name, error)
+            self._remove_entry(name, error)  # it may be a file by now, or an empty folder
             return
         file_system = _file_system(inner)
         self._file_system = self._file_system or file_system
@@ -95,13 +95,6 @@ class _Removal:
         os.close(self._open)
         self._open = inner
         self._levels.append(_Level(name, _identity(inner), self._remove_files()))
-
-    def _allow(self, name: str) -> None:
-        """Give back the permissions that an agent has taken from a folder."""
-        mode = os.stat(name, dir_fd=self._open, follow_symlinks=False).st_mode
-        if stat.S_ISDIR(mode) and mode & stat.S_IRWXU != stat.S_IRWXU:
-            with suppress(OSError):
-                os.chmod(name, stat.S_IRWXU, dir_fd=self._open)
 
     def _remove_files(self) -> list[str]:
         """Remove what is no folder from the open folder; the names of its folders."""
@@ -118,41 +111,34 @@ class _Removal:
         return subfolders
 
     def _leave(self) -> None:
-        """Go back to the folder above and remove the one that was open, which is empty now.
-
-        Raises `OSError` where somebody has moved that folder meanwhile: what lies above it then is not ours.
+        """Go back to the folder above and remove the one that was open, which is empty now. Raises `OSError` if
+        somebody has moved it meanwhile: what lies above it then is not ours.
         """
         name, above = self._levels.pop().name, self._levels[-1]
-        outer = os.open("..", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._open)
+        outer = os.open("..", _DIRECTORY, dir_fd=self._open)
         os.close(self._open)
         self._open = outer
         if _identity(outer) != above.identity:
             raise OSError(0, "it was moved while it was removed")
         self._remove_entry(name)
 
-    def _remove_entry(self, name: str) -> bool:
-        """Remove a file, or a folder that is empty; whether it is gone."""
-        failure = self._failure(name)
-        if failure is not None:
-            self._keep(name, failure)
-        return failure is None
-
-    def _failure(self, name: str) -> OSError | None:
-        """Remove a file, or a folder that is empty; why that is not possible, `None` when it is gone."""
+    def _remove_entry(self, name: str, reason: OSError | None = None) -> bool:
+        """Remove a file or an empty folder. Gives whether it is gone; if not, `reason` or the failure is kept."""
         try:
             if stat.S_ISDIR(os.stat(name, dir_fd=self._open, follow_symlinks=False).st_mode):
                 os.rmdir(name, dir_fd=self._open)
             else:
                 os.unlink(name, dir_fd=self._open)
         except FileNotFoundError:
-            return None
+            return True
         except OSError as error:
-            return error
-        return None
+            self._keep(name, reason or error)
+            return False
+        return True
 
     def _keep(self, name: str, reason: OSError | str) -> None:
-        """Note the first thing in the way: the folders that it lies in are in the way because of it."""
-        text = _reason(reason) if isinstance(reason, OSError) else reason
+        # Only the first thing in the way: the folders that it lies in are in the way because of it.
+        text = reason if isinstance(reason, str) else reason.strerror or str(reason)
         self.remains = self.remains or Remains(self._folder, name, text)
 
 
@@ -168,7 +154,3 @@ def _file_system(descriptor: int) -> str:
     except OSError:
         return str(os.fstat(descriptor).st_dev)
     return next((line for line in lines if line.startswith("mnt_id:")), "")
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)

@@ -27,10 +27,7 @@ _REMEDY: Final = "name a folder that you can write to in TMPDIR"
 
 
 class TemporaryFolder:
-    """A folder whose name begins with a run id or another label and the id of this process, held until it is removed.
-
-    Raises `UsageError` when it cannot be made.
-    """
+    """A folder that its process holds until it is removed, named after `label` and the process. Raises `UsageError`."""
 
     def __init__(self, label: str, *, place: Path | None = None) -> None:
         root = _private_root(place or _temporary_place())
@@ -62,10 +59,7 @@ def temporary_folder(label: str, *, place: Path | None = None) -> Iterator[Path]
 
 @asynccontextmanager
 async def new_folder(parent: Path, prefix: str = "") -> AsyncIterator[Path]:
-    """A new folder in a folder of a trial; whatever programs leave in it, its removal raises nothing.
-
-    Raises `OSError` when it cannot be made.
-    """
+    """A new folder in a folder of a trial; its removal raises nothing, whatever is in it. Raises `OSError`."""
     folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
         yield folder
@@ -82,35 +76,26 @@ def private_roots() -> tuple[Path, ...]:
 
 def sweep() -> list[Remains]:
     """Remove the folders of processes that have ended without removing them; what could not be removed."""
-    return [remains for root in private_roots() for remains in _swept(root)]
-
-
-def _swept(root: Path) -> Iterator[Remains]:
-    try:
-        folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.is_symlink())
-    except OSError:
-        return
-    for folder in folders:
-        held = _hold_if_stale(root, folder)
-        if held is not None:
+    left: list[Remains] = []
+    for root in private_roots():
+        folders: list[Path] = []
+        with suppress(OSError):
+            folders = sorted(entry for entry in root.iterdir() if entry.is_dir() and not entry.is_symlink())
+        for folder in folders:
+            held = None
+            with suppress(OSError), _locked(root):  # a folder that is gone was removed by its process meanwhile
+                held = _hold(folder)
+            if held is None:
+                continue  # its process lives, or nobody can know
             remains = remove_tree(folder)
             os.close(held)
-            if remains is not None:
-                yield remains
-
-
-def _hold_if_stale(root: Path, folder: Path) -> int | None:
-    """Hold a folder that nobody holds; `None` where somebody does, or where that cannot be known."""
-    try:
-        with _locked(root):
-            return _hold(folder)
-    except OSError:  # its process has removed it
-        return None
+            left += [] if remains is None else [remains]
+    return left
 
 
 def _hold(folder: Path) -> int | None:
-    """Lock a folder for this process; `None` where another process has it, or where the file system has no locks, as
-    some of networks have none. Raises `OSError` for a folder that is not there.
+    """Lock a folder for this process; `None` if another process has it or the file system has no locks, as some network
+    file systems. Raises `OSError` for a folder that is not there.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -138,6 +123,7 @@ def _private_root(place: Path) -> Path:
     try:
         root.mkdir(mode=stat.S_IRWXU, exist_ok=True)
         found = root.lstat()
+        # In a folder that all may write to somebody else may have made one of this name, or a link.
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise UsageError(f"{root} is no folder of yours: {_REMEDY}")
         if stat.S_IMODE(found.st_mode) != stat.S_IRWXU:

@@ -48,10 +48,7 @@ class ProcessGroup:
     def wrap(
         self, command: Sequence[str], *, trial_folder: Path, working_folder: Path, network: bool, bridge: Bridge | None
     ) -> list[str]:
-        """The command that runs another one in the working folder, kept apart.
-
-        `bridge` is what it can reach all the same where it has no network.
-        """
+        """The command that runs another one apart. Without network it can reach nothing but the `bridge`."""
         return [*_LIMITED, *command]
 
     def showing(self, folders: Sequence[Path]) -> "ProcessGroup":
@@ -112,15 +109,13 @@ Isolation = ProcessGroup | Bubblewrap
 
 
 def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
-    """The options that mount paths where they lie on the machine."""
     return [part for path in paths for part in (option, str(path), str(path))]
 
 
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
-    """The strongest isolation that this machine really offers, tried once with a harmless command.
-
-    `hidden` are folders that no command may see, `run_folder` the one that all trials' folders lie in. Raises
-    `MeasurementError` where only the `bridge`, whose server must be there, does not work.
+    """The strongest isolation that works on this machine, tried with a harmless command. No command may see the
+    `hidden` folders; trials lie in `run_folder`. Raises `MeasurementError` if only the `bridge`, whose server must run,
+    does not work.
     """
     executable = shutil.which("bwrap")
     if executable is None:

@@ -30,12 +30,10 @@ async def run_process(
     seconds: float,
     stdin: bytes = b"",
 ) -> ProcessResult:
-    """Run a command to its end, its time limit or its output limit, whichever comes first.
-
-    `mark` is a text unlike any other; whatever process carries it in its environment is killed at the end,
-    also one that has left its session. Without it, where the command's processes end with the first one, some may go
-    on for a few milliseconds.
-    Raises `MeasurementError` when the command cannot be started.
+    """Run a command to its end, its time limit or its output limit, whichever comes first. `mark` is a unique text:
+    every process with it in its environment is killed at the end, even one that has left its session. Give none if the
+    command's processes end with the first one; then some may go on for a few milliseconds. Raises `MeasurementError` if
+    the command cannot be started.
     """
     started = time.monotonic()
     starting = asyncio.ensure_future(

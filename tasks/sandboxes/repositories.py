@@ -149,10 +149,7 @@ class Repositories:
 
 
 def address_of(repo: str, suites_folder: Path) -> str:
-    """What git is asked for: a URL as it is, a folder by its path, `owner/name` at GitHub.
-
-    Raises `MeasurementError` for anything else.
-    """
+    """What git is given: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises `MeasurementError`."""
     if _REMOTE.match(repo):
         return repo
     folder = (suites_folder / repo).resolve()

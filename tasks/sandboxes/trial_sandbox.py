@@ -144,9 +144,7 @@ class TrialSandbox:
         return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
 
     def restore(self) -> None:
-        """Make the trial's folders usable again, whatever the agent has made of them: what it has done to its work is
-        for the graders to find, and no reason to measure nothing.
-        """
+        """Make the trial's folders usable again, whatever the agent did to them: that is for the graders to judge."""
         for folder in (self._folder.path / name for name in TRIAL_FOLDERS):
             with suppress(OSError):
                 if not stat.S_ISDIR(folder.lstat().st_mode):

@@ -4,11 +4,10 @@ import asyncio
 import secrets
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Self
 
 import yaml
 
@@ -28,13 +27,12 @@ SETUP_SECONDS = 300
 RESET_SECONDS = 60
 
 
-class Workbench:
-    """The sandboxes of one run. Use it as a context manager: at its end every folder of it is gone. As an asynchronous
-    one it gives up the set-ups that still go on and runs the `after_all` hooks of workspaces before that.
-
-    `bridge` is what agents can reach from a sandbox without network; graders' commands and set-ups cannot. Its socket
-    lies in a folder of its own. `label` begins the name of the workbench's folder. Raises `MeasurementError` when the
-    bridge does not work, `UsageError` when there is no place for temporary folders.
+class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager["Workbench"]):
+    """The sandboxes of one run. Use it as a context manager, which removes every folder of it at the end. As an
+    asynchronous one it first gives up unfinished set-ups and runs the `after_all` hooks of workspaces. `bridge` is what
+    agents, but not graders and set-ups, can reach from a sandbox without network; its socket lies in a folder of its
+    own. `label` begins the name of the workbench's folder. Raises `MeasurementError` if the bridge does not work,
+    `UsageError` if there is no place for temporary folders.
     """
 
     def __init__(
@@ -69,32 +67,21 @@ class Workbench:
         self._remains: list[str] = []
         self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self._remove_folder()
-
-    async def __aenter__(self) -> Self:
-        return self
+        remains = self._held.remove()
+        if remains is not None:
+            self._remains.append(str(remains))
 
     async def __aexit__(self, *_: object) -> None:
         try:
             await self._prepared.give_up()
             await self._workspaces.after_all()
         finally:
-            await asyncio.shield(asyncio.to_thread(self._remove_folder))
-
-    def _remove_folder(self) -> None:
-        remains = self._held.remove()
-        if remains is not None:
-            self._remains.append(str(remains))
+            await asyncio.shield(asyncio.to_thread(self.__exit__))
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What went wrong after trials, in hooks that tidy up and in the removal of folders: it changes no verdict, and
-        somebody should know.
-        """
+        """What went wrong after trials, in hooks that tidy up and in the removal of folders. It changes no verdict."""
         return (*self._workspaces.warnings, *self._remains)
 
     @asynccontextmanager
@@ -161,10 +148,7 @@ def read_sandbox_file(folder: Path) -> SandboxFile:
 
 
 def bring_inputs(messages: Sequence[TaskMessage], suites_folder: Path, folder: Path) -> dict[str, Path]:
-    """Copy the files and images that messages name into a folder; where each lies, by its name in the messages.
-
-    Raises `MeasurementError` for one that is not there.
-    """
+    """Copy the files and images that messages name into a folder; where each lies. Raises `MeasurementError`."""
     placed: dict[str, Path] = {}
     blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
     named = [str(block.value) for block in blocks if block.type in {"file", "image"}]

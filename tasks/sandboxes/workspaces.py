@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -38,19 +37,12 @@ WORKSPACE_VARIABLES: Final = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A copy that trials' workspaces are copied from."""
-
-    workspace: Workspace
-    sandbox: TrialSandbox
-    task: EvalTask  # the first that asked for it
+# A copy that trials' workspaces are copied from, and the first task that asked for it.
+_Prepared = tuple[Workspace, TrialSandbox, EvalTask]
 
 
 class Workspaces:
-    """The workspaces of one run. Each is prepared once; tasks that differ only in `before_each` and `after_each` share
-    the prepared copy.
-    """
+    """The workspaces of one run. Tasks that differ only in `before_each` and `after_each` share a prepared copy."""
 
     def __init__(self, suites_folder: Path, folder: Path, around: Surroundings) -> None:
         self._suites_folder = suites_folder
@@ -63,8 +55,9 @@ class Workspaces:
     async def template(self, workspace: Workspace, task: EvalTask) -> Path:
         """The prepared copy of a workspace. Raises `MeasurementError` when it cannot be brought about."""
         key = digest_of(workspace.model_dump(mode="json", exclude={"before_each", "after_each"}))
-        prepared = await self._prepared.get(key, partial(self._prepare, workspace, task, self._folder / key[:16]))
-        return prepared.sandbox.workspace
+        prepare = partial(self._prepare, workspace, task, self._folder / key[:16])
+        _, sandbox, _ = await self._prepared.get(key, prepare)
+        return sandbox.workspace
 
     async def _prepare(self, workspace: Workspace, task: EvalTask, folder: Path) -> _Prepared:
         template = None
@@ -77,13 +70,13 @@ class Workspaces:
         for repository in workspace.repos:
             await self._repositories.check_out(repository, sandbox.workspace)
         await self.run_hook("before_all", workspace, sandbox, task)
-        return _Prepared(workspace, sandbox, task)
+        return workspace, sandbox, task
 
     async def after_all(self) -> None:
         """Run the last hook of every workspace that was prepared; what is still being prepared is given up."""
         for prepared in await self._prepared.give_up():
-            if isinstance(prepared, _Prepared):
-                await self.run_last_hook("after_all", prepared.workspace, prepared.sandbox, prepared.task)
+            if not isinstance(prepared, BaseException):
+                await self.run_last_hook("after_all", *prepared)
 
     async def run_last_hook(
         self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask
@@ -95,9 +88,8 @@ class Workspaces:
             self.warnings.append(f"{task.task_id}: {error}" if name == "after_each" else str(error))
 
     async def run_hook(self, name: str, workspace: Workspace | None, sandbox: TrialSandbox, task: EvalTask) -> None:
-        """Run a hook, where there is one. What it is told may stand in its command too, as `{{ workspace_path }}`.
-
-        Raises `MeasurementError` when it fails or takes too long.
+        """Run a hook, if there is one. What it is told may stand in its command too, as `{{ workspace_path }}`. Raises
+        `MeasurementError` if it fails or takes too long.
         """
         hook: Hook | None = getattr(workspace, name, None)
         if workspace is None or hook is None:
@@ -116,9 +108,7 @@ class Workspaces:
         refuse_failure(result, hook.timeout_seconds, f"the hook {name}", shlex.join(command))
 
     def _told(self, name: str, workspace: Path, task: EvalTask) -> dict[str, Any]:
-        """What a hook reads on standard input, with AgentV's keys; for hooks of the whole run `task` is the first one
-        that asked for the workspace.
-        """
+        """What a hook reads, with AgentV's keys. For hooks of the whole run `task` is the first that asked."""
         each = name.endswith("_each")
         return {
             "workspace_path": str(workspace),

@@ -58,9 +58,8 @@ def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
 
 
 def sidecar_of(file: Path, documents: Documents) -> Node | None:
-    """What a JSONL file's sidecar says of all its tests: the document of `<base>.yaml` or `<base>.eval.yaml`.
-
-    A file with tests of its own is none. Two sidecars must say the same.
+    """What a JSONL file's sidecar, `<base>.yaml` or `<base>.eval.yaml`, says of all its tests. A file with tests of its
+    own is no sidecar. Two sidecars must say the same.
     """
     documents.ground.looked_at.update(sidecar_names(file))
     read = [documents.read_root(candidate) for candidate in sidecar_names(file) if candidate.is_file()]
@@ -130,7 +129,6 @@ def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:
 
 
 def _add(test: dict[str, Any], node: Node, column: str, cell: str, documents: Documents) -> None:
-    """Put one cell of a row where it belongs."""
     if column == "id":
         test["id"] = cell.strip() or test["id"]
     elif column.startswith("__expected"):
@@ -169,10 +167,6 @@ def _graders(expected: Node, documents: Documents) -> list[dict[str, Any]]:
     if short["type"] not in _CSV_TYPES:
         documents.refuse(expected.problem(f"unknown grader {short['type']!r}; known: {', '.join(sorted(_CSV_TYPES))}"))
         return []
-    return [_grader(short)]
-
-
-def _grader(short: re.Match[str]) -> dict[str, Any]:
     kind, value, limit = short["type"], short["value"], short["limit"]
     grader: dict[str, Any] = {"type": kind}
     if kind in _CSV_LISTS:
@@ -181,7 +175,7 @@ def _grader(short: re.Match[str]) -> dict[str, Any]:
         grader["value"] = value.strip()
     if limit is not None:
         grader[{"latency": "threshold", "cost": "budget"}.get(kind, "min_score")] = float(limit)
-    return grader | ({"negate": True} if short["negated"] else {})
+    return [grader | ({"negate": True} if short["negated"] else {})]
 
 
 def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
@@ -196,22 +190,19 @@ def case_files(folder: Path, at: Node, documents: Documents) -> list[Path]:
     for entry in entries:
         if entry.name.startswith(".") or entry.name == "node_modules" or not entry.is_dir():
             continue
-        if entry.resolve().is_relative_to(repository):
-            found += _case(entry, at, documents)
-        else:
+        if not entry.resolve().is_relative_to(repository):
             documents.refuse(at.problem(f"{entry.name!r} in it leaves the repository"))
+            continue
+        candidates = [entry / name for name in CASE_FILES]
+        documents.ground.looked_at.update(candidates)
+        files = [file for file in candidates if file.is_file()]
+        if not files:
+            message = f"the folder {entry.name!r} has no {CASE_FILES[0]}: skipped"
+            documents.complaints.warnings.append(at.problem(message))
+        if len(files) > 1:
+            documents.refuse(at.problem(f"the folder {entry.name!r} has both {' and '.join(CASE_FILES)}"))
+        found += files[:1]
     if not found:
         remedy = "for files of tests write a pattern, as './cases/*.yaml'"
         documents.refuse(at.problem(f"no folder of {at.value!r} has a {CASE_FILES[0]}; {remedy}"))
     return found
-
-
-def _case(folder: Path, at: Node, documents: Documents) -> list[Path]:
-    candidates = [folder / name for name in CASE_FILES]
-    documents.ground.looked_at.update(candidates)
-    files = [file for file in candidates if file.is_file()]
-    if not files:
-        documents.complaints.warnings.append(at.problem(f"the folder {folder.name!r} has no {CASE_FILES[0]}: skipped"))
-    if len(files) > 1:
-        documents.refuse(at.problem(f"the folder {folder.name!r} has both {CASE_FILES[0]} and {CASE_FILES[1]}"))
-    return files[:1]

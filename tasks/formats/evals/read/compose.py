@@ -15,10 +15,10 @@ from passgate.tasks.formats.evals.read.case_files import (
     says_something,
     sidecar_of,
 )
-from passgate.tasks.formats.evals.read.documents import Documents, LinePlaces, files_of
+from passgate.tasks.formats.evals.read.documents import PLAIN, Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext, check_parent, is_include, is_usable, selected
+from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext, is_include, is_usable, selected
 from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
 from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
 
@@ -43,27 +43,20 @@ class _Scope:
 
 
 def raw_tests(
-    file: Path,
-    ground: Ground,
-    complaints: Complaints,
-    *,
-    environment: Mapping[str, str],
-    shown: Callable[[Path], str],
+    file: Path, ground: Ground, complaints: Complaints, *, environment: Mapping[str, str], shown: Callable[[Path], str]
 ) -> tuple[RawTest, ...]:
-    """The tests of an eval file of any dialect, in order, on its own ground. Whatever is wrong goes to the complaints.
-
-    `environment` are the variables of the process, `shown` is a file's name as users know it.
+    """The tests of an eval file of any dialect, in order. Whatever is wrong goes to the complaints. `environment` has
+    the variables of the process, `shown` gives a file's name as users know it.
     """
     return tuple(_suite(file.absolute(), Documents(ground, complaints, environment, shown), ()))
 
 
 def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
-    """The tests of an eval file with what it says of them."""
     # The scope of raw cases that no eval file takes in.
     empty = Node({}, LinePlaces(documents.shown(file)), file.parent)
     bare = _Scope(SuiteContext(empty, file, documents.ground), documents, (*trail, file))
     if file.suffix == LINES_SUFFIX:
-        return _lines_suite(file, bare)
+        return _whole_suite(file, sidecar_of(file, documents), bare)
     root = documents.read_root(file)
     if root is None:
         return []
@@ -72,8 +65,7 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
     if not isinstance(root.value, dict):
         documents.refuse(root.problem("expected an eval file: a mapping with `tests`, or a list of tests"))
     elif has_tests(root.value):
-        context, inner = replace(bare.context, root=root), documents.for_files_of(root)
-        return _mapping_suite(replace(bare, context=context, documents=inner))
+        return _whole_suite(file, root, bare)
     elif _is_case(root, file):
         return [_case(root, file, bare)]
     elif lines := lines_beside(file):
@@ -83,24 +75,22 @@ def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[Ra
     return []
 
 
-def _mapping_suite(scope: _Scope) -> list[RawTest]:
-    root, documents = scope.context.root, scope.documents
-    check_top_level(root, documents.complaints)
-    tests = tests_of(root, documents.complaints)
-    gathered = _entries(tests, scope) if tests is not None else []
-    if tests is None and root.get("scenarios") is None:
-        documents.refuse(without_tests(root))
-    return with_templates([*gathered, *scenario_tests(scope.context, documents)], scope.context, documents)
-
-
-def _lines_suite(file: Path, scope: _Scope) -> list[RawTest]:
-    """The tests of a JSONL file, with what its sidecar says of them."""
-    sidecar = sidecar_of(file, scope.documents)
-    if sidecar is not None:
-        check_top_level(sidecar, scope.documents.complaints)
-        context = replace(scope.context, root=sidecar)
-        scope = replace(scope, context=context, documents=scope.documents.for_files_of(sidecar))
-    return with_templates(_lines(file, scope), scope.context, scope.documents)
+def _whole_suite(file: Path, root: Node | None, scope: _Scope) -> list[RawTest]:
+    """The tests of a mapping with tests, or of a JSONL file with what its sidecar, if it has one, says of them."""
+    if root is not None:
+        check_top_level(root, scope.documents.complaints)
+        context = replace(scope.context, root=root)
+        scope = replace(scope, context=context, documents=scope.documents.for_files_of(root))
+    documents = scope.documents
+    if root is None or file.suffix == LINES_SUFFIX:
+        tests = _lines(file, scope)
+    else:
+        listed = tests_of(root, documents.complaints)
+        if listed is None and root.get("scenarios") is None:
+            documents.refuse(without_tests(root))
+        tests = _entries(listed, scope) if listed is not None else []
+        tests += scenario_tests(scope.context, documents)
+    return with_templates(tests, scope.context, documents)
 
 
 def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
@@ -133,7 +123,11 @@ def _included(include: Node, scope: _Scope) -> list[RawTest]:
     reference, select, run = include.child("include"), include.get("select"), include.get("run")
     files, inner = files_of(reference, scope.documents), replace(scope, cases_only=True)
     if include.value["type"] == "suite":
-        check_parent(scope.context.root, scope.documents)
+        root = scope.context.root
+        parents = [parent for parent in (root, root.get("experiment"), root.get("execution")) if parent is not None]
+        for workspace in filter(None, (parent.get("workspace") for parent in parents)):
+            message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
+            scope.documents.refuse(workspace.problem(message, at_key=True))
         tests = [test for file in files for test in _imported(file, reference, scope)]
     else:
         tests = [test for file in files for test in _file_tests(file, reference, inner)]
@@ -144,7 +138,7 @@ def _included(include: Node, scope: _Scope) -> list[RawTest]:
 
 def _imported(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
     """The tests of an imported suite: its own words apply, but for the runtime policy."""
-    documents = scope.documents.plain()
+    documents = replace(scope.documents, placeholder=PLAIN, own={}, environments={})
     # A file that cannot be read is a problem of its own, and no reason to doubt that it is a suite.
     root = documents.read_root(file) if file.suffix in _DOCUMENTS else None
     is_suite = file.suffix in _DOCUMENTS or file.suffix == LINES_SUFFIX
@@ -175,7 +169,6 @@ def _opened(file: Path, at: Node, scope: _Scope) -> _Scope | None:
 
 
 def _file_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
-    """The raw cases of a file or of a folder with cases."""
     documents = scope.documents
     if file.is_dir():
         return [test for case in case_files(file, at, documents) for test in _file_tests(case, at, scope)]
@@ -207,7 +200,6 @@ def _lines(file: Path, scope: _Scope) -> list[RawTest]:
 
 
 def _document_tests(file: Path, at: Node, scope: _Scope) -> list[RawTest]:
-    """The raw cases of a YAML or JSON file."""
     root, documents = scope.documents.read(file), scope.documents
     if root is None:
         return []

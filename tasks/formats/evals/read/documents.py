@@ -45,10 +45,8 @@ Missing = tuple[DocumentPath, str]  # where a variable is asked for that is not 
 
 
 def variables_for(folder: Path, repository: Path, process: Mapping[str, str]) -> dict[str, str]:
-    """The variables for files of a folder: those of the process, then of the `.env` files from the folder up to the
-    repository, the nearest first.
-
-    Raises `EnvFileError`.
+    """The variables for files of a folder: those of the process, then those of the `.env` files from the folder up to
+    the repository, the nearest first. Raises `EnvFileError`.
     """
     variables: dict[str, str] = {}
     for parent in reversed((folder, *folder.parents)):
@@ -75,9 +73,8 @@ def read_env_file(file: Path) -> dict[str, str]:
 def interpolate(
     value: Any, variables: Mapping[str, str], placeholder: re.Pattern[str] = PLAIN
 ) -> tuple[Any, tuple[Missing, ...]]:
-    """A value with the environment variables in its texts filled in, and what is missing: that becomes empty.
-
-    A text that is one placeholder becomes true, false or a number where the variable says so.
+    """A value with the environment variables in its texts filled in, and the missing ones, which become empty. A text
+    that is one placeholder becomes true, false or a number if the variable says so.
     """
     missing: list[Missing] = []
 
@@ -154,10 +151,6 @@ class Documents:
         own = {name: value for name, value in pairs if isinstance(value, str)}
         return replace(self, placeholder=WITH_TEMPLATES, own=own, environments={})
 
-    def plain(self) -> "Documents":
-        """What reads another eval file."""
-        return replace(self, placeholder=PLAIN, own={}, environments={})
-
     def text(self, file: Path, max_bytes: int = MAX_LINES_BYTES) -> str | None:
         """The text of a file; `None` when it cannot be read."""
         self.ground.looked_at.add(file)
@@ -226,9 +219,8 @@ def has_templates(root: Node) -> bool:
 
 
 def files_of(node: Node, documents: Documents) -> tuple[Path, ...]:
-    """The files and folders that a text stands for: those of a pattern in order of their names, or the one of a path.
-
-    Where it stands for none that is a problem, for tests would be missing.
+    """The files and folders that a text names: those that match its pattern, by name, or the one at its path. None at
+    all is a problem, because tests would be missing.
     """
     name = node.value.strip().removeprefix(FILE_SCHEME)
     if not name:

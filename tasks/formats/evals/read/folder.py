@@ -1,7 +1,7 @@
 """What kind of file a file is, and the files of a folder by what passgate does with them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,41 +60,36 @@ class _Open:
 
 def scalars_of(file: Path) -> Iterator[tuple[KeyPath, str]]:
     """Every text that is a value, in order, up to where the file stops being YAML."""
+    return ((outer.inner(), text) for outer, text, is_key in _texts(file, SourceTexts()) if not is_key)
+
+
+def _texts(file: Path, sources: SourceTexts) -> Iterator[tuple[_Open, str, bool]]:
+    """Every text with the list or mapping that it is in, and whether it is a key there. Each list and each mapping
+    begins with an empty key, so that an empty one is seen too.
+    """
     opened: list[_Open] = []
     # Events and not a document: they are cheap, and a file with a mistake further down still says what it takes in.
-    for event in _events(file, SourceTexts()):
-        around = opened[-1] if opened else None
-        if isinstance(event, yaml.CollectionStartEvent):
-            if around and around.is_mapping and around.awaits_key:
-                around.key = ""  # YAML allows a list or a mapping as a key
-            path = around.inner() if around else ()
-            opened.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            opened.pop()
-            if opened:
-                opened[-1].awaits_key = not opened[-1].awaits_key
-        elif isinstance(event, yaml.ScalarEvent | yaml.AliasEvent) and around is not None:
-            text = str(event.value) if isinstance(event, yaml.ScalarEvent) else ""
-            if around.is_mapping and around.awaits_key:
-                around.key = text
-            else:
-                yield around.inner(), text
-            around.awaits_key = not around.awaits_key
-
-
-def _events(file: Path, sources: SourceTexts) -> Iterator[yaml.Event]:
-    """The events of a YAML file, up to where it cannot be read."""
-    try:
-        yield from yaml.parse(sources.text(file), Loader=YAML_LOADER)
-    except (UnreadableFileError, yaml.YAMLError):
-        return
+    with suppress(UnreadableFileError, yaml.YAMLError):
+        for event in yaml.parse(sources.text(file), Loader=YAML_LOADER):
+            outer = opened[-1] if opened else None
+            if isinstance(event, yaml.CollectionEndEvent):
+                opened.pop()
+            elif isinstance(event, yaml.NodeEvent) and outer is not None:
+                is_key, outer.awaits_key = outer.is_mapping and outer.awaits_key, not outer.awaits_key
+                text = str(event.value) if isinstance(event, yaml.ScalarEvent) else ""
+                outer.key = text if is_key else outer.key
+                if not isinstance(event, yaml.CollectionStartEvent):
+                    yield outer, text, is_key
+            if isinstance(event, yaml.CollectionStartEvent):
+                path = outer.inner() if outer else ()
+                opened.append(_Open(path, isinstance(event, yaml.MappingStartEvent)))
+                yield opened[-1], "", True
 
 
 def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
-    """What a file is: a task of passgate's own format, an eval file, or tests for an eval file to take in.
-
-    `None` for everything else, results of evals among it. What its content does not tell its name does, so that an
-    eval file with a mistake in it is still one.
+    """What a file is: a task of passgate's own format, an eval file, tests for an eval file to take in, or none of
+    these (`None`), as the results of evals. If its content does not tell, its name does, so that an eval file with a
+    mistake in it is still one.
     """
     if file.suffix == LINES_SUFFIX:
         return "cases" if any(_has_case_keys(keys) for keys in _line_keys(file)) else None
@@ -121,26 +116,21 @@ def _has_case_keys(keys: set[str]) -> bool:
 
 
 def _head(file: Path, sources: SourceTexts) -> tuple[int, set[str]]:
-    """The keys of a YAML file's mapping, which is at depth 1, or of the first mapping in its list, at depth 2; up to
-    where they tell what the file is or something is wrong. Depth 0 where there is none.
+    """The keys of a YAML file's mapping, depth 1, or of the first mapping in its list, depth 2, up to where they tell
+    what the file is or something is wrong. Depth 0 without any.
     """
-    found, keys = 0, set[str]()
-    depth, first, is_key = 0, 0, True
-    for event in _events(file, sources):
-        ends = isinstance(event, yaml.CollectionEndEvent)
-        if first and depth == first and not ends:
-            if is_key and isinstance(event, yaml.ScalarEvent):
-                found = first
-                keys.add(str(event.value))
-                if first == 1 and event.value in {_TASK_KEY, *TESTS_KEYS}:
-                    break
-            is_key = not is_key
-        depth += isinstance(event, yaml.CollectionStartEvent) - ends
-        if isinstance(event, yaml.MappingStartEvent) and not first and depth <= 2:
-            first = depth
-        if ends and depth < first:
-            break
-    return found, keys
+    first: _Open | None = None
+    keys: set[str] = set()
+    for outer, text, is_key in _texts(file, sources):
+        if first is None and outer.is_mapping and outer.path in {(), (None,)}:
+            first = outer
+        if outer is first and is_key:
+            keys.add(text)
+            if not first.path and text in {_TASK_KEY, *TESTS_KEYS}:
+                break
+        elif first is not None and outer is not first and outer.path == (None,):
+            break  # the next item of the list: what stands further back tells nothing
+    return len(first.path) + 1 if first else 0, keys
 
 
 def _line_keys(file: Path) -> Iterator[set[str]]:
@@ -200,10 +190,9 @@ def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], source
 
 
 def files_of_folder(folder: Path, environment: Mapping[str, str], sources: SourceTexts | None = None) -> FolderFiles:
-    """What the files below a folder are. A file that an eval file takes in is not read a second time, but for suites
-    of which it selects some tests.
-
-    In a folder with a suite's name every other YAML file is a task. `environment` are the variables of the process.
+    """What the files below a folder are. A file that an eval file takes in is not read a second time, unless it is a
+    suite of which only some tests are selected. In a suite's folder every other YAML file is a task. `environment` has
+    the variables of the process.
     """
     sources = sources or SourceTexts()
     absolute = folder.absolute()
@@ -211,7 +200,13 @@ def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sourc
     kinds = {file: kind_of(file, sources) for file in sorted(files)}
     readable = [file for file, kind in kinds.items() if kind in {"eval", "cases"}]
     taken = {file: _taken_by(file, kinds, absolute, environment, sources) for file in readable}
-    roots = frozenset(_roots(readable, taken))
+    inner = {part for file in readable for part in taken[file] if part != file}
+    roots = {file for file in readable if file not in inner}
+    seen = {file for root in roots for file in _reached(root, taken)}
+    for file in readable:
+        if file not in seen:  # in a circle of files that take in one another: one of them is read for itself
+            roots.add(file)
+            seen |= _reached(file, taken)
     parts = {part for root in roots for part in _reached(root, taken)} - roots
     groups: dict[str, list[Path]] = {"tasks": [], "evals": [], "parts": [], "others": []}
     for file, kind in kinds.items():
@@ -220,18 +215,6 @@ def files_of_folder(folder: Path, environment: Mapping[str, str], sources: Sourc
         group = "tasks" if kind == "task" else "evals" if file in roots else unread
         groups[group].append(folder / file.relative_to(absolute))
     return FolderFiles(**{name: tuple(found) for name, found in groups.items()})
-
-
-def _roots(files: Sequence[Path], taken: Mapping[Path, set[Path]]) -> list[Path]:
-    """The files that are read for themselves: those that no other takes in, and one of every circle."""
-    inner = {part for file in files for part in taken[file] if part != file}
-    roots = [file for file in files if file not in inner]
-    seen = {file for root in roots for file in _reached(root, taken)}
-    for file in files:
-        if file not in seen:
-            roots.append(file)
-            seen |= _reached(file, taken)
-    return roots
 
 
 def _reached(root: Path, taken: Mapping[Path, set[Path]]) -> set[Path]:

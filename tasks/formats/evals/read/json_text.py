@@ -40,9 +40,8 @@ class JsonPlaces:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. Raises `JsonError`.
-
-    Refused are keys that stand twice, numbers that are not finite or too long, half characters and deep nesting.
+    """The value of a JSON text. Raises `JsonError`, also for keys that stand twice, numbers that are not finite or too
+    long, half characters and deep nesting.
     """
     try:
         value = json.loads(

@@ -122,10 +122,9 @@ def snake_case(name: str) -> str:
 
 
 def take_apart(node: Node, keys: Keys, complaints: Complaints, *, further: bool = False) -> Parts:
-    """The parts of a mapping. What is wrong with its keys goes to the complaints.
-
-    Two spellings of a key must say the same. With `further`, keys that the table does not know are allowed, unless they
-    are like one that it knows. A `config` that the table does not know holds keys as if they stood beside it.
+    """The parts of a mapping. What is wrong with its keys goes to the complaints. Two spellings of a key must say the
+    same. `further` allows keys that the table does not know, unless they are like one that it knows. A `config` that
+    the table does not know holds keys as if they stood beside it.
     """
     names = {spelling: name for name, key in keys.items() for spelling in (name, *key.spellings)}
     before = len(complaints.problems)

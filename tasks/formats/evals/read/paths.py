@@ -33,11 +33,9 @@ class Ground:
 
 
 def ground_of(file: Path, suites_folder: Path) -> Ground:
-    """The ground of an eval file.
-
-    Its repository is the nearest folder above it with a `.git`. Without one it is the outermost of the suites folder,
-    the working folder where the file lies in it, folders above it with an `.agentv` (in the user's home these are
-    AgentV's own settings), and the folder above the file's own.
+    """The ground of an eval file. Its repository is the nearest folder above it with a `.git`. Without one it is the
+    outermost of: the suites folder, the working folder if the file lies in it, folders above it with an `.agentv`
+    (except the user's home, where AgentV keeps its own settings), and the folder above the file's own.
     """
     folder = file.absolute().parent
     suites = suites_folder.absolute()
@@ -52,10 +50,9 @@ def ground_of(file: Path, suites_folder: Path) -> Ground:
 
 
 def find_path(node: Node, name: str, ground: Ground, complaints: Complaints) -> Path | None:
-    """Where a path of a file leads, absolute; `None` without it, and then the complaints say why.
-
-    Relative paths are looked for in the file's folder and then in the folders above it, absolute ones from the
-    repository on. A path that leaves the repository is a problem, a missing file makes the test one that cannot run.
+    """Where a path of a file leads, absolute; `None` if nowhere, and then the complaints say why. A relative path is
+    looked for in the file's folder and in the folders above it, an absolute one from the repository on. A path that
+    leaves the repository is a problem; a missing file makes the test one that cannot run.
     """
     above, inner = upwards(node.folder, ground.repository), name.lstrip("/")
     try:
@@ -96,8 +93,8 @@ def upwards(folder: Path, repository: Path) -> list[Path]:
 
 
 def full_id(test_id: str, file: Path, ground: Ground, label: str | None = None) -> str:
-    """The id of a test with its file before it: that file's path in the suites folder without the folder of the suite
-    and without suffixes. EVAL.yaml goes by the name of its folder.
+    """The id of a test behind its file: the path in the suites folder without the suite's folder and without suffixes.
+    EVAL.yaml goes by the name of its folder.
     """
     return f"{_file_name(file, ground)}{test_id}" + (f"#{label}" if label is not None else "")
 

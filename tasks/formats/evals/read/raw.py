@@ -99,8 +99,8 @@ def is_include(value: object) -> bool:
 
 
 def is_usable(entry: Node, documents: Documents) -> bool:
-    """Whether an include is right. Its `type` is `suite` for eval files with what they say of their tests, `tests` for
-    cases for what the including file says.
+    """Whether an include is right. Type `suite` takes in eval files with what they say of all tests, `tests` only
+    cases.
     """
     before = len(documents.complaints.problems)
     documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
@@ -114,12 +114,3 @@ def is_usable(entry: Node, documents: Documents) -> bool:
     if run is not None and not isinstance(run.value, dict):
         documents.refuse(run.problem("expected a mapping"))
     return len(documents.complaints.problems) == before
-
-
-def check_parent(root: Node, documents: Documents) -> None:
-    """A file that imports suites must not say where they work: the suites do."""
-    for parent in (root, root.get("experiment"), root.get("execution")):
-        workspace = parent.get("workspace") if parent is not None else None
-        if workspace is not None:
-            message = "a file that includes suites (`type: suite`) has no workspace; put it into the suites"
-            documents.refuse(workspace.problem(message, at_key=True))

@@ -48,8 +48,8 @@ class GraftedPlaces:
 
 
 def merged(defaults: Node, test: Node) -> Node:
-    """A test with what its defaults say in addition: their graders first, their variables, options and metadata where
-    the test has none of the name, and every other key that it does not have.
+    """A test with its defaults: their graders first, their variables, options and metadata if the test has none of that
+    name, and every other key that it does not have.
     """
     value = dict(test.value)
     grafts: dict[DocumentPath, Node] = {}
@@ -67,7 +67,6 @@ def merged(defaults: Node, test: Node) -> Node:
 
 
 def _add_graders(value: dict[str, Any], grafts: dict[DocumentPath, Node], defaults: Node, test: Node) -> None:
-    """Put the graders of the defaults before the test's own."""
     # Under the name that the test has for them: under two names they would differ, which is a problem.
     key = next((name for name in _GRADERS if value.get(name) is not None), str(defaults.path[-1]))
     own = value.get(key)
@@ -123,7 +122,6 @@ def _prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
 
 
 def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    """A prompt with an id or a label."""
     documents.refuse_unknown_keys(item, _PROMPT_KEYS)
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
@@ -172,7 +170,13 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
     """The tests of a suite with its `default_test`, once for every prompt; those of imported suites as they are."""
     if not has_templates(context.root):
         return list(tests)
-    defaults = _default_test(context.root, documents)
+    defaults = context.root.get("default_test")
+    if defaults is not None and isinstance(defaults.value, str):
+        files = files_of(defaults, documents)
+        defaults = documents.read(files[0]) if files else None
+    if defaults is not None and not isinstance(defaults.value, dict):
+        documents.refuse(defaults.problem("expected a mapping with what every test has"))
+        defaults = None
     prompts = read_prompts(context.root, documents)
     finished: list[RawTest] = []
     for number, test in enumerate(tests, start=1):
@@ -189,17 +193,6 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
             whole = replace(whole, node=merged(defaults, whole.node))
         finished += _prompted(whole, prompts, documents)
     return finished
-
-
-def _default_test(root: Node, documents: Documents) -> Node | None:
-    said = root.get("default_test")
-    if said is not None and isinstance(said.value, str):
-        found = files_of(said, documents)
-        said = documents.read(found[0]) if found else None
-    if said is not None and not isinstance(said.value, dict):
-        documents.refuse(said.problem("expected a mapping with what every test has"))
-        return None
-    return said
 
 
 def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Documents) -> list[RawTest]:
@@ -224,13 +217,22 @@ def _prompted(test: RawTest, prompts: Sequence[PromptTemplate], documents: Docum
 def scenario_tests(context: SuiteContext, documents: Documents) -> list[RawTest]:
     """The tests of the `scenarios`: each test of a scenario with each of its configurations."""
     scenarios = context.root.get("scenarios")
-    if scenarios is None:
-        return []
-    return [
-        RawTest(node, context, context)
-        for number, scenario in enumerate(_scenarios(scenarios, documents), start=1)
-        for node in _scenario(scenario, number, documents)
-    ]
+    found: list[RawTest] = []
+    for number, scenario in enumerate(_scenarios(scenarios, documents) if scenarios else (), start=1):
+        for key in scenario.value:
+            if key not in {"config", "tests", "description"}:
+                message = "unknown key; known: config, description, tests"
+                documents.refuse(scenario.child(key).problem(message, at_key=True))
+        configurations = _mappings(scenario.get("config") or scenario, "a list of mappings with `vars`", documents)
+        tests = _mappings(scenario.get("tests") or scenario, "a list of tests", documents)
+        for index, configuration in enumerate(configurations, start=1):
+            name = configuration.value.get("id") or f"scenario_{number}_{index}"
+            for position, test in enumerate(tests, start=1):
+                own = test.value.get("id") or f"scenario_test_{position}"
+                whole = merged(configuration, test)
+                node = whole.with_value({**whole.value, "id": f"{name}__{own}"})
+                found.append(RawTest(node, context, context))
+    return found
 
 
 def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
@@ -251,20 +253,6 @@ def _scenarios(scenarios: Node, documents: Documents) -> Iterator[Node]:
             yield item
         else:
             documents.refuse(item.problem(f"expected a scenario or `{FILE_SCHEME}` with one"))
-
-
-def _scenario(scenario: Node, number: int, documents: Documents) -> Iterator[Node]:
-    for key in scenario.value:
-        if key not in {"config", "tests", "description"}:
-            documents.refuse(scenario.child(key).problem("unknown key; known: config, description, tests", at_key=True))
-    configurations = _mappings(scenario.get("config") or scenario, "a list of mappings with `vars`", documents)
-    tests = _mappings(scenario.get("tests") or scenario, "a list of tests", documents)
-    for index, configuration in enumerate(configurations, start=1):
-        name = configuration.value.get("id") or f"scenario_{number}_{index}"
-        for position, test in enumerate(tests, start=1):
-            own = test.value.get("id") or f"scenario_test_{position}"
-            whole = merged(configuration, test)
-            yield whole.with_value({**whole.value, "id": f"{name}__{own}"})
 
 
 def _mappings(node: Node | None, what: str, documents: Documents) -> list[Node]:

@@ -35,8 +35,7 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "suite": "the suite that the tests belong to",
     "description": "what the tests are about",
     "version": "of the format or of the suite; not used",
-    "author": "not used",
-    "license": "not used",
+    **dict.fromkeys(("author", "license"), "not used"),
     "requires": "versions of other tools; not used",
     "category": "not used",
     "tags": "tags of every test",
@@ -46,16 +45,12 @@ TOP_LEVEL_KEYS: Mapping[str, str] = {
     "defaults": "a place for YAML anchors, or names of another tool's providers; not used",
     "input": "messages before those of every test",
     "input_files": "files attached to every test",
-    "assert": "graders of every test",
-    "assertions": "graders of every test",
-    "evaluators": "graders of every test",
+    **dict.fromkeys(("assert", "assertions", "evaluators"), "graders of every test"),
     "rubrics": "rubric items of every test",
     "execution": "target, limits, repeats, and in older files graders",
     "experiment": "target, limits and repeats",
-    "run": "limits and repeats",
-    "policy": "limits and repeats",
-    "workspace": "the folder that the agent works in",
-    "environment": "the folder that the agent works in",
+    **dict.fromkeys(("run", "policy"), "limits and repeats"),
+    **dict.fromkeys(("workspace", "environment"), "the folder that the agent works in"),
     "threshold": "the score that passes",
     "timeout_seconds": "seconds for one trial",
     "budget_usd": "dollars for the whole suite",
@@ -91,9 +86,7 @@ def _check_key(container: Node, key: str, complaints: Complaints) -> None:
 
 
 def check_top_level(root: Node, complaints: Complaints) -> None:
-    """Every key of an eval file must be known; keys that begin with `x-` are the file's own. Its name, version and
-    description must keep the rules of the formats.
-    """
+    """Refuse unknown keys, unless they begin with `x-`, and a name, version or description of another form."""
     for key in root.value:
         if key not in TOP_LEVEL_KEYS and not key.startswith(_PRIVATE):
             close = difflib.get_close_matches(key, list(TOP_LEVEL_KEYS), n=1)

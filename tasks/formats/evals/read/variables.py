@@ -36,15 +36,8 @@ _REFUSED: Final[dict[type[nodes.Node], str]] = {
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 
-def refuse_unbounded(template: nodes.Template) -> None:
-    """Raises `ValueError` for a template that holds more than variables, operators, `if`, plain filters and loops that
-    do not stand in one another.
-    """
-    if message := next(_messages(template), None):
-        raise ValueError(f"not a template that passgate renders: {message}")
-
-
-def _messages(template: nodes.Template) -> Iterator[str]:
+def _unbounded(template: nodes.Template) -> Iterator[str]:
+    """What a template has beside variables, operators, `if`, plain filters and loops that are not nested."""
     for node in template.find_all(tuple(_REFUSED)):
         yield f"`{{% {_REFUSED[type(node)]} %}}` is not allowed"
     for name in (node.name for node in template.find_all(nodes.Filter) if node.name not in FILTERS):
@@ -63,9 +56,8 @@ def _messages(template: nodes.Template) -> Iterator[str]:
 
 
 def fill_variables(value: Any, variables: Mapping[str, Any]) -> Any:
-    """A value with every `{{ name }}` and `{{ a.b }}` in its texts filled in.
-
-    A text that is one placeholder becomes the variable's value with its type. What has no variable stays as it is.
+    """A value with every `{{ name }}` and `{{ a.b }}` in its texts filled in. A text that is one placeholder becomes
+    the variable's value with its type. A placeholder without a variable stays as it is.
     """
 
     def inserted(match: re.Match[str]) -> str:
@@ -101,9 +93,8 @@ def _as_text(value: Any) -> Any:
 
 
 def render_template(text: str, variables: Mapping[str, Any]) -> str:
-    """A template rendered as Nunjucks does it; what has no variable is empty, lists and mappings become JSON.
-
-    Raises `ValueError` with what is wrong with the template, see `refuse_unbounded` too.
+    """A template rendered as Nunjucks does it: no variable gives no text, lists and mappings become JSON. Raises
+    `ValueError` for a template that is wrong or that could become endless.
     """
     if "{{" not in text and "{%" not in text and "{#" not in text:
         return text
@@ -112,7 +103,8 @@ def render_template(text: str, variables: Mapping[str, Any]) -> str:
     environment.filters["dump"] = lambda value, indent=None: json.dumps(value, ensure_ascii=False, indent=indent)
     try:
         template = environment.parse(text)
-        refuse_unbounded(template)
+        if message := next(_unbounded(template), None):
+            raise ValueError(f"not a template that passgate renders: {message}")
         # Piece by piece, so that a text without end is given up at the limit.
         for piece in environment.from_string(template).generate(variables):
             length += len(piece)
