@@ -21,14 +21,16 @@ from passgate.tasks.execution.trial import DEFAULT_SECONDS, run_trial
 from passgate.tasks.formats.loading import grader_problem
 from passgate.tasks.grade import grade as grade_evidence
 from passgate.tasks.graders import grade
-from passgate.tasks.graders.grader_checks.derived import Refusals, derived_transcript, refusals_of
 from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.mutants import (
+from passgate.tasks.graders.grader_checks.transcripts import (
     Mutant,
+    Refusals,
+    derived_transcript,
     is_cheap,
     is_judged,
     mutants_of,
     parts_of,
+    refusals_of,
     sees_only_the_state,
 )
 from passgate.tasks.graders.grading import grade_trial, trial_result

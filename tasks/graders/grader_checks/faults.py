@@ -20,8 +20,7 @@ from passgate.tasks.graders.grader_checks.can_fail import (
     graders_that_cannot_fail,
 )
 from passgate.tasks.graders.grader_checks.demands import prohibitions_of
-from passgate.tasks.graders.grader_checks.derived import Refusals
-from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of
+from passgate.tasks.graders.grader_checks.transcripts import Mutant, Refusals, parts_of
 from passgate.tasks.graders.grading import trial_result
 from passgate.tasks.metering.usage import trial_metrics
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderCheck, GraderFinding

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from passgate.tasks.formats.loading import grader_problem
-from passgate.tasks.graders.grader_checks.derived import Refusals
 from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
-from passgate.tasks.graders.grader_checks.mutants import Mutant, parts_of, saying
+from passgate.tasks.graders.grader_checks.transcripts import Mutant, Refusals, parts_of, saying
 from passgate.tasks.model.checks import CheckCounts, Fault, GraderFinding
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.task import EvalTask, Reference

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.grader_checks.derived import derived_transcript
+from passgate.tasks.graders.grader_checks.transcripts import derived_transcript
 from tests.builders import a_task
 
 STATE = {"type": "state_check", "expect": [{"file": "a.txt"}]}

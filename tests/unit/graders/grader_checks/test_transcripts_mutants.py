@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.grader_checks.mutants import Mutant, mutants_of, parts_of, saying
+from passgate.tasks.graders.grader_checks.transcripts import Mutant, mutants_of, parts_of, saying
 from passgate.tasks.model.transcript import Message, Transcript
 from tests.builders import a_task, calls
 

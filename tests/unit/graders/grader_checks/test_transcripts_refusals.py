@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.graders.grader_checks.derived import MOST_NAMES, refusals_of
+from passgate.tasks.graders.grader_checks.transcripts import MOST_NAMES, refusals_of
 from passgate.tasks.model.task import Tool
 from tests.builders import a_task
 
