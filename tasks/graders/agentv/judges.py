@@ -95,13 +95,13 @@ async def grade_rubrics_as_agentv(options: Rubrics, evidence: Evidence) -> Grade
 
     if wrote_nothing(evidence.transcript):
         return scored(options, 0, [Check(passed=False, message=WROTE_NOTHING)])
-    answers = await llm_grader.ask_about_items(options, evidence, read)
-    votes = {item.id: [vote[item.id] for vote in answers.marks if item.id in vote] for item in options.criteria}
+    marks_of_votes, usage = await llm_grader.ask_about_items(options, evidence, read)
+    votes = {item.id: [vote[item.id] for vote in marks_of_votes if item.id in vote] for item in options.criteria}
     pairs = [(item, votes[item.id]) for item in options.criteria if votes[item.id]]
     marked = options.model_copy(update={"criteria": tuple(item for item, _ in pairs)})
     settled = [llm_grader.combined_mark(marks, item) for item, marks in pairs]
     score = llm_grader.weighted(marked.criteria, settled) if any(item.weight for item in marked.criteria) else 0.0
-    return llm_grader.with_votes(scored(options, score, llm_grader.item_checks(marked, settled)), (), answers)
+    return llm_grader.with_votes(scored(options, score, llm_grader.item_checks(marked, settled)), (), usage)
 
 
 async def grade_composite_as_agentv(ask: Ask, options: Composite, evidence: Evidence) -> Grade:

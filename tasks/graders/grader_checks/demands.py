@@ -18,7 +18,8 @@ from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import engine_flags
 from passgate.tasks.model.transcript import ToolCall
 
-_FORBIDS: Final = ("(?!", "(?<!")
+_FORBIDS: Final = re.compile(r"\(\?<?!")
+"""An expression with one of these looks for what must not be there."""
 MOST_CALLS: Final = 2000
 """Limits on calls and steps beyond this are not put to the test."""
 _COUNTS: Final = frozenset({"max_steps", "max_tool_calls", "max_llm_calls", "max"})
@@ -46,16 +47,12 @@ def wants_an_answer(part: Grader) -> bool:
         case evals.Equals():
             return not isinstance(part.value, str) or bool(part.value.strip())
         case evals.Regex():
-            return not _forbids(part.value)
+            return not _FORBIDS.search(part.value)
         case native.OutputCheck():
-            matches = part.matches is not None and not _forbids(part.matches)
+            matches = part.matches is not None and not _FORBIDS.search(part.matches)
             return bool(part.equals or part.contains or matches) or part.json_schema is not None
         case _:
             return False
-
-
-def _forbids(pattern: str) -> bool:
-    return any(sign in pattern for sign in _FORBIDS)
 
 
 def lacking(part: Grader, answer: str) -> int | None:
@@ -79,7 +76,7 @@ def lacking(part: Grader, answer: str) -> int | None:
             return min((place for sign in "{[" if (place := answer.find(sign)) > 0), default=None)
         case native.OutputCheck():
             cuts = [len(answer.strip()) - 1] if part.equals else []
-            if part.matches is not None and not _forbids(part.matches):
+            if part.matches is not None and not _FORBIDS.search(part.matches):
                 match = re.search(part.matches, answer, re.IGNORECASE if part.ignore_case else 0)
                 cuts += [match.start()] if match and match.start() else []
             before = _before_texts(answer, part.contains, ignore_case=part.ignore_case) if part.contains else None

@@ -120,8 +120,7 @@ def check_of(proof: Proof) -> GraderCheck:
         *idle,
         # Graders that cannot fail ask too little anyway.
         *([] if idle else _vacuous(proof, Fault.ASKS_TOO_LITTLE, graders_that_ask_too_little(task))),
-        *_of_the_good(proof),
-        *_of_the_bad(proof),
+        *_of_the_shipped(proof),
         *_of_the_mutants(proof),
         *_of_the_refusals(proof),
     ]
@@ -170,29 +169,23 @@ def _vacuous(proof: Proof, fault: Fault, found: Sequence[Vacuous]) -> list[Grade
     ]
 
 
-def _of_the_good(proof: Proof) -> Iterator[GraderFinding]:
+def _of_the_shipped(proof: Proof) -> Iterator[GraderFinding]:
     task, good = proof.task, proof.good
     if good is None and not task.cannot_run:
-        yield _finding(
-            proof, Fault.NO_KNOWN_GOOD, (), "no known-good transcript: nothing shows that it can pass", _NO_GOOD
-        )
-    if good is None or good.status is not TrialStatus.FAILED:
-        return
-    remedy = "mend the grader, or the reference solution"
-    low = [place for place, grade in enumerate(good.grades) if grade.error is None and not grade.passed]
-    if task.scoring.rule == "weighted_average" or not low:
-        yield _finding(proof, Fault.KNOWN_GOOD_FAILS, low, f"the known-good fails: {good.reason}", remedy)
-        return
-    for place in low:
-        message = f"the known-good fails: {_first(good.grades[place])}"
-        yield _finding(proof, Fault.KNOWN_GOOD_FAILS, [place], message, remedy)
-
-
-def _of_the_bad(proof: Proof) -> Iterator[GraderFinding]:
-    everybody = range(len(proof.task.graders))
+        message = "no known-good transcript: nothing shows that it can pass"
+        yield _finding(proof, Fault.NO_KNOWN_GOOD, (), message, _NO_GOOD)
+    if good is not None and good.status is TrialStatus.FAILED:
+        remedy = "mend the grader, or the reference solution"
+        low = [place for place, grade in enumerate(good.grades) if grade.error is None and not grade.passed]
+        # A mean that is too low is the fault of all graders together.
+        alone = task.scoring.rule != "weighted_average" and low
+        for places in [[place] for place in low] if alone else [low]:
+            why = _first(good.grades[places[0]]) if alone else good.reason
+            yield _finding(proof, Fault.KNOWN_GOOD_FAILS, places, f"the known-good fails: {why}", remedy)
     for tried in proof.bad:
         if tried.status is TrialStatus.PASSED:
             remedy = f"let a grader notice what is wrong with {tried.what}"
+            everybody = range(len(task.graders))
             yield _finding(proof, Fault.KNOWN_BAD_PASSES, everybody, f"{tried.what} passes", remedy)
 
 

@@ -4,8 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field, ValidationError, WithJsonSchema
 
@@ -128,59 +127,46 @@ def _document(reply: str) -> str:
     return document
 
 
-@dataclass(frozen=True)
-class Question(Generic[_Mark]):
-    """What a judge is asked and how its reply is read."""
+async def ask(
+    judge: LlmJudge | None, request: JudgeRequest, read: Callable[[str], _Mark], shape: str
+) -> tuple[list[_Mark], Usage]:
+    """Ask as often as the judge votes, all at once. The marks of all votes and what they used together.
 
-    request: JudgeRequest
-    read: Callable[[str], _Mark]
-    """The mark in a reply. Raises `UnusableReplyError`."""
-    shape: str
-    """What a reply has to look like, in words: said again when one is unusable."""
-
-
-@dataclass(frozen=True)
-class Answers(Generic[_Mark]):
-    """The marks of all votes and what they used together."""
-
-    marks: tuple[_Mark, ...]
-    usage: Usage
-
-
-async def ask(judge: LlmJudge | None, question: Question[_Mark]) -> Answers[_Mark]:
-    """Ask as often as the judge votes, all at once.
-
-    Raises `MeasurementError` when there is no judge, or when one of its replies is unusable, also after it was asked to
-    repair it.
+    `read` takes the mark from a reply, or raises `UnusableReplyError`. `shape` says what a reply has to look like: the
+    judge is told again when one is unusable. Raises `MeasurementError` when there is no judge, or when one of its
+    replies is unusable, also after it was asked to repair it.
     """
     if judge is None:
         raise MeasurementError(NO_JUDGE)
     # Every vote ends before an error is raised: none goes on asking when the trial is over.
-    settled = await asyncio.gather(*(_vote(judge, question) for _ in range(judge.votes)), return_exceptions=True)
+    settled = await asyncio.gather(
+        *(_vote(judge, request, read, shape) for _ in range(judge.votes)), return_exceptions=True
+    )
     votes = []
     for vote in settled:
         if isinstance(vote, BaseException):
             raise vote
         votes.append(vote)
-    return Answers(tuple(mark for mark, _ in votes), total_usage([usage for _, usage in votes]))
+    return [mark for mark, _ in votes], total_usage([usage for _, usage in votes])
 
 
-async def _vote(judge: LlmJudge, question: Question[_Mark]) -> tuple[_Mark, Usage]:
-    """One mark and what it used, for which an unusable reply may be repaired once."""
-    reply = await judge.reply(question.request)
+async def _vote(
+    judge: LlmJudge, request: JudgeRequest, read: Callable[[str], _Mark], shape: str
+) -> tuple[_Mark, Usage]:
+    reply = await judge.reply(request)
     try:
-        return question.read(reply.text), reply.usage
+        return read(reply.text), reply.usage
     except UnusableReplyError as error:
         problem = error.problem
     said = shorten(reply.text.strip(), _LONGEST_REPEATED) or "(nothing)"
     messages = (
-        *question.request.messages,
+        *request.messages,
         JudgeMessage(role="assistant", content=sendable(said)),
-        JudgeMessage(role="user", content=_REPAIR.format(problem=problem, shape=question.shape)),
+        JudgeMessage(role="user", content=_REPAIR.format(problem=problem, shape=shape)),
     )
     # The fingerprint stays: recorded replies go by it, and the same is marked.
-    repaired = await judge.reply(question.request.model_copy(update={"messages": messages}))
-    return question.read(repaired.text), total_usage([reply.usage, repaired.usage])
+    repaired = await judge.reply(request.model_copy(update={"messages": messages}))
+    return read(repaired.text), total_usage([reply.usage, repaired.usage])
 
 
 def sendable(text: str) -> str:

@@ -14,6 +14,7 @@ from passgate.tasks.graders.programs import grader_reply
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics
 from passgate.tasks.model.grade import Check, Grade
+from passgate.tasks.model.transcript import Usage
 
 RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"
 """What a composite's results are called in a prompt."""
@@ -56,15 +57,15 @@ async def grade_by_judge(
         raise MeasurementError("the LLM judge has no criteria: give the grader a `prompt` or the test `criteria`")
     # Authors ask for keys of their own, which a schema would forbid.
     shape, schema = (_AUTHORS_SHAPE, None) if prompt.is_authors else (_SHAPE, _SCHEMA)
-    answers = await asking.ask(evidence.judge, asking.Question(request_of(prompt, shape, schema), read, shape))
-    grade = grader_reply.grade_of(options, grader_reply.median_reply(answers.marks))
-    return with_votes(grade, [mark.score for mark in answers.marks], answers)
+    marks, usage = await asking.ask(evidence.judge, request_of(prompt, shape, schema), read, shape)
+    grade = grader_reply.grade_of(options, grader_reply.median_reply(marks))
+    return with_votes(grade, [mark.score for mark in marks], usage)
 
 
-def with_votes(grade: Grade, scores: Sequence[float], answers: asking.Answers[Any]) -> Grade:
+def with_votes(grade: Grade, scores: Sequence[float], usage: Usage) -> Grade:
     """A grade with the scores of its votes, where there are several, and what the judge used."""
     votes = tuple(scores) if len(scores) > 1 else ()
-    return grade.model_copy(update={"votes": votes, "usage": answers.usage})
+    return grade.model_copy(update={"votes": votes, "usage": usage})
 
 
 class _Kind(NamedTuple):
@@ -166,16 +167,17 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
             raise asking.UnusableReplyError("it marks none of the items", reply)
         return marks
 
-    answers = await ask_about_items(options, evidence, read)
-    marks = [combined_mark([vote.get(item.id, LEFT_OUT) for vote in answers.marks], item) for item in options.criteria]
-    score = weighted(options.criteria, marks)
-    votes = [
-        weighted(options.criteria, [vote.get(item.id, LEFT_OUT) for item in options.criteria]) for vote in answers.marks
-    ]
-    return with_votes(scored(options, score, item_checks(options, marks), fatal=_fatal(options, marks)), votes, answers)
+    voted, usage = await ask_about_items(options, evidence, read)
+    every = [[vote.get(item.id, LEFT_OUT) for item in options.criteria] for vote in voted]
+    votes = [weighted(options.criteria, marks) for marks in every]
+    by_item = zip(zip(*every, strict=True), options.criteria, strict=True)
+    settled = [combined_mark(marks, item) for marks, item in by_item]
+    score = weighted(options.criteria, settled)
+    grade = scored(options, score, item_checks(options, settled), fatal=_fatal(options, settled))
+    return with_votes(grade, votes, usage)
 
 
-async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> asking.Answers[ItemMarks]:
+async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks) -> tuple[list[ItemMarks], Usage]:
     """The marks of all votes, as `read` takes them from a reply. Raises `MeasurementError` as `grade_rubrics` does."""
     criteria = options.criteria
     present = {bool(item.score_ranges) for item in criteria}
@@ -196,7 +198,7 @@ async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks)
     }
     prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
     request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
-    return await asking.ask(evidence.judge, asking.Question(request, lambda reply: read(reply, criteria), shape))
+    return await asking.ask(evidence.judge, request, lambda reply: read(reply, criteria), shape)
 
 
 def _item(item: Criterion) -> str:

@@ -68,11 +68,11 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
     if asking.wrote_nothing(evidence.transcript):
         return graded(options, [Check(passed=False, message=asking.WROTE_NOTHING)])
     shape = _ASSERTIONS_SHAPE if options.assertions else _SCORE_SHAPE
-    question = asking.Question(
-        judge_request(options, evidence), lambda reply: asking.read_reply(reply, options.assertions), shape
+    request = judge_request(options, evidence)
+    marks, usage = await asking.ask(
+        evidence.judge, request, lambda reply: asking.read_reply(reply, options.assertions), shape
     )
-    answers = await asking.ask(evidence.judge, question)
-    mark = combined(answers.marks)
+    mark = combined(marks)
     passed = mark.score >= options.threshold - ROUNDING
     summary = f"score {mark.score:.3g}, expected at least {options.threshold:g}"
     return Grade(
@@ -81,8 +81,8 @@ async def grade_rubric(options: LlmRubric, evidence: Evidence) -> Grade:
         score=mark.score,
         passed=passed,
         checks=mark.checks or (Check(passed=passed, message=f"{summary}: {mark.reason}"),),
-        votes=tuple(mark.score for mark in answers.marks) if len(answers.marks) > 1 else (),
-        usage=answers.usage,
+        votes=tuple(one.score for one in marks) if len(marks) > 1 else (),
+        usage=usage,
     )
 
 
