@@ -41,7 +41,7 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
         baseline = pool(trials)
         measurement = await engine.step("measure", work_of(measure, plan, trials))
         judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
-        verdict = await with_change(plan, finished, await engine.step("judge", judging), run)
+        verdict = await with_change(plan, finished, await engine.step("judge", judging), run, earlier)
         view = view_of(verdict, trials, store, baseline.tasks)
         await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)

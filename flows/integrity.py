@@ -1,12 +1,14 @@
 """Gate integrity: what a change's own files say, beside the verdict of those of the merge base."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.errors import first_known
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan
@@ -20,9 +22,11 @@ RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[FinishedTrial]]]
 """Runs what a plan's journal does not hold yet and gives every trial of the plan."""
 
 
-async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Verdict, run: RunTrials) -> Verdict:
+async def with_change(
+    plan: Plan, finished: Sequence[FinishedTrial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
+) -> Verdict:
     """The verdict with the edits of what it is judged by, and beside it that of the change's own files where those of
-    the merge base have judged.
+    the merge base have judged. `earlier` are the runs that the plan is compared with.
 
     Trials that are the same under both are run once. Nothing of the change's own is stored in the history, and what
     goes wrong with it changes no verdict.
@@ -33,7 +37,7 @@ async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Ve
     if plan.base.judged_by == "change":
         return verdict.model_copy(update={"integrity": integrity})
     try:
-        change, notes = await _of_change(plan, finished, run), verdict.notes
+        change, notes = await _of_change(plan, finished, run, earlier), verdict.notes
     except Exception as error:
         known = first_known(error)
         if known is None:
@@ -43,7 +47,9 @@ async def with_change(plan: Plan, finished: Sequence[FinishedTrial], verdict: Ve
     return verdict.model_copy(update={"integrity": both, "notes": notes})
 
 
-async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials) -> OtherVerdict:
+async def _of_change(
+    plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials, earlier: EarlierRuns
+) -> OtherVerdict:
     store = RunStore.of(plan.run_id).change
     change = store.read_plan()
     shared = shared_trials(plan, change, finished)
@@ -54,8 +60,11 @@ async def _of_change(plan: Plan, finished: Sequence[FinishedTrial], run: RunTria
     request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})
     # Who is run has been decided with the plan; what the change makes of the agent is no agent of the gate's.
     change = change.model_copy(update={"request": request, "agent": plan.agent})
+    if change.history_location != plan.history_location:
+        open_history(change.history_location, Checkout(Path.cwd()))
+        earlier = read_rows(change)
     # This run is in the history by now, and no baseline of its own.
-    pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), read_rows(change))
+    pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), earlier)
     trials = [one.trial for one in await run(change, pool)]
     own = judge(change, change.policy, trials, measure(change, trials), pool(trials), judge_name(change.policy.judge))
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)

@@ -1,9 +1,13 @@
 """Load: what the user asked for in, the plan of a run in its folder out."""
 
+from pathlib import Path
+
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import refuse_unwritable
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
@@ -19,14 +23,16 @@ def load(gate: GateName, request: RunRequest) -> Plan:
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
     written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
     """
-    refuse_tracked_runs()
-    if request.run is not None:
-        return _begun(request.run, gate, request)
-    own = plan_of(gate, request)
-    # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
-    chosen = who_judges(own)
+    with Checkout(Path.cwd()) as checkout:
+        if not request.is_loaded:
+            refuse_tracked_runs(checkout)
+        if request.run is not None:
+            return _begun(request.run, gate, request, checkout)
+        own = plan_of(gate, request, checkout)
+        # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
+        chosen = who_judges(own, checkout)
     try:
-        _refuse_unrunnable(chosen)
+        _refuse_unrunnable(chosen, checkout)
         refuse_unwritable(chosen.plan)
         if chosen.change is not None:
             _write(chosen.change)
@@ -37,25 +43,27 @@ def load(gate: GateName, request: RunRequest) -> Plan:
     return chosen.plan
 
 
-def _refuse_unrunnable(chosen: JudgingPlans) -> None:
+def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
     """Raises `UsageError`, and `MeasurementError` for a provider that is down."""
     agent = chosen.plan.base.agent
     if agent is None or not agent.by_base:
         for plan in filter(None, (chosen.change, chosen.plan)):
-            refuse_unrunnable(plan)
+            refuse_unrunnable(plan, checkout)
         return refuse_unreachable(chosen.plan.agent)
     try:
-        refuse_unrunnable(chosen.plan)
+        refuse_unrunnable(chosen.plan, checkout)
         refuse_unreachable(chosen.plan.agent)
     except UsageError as error:
         raise UsageError(f"{judging_agent(agent)}, and that cannot be run: {error}") from error
 
 
-def _begun(run: str, gate: GateName, request: RunRequest) -> Plan:
+def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
     plan = RunStore.of(run).read_plan()
     if plan.gate is not gate:
         raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
     _refuse_signed_off(RunStore.of(run))
+    if not request.is_loaded:
+        open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})

@@ -74,7 +74,7 @@ def pin(
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.formats.project_files import PINS_FILE
     from passgate.tasks.integrity.earlier_runs import open_history
-    from passgate.tasks.integrity.git import user_name
+    from passgate.tasks.integrity.git import Checkout, user_name
     from passgate.tasks.model.baseline import Pins
     from passgate.tasks.reports.baseline import pin_text
     from passgate.tasks.reports.escape import printable
@@ -87,7 +87,7 @@ def pin(
     location = history or policy_or_default(Path(gates)).history
     pins = Pins(
         commit=None if commit is None else pinned_commit(Path.cwd(), commit),
-        runs=pinned_runs(open_history(location, Path.cwd()), runs) if runs else (),
+        runs=pinned_runs(open_history(location, Checkout(Path.cwd())), runs) if runs else (),
         reason=printable(reason, LONGEST_REASON),
         by=printable(by or user_name(Path.cwd()), LONGEST_REASON) or "unknown",
     )

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,6 +41,7 @@ def burn_in(
     from passgate.tasks.commands.burn_in import Finished, folder_of, summarise, why_nothing
     from passgate.tasks.commands.forecast import plan_of_forecast
     from passgate.tasks.errors import ExitCode
+    from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.planning.baseline import pool_of_history
     from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
@@ -47,7 +49,7 @@ def burn_in(
 
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, max_cost=max_cost, jobs=jobs)
     plan = plan_of_forecast(gate, request)
-    refuse_unrunnable(plan)
+    refuse_unrunnable(plan, Checkout(Path.cwd()))
     refuse_unreachable(plan.agent)
     finished = Finished()
     interrupted = _interrupted(plan, runs, finished, pool_of_history(plan))

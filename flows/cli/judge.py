@@ -18,6 +18,8 @@ def judge(
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_policy
     from passgate.tasks.history.run_store import RunStore
+    from passgate.tasks.integrity.earlier_runs import open_history
+    from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.judge import judge as judge_trials
     from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
@@ -30,6 +32,7 @@ def judge(
         raise UsageError(f"{gates} has no gate {plan.gate!s}, which the run is of")
     request = plan.request.model_copy(update={"history": history or plan.request.history})
     plan = plan.model_copy(update={"policy": policy, "request": request})
+    open_history(plan.history_location, Checkout(Path.cwd()))
     finished = store.read_journal()
     earlier = store.read_verdict()
     trials = [one.trial for one in finished]

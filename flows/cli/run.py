@@ -131,7 +131,7 @@ async def _run(
     failure: Exception | None = None
     with Progress(plan, store):
         try:
-            await run_gate(store, plan.gate, request.model_copy(update={"run": plan.run_id}), engine)
+            await run_gate(store, plan.gate, request.model_copy(update={"run": plan.run_id, "is_loaded": True}), engine)
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
     verdict = store.read_verdict()

@@ -9,8 +9,8 @@ from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.integrity.earlier_runs import read_earlier_runs
-from passgate.tasks.integrity.git import full_commit
+from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_runs
+from passgate.tasks.integrity.git import Checkout, full_commit
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
@@ -27,6 +27,8 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
     policy, is_shipped = policy_of_run(gates)
     tasks = load_tasks(Path(request.suites), policy)
     pins = load_pins(gates)
+    with Checkout(folder) as checkout:
+        base = pinned_base(base_of(checkout, request, policy), pins, folder)
     created_at = datetime.now(UTC)
     return Plan(
         run_id=f"{created_at:%Y%m%dT%H%M%SZ}~",  # after every run that began in the same second
@@ -38,7 +40,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
         policy=policy,
         shipped_policy=is_shipped,
         tasks=tasks,
-        base=pinned_base(base_of(folder, request, policy), pins, folder),
+        base=base,
         pins=pins,
         passgate_version=version,
     )
@@ -49,7 +51,8 @@ def pool(plan: Plan) -> Baseline:
     that git tracks, `StorageError`.
     """
     location = plan.history_location
-    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS)
+    history = open_history(location, Checkout(Path.cwd()))
+    earlier = read_earlier_runs(history, Path.cwd(), datetime.now(UTC), COLUMNS)
     if earlier.trials.empty:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
     return baseline_of(plan, earlier.trials).model_copy(update={"left_out": earlier.left_out})

@@ -25,7 +25,8 @@ from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, baseline_of, error_rates_of
-from passgate.tasks.integrity.earlier_runs import read_earlier_runs
+from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_runs
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.baseline import Baseline, BaselineState
 from passgate.tasks.model.forecast import TARGET, Advice, Forecast, TaskForecast
@@ -49,8 +50,9 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
 
     Raises `InputError` or `UsageError`.
     """
-    plan = plan_of(gate, request)
-    base = base_of(Path.cwd(), request, plan.policy)
+    with Checkout(Path.cwd()) as checkout:
+        plan = plan_of(gate, request, checkout)
+        base = base_of(checkout, request, plan.policy)
     return plan.model_copy(update={"base": pinned_base(base, plan.pins, Path.cwd())})
 
 
@@ -77,7 +79,8 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """
     location = plan.history_location
     where = {"agent": str(plan.agent)}
-    earlier = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
+    history = open_history(location, Checkout(Path.cwd()))
+    earlier = read_earlier_runs(history, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
     rows = earlier.trials
     baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
     rates = {**measured_rates(plan.tasks, baseline), **given}

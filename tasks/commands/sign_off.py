@@ -13,7 +13,7 @@ from passgate.tasks.attestations.statement import statement_of
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import Masker, masker_of
 from passgate.tasks.history.run_store import RunStore, verdict_text
-from passgate.tasks.integrity.git import current_revision
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import trials_digest
@@ -129,7 +129,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
         plan = store.change.read_plan()
         inputs = _inputs(plan)
     try:
-        now = plan_of(plan.gate, plan.request)
+        now = plan_of(plan.gate, plan.request, Checkout(Path.cwd()))
     except (InputError, UsageError) as error:
         yield f"the files, which cannot be read any more ({error})"
         return
@@ -184,7 +184,7 @@ def _changed_trials(verdict: Verdict, store: RunStore) -> Iterator[str]:
 
 
 def _changed_revision(before: Revision) -> Iterator[str]:
-    now = current_revision(Path.cwd())
+    now = Checkout(Path.cwd()).revision
     if now.commit != before.commit:
         yield f"the commit (it was {before.commit[:12] or 'none'}, now it is {now.commit[:12] or 'none'})"
     elif now.dirty != before.dirty:

@@ -19,7 +19,7 @@ from passgate.tasks.integrity.base_files import (
     committed_files,
     write_files,
 )
-from passgate.tasks.integrity.git import full_commit, is_tracked
+from passgate.tasks.integrity.git import Checkout, GitError, Objects, full_commit
 from passgate.tasks.integrity.judging_places import JudgingPlaces
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
 from passgate.tasks.model.run import Edit, Plan
@@ -27,15 +27,15 @@ from passgate.tasks.planning.named_agents import NamedAgents, named_agents
 from passgate.tasks.planning.plan import PlanFiles, agent_digest_of, make_plan
 
 
-def check_out(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
-    """Write what judges at a commit of the repository `root` into an empty folder, and say where it is there.
+def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Sequence[Edit], folder: Path) -> PlanFiles:
+    """Write what judges at a commit of the repository into an empty folder, and say where it is there.
 
     Where that may use files elsewhere in the repository, as eval files do, these are written too. Raises `UsageError`
     where git cannot give the files, `StorageError` where they cannot be written.
     """
-    names, suites = list(places.what), folder / places.suites
+    root, names, suites = top_of(checkout), list(places.what), folder / places.suites
     with _writing(commit, folder):
-        files = _write_new(root, commit, names, edits, folder)
+        files = _write_new(checkout, commit, names, edits, folder)
         # Paths of eval files may lead anywhere in the repository, and nowhere else.
         (folder / ".git").mkdir()
         # Not the whole tree for tasks that need none of it: a repository may be large, and of one that is too large
@@ -43,17 +43,26 @@ def check_out(root: Path, commit: str, places: JudgingPlaces, edits: Sequence[Ed
         if _uses_more(files, suites):
             # Without them only those tasks are in the way that do name such a file.
             with suppress(CommitTooLargeError):
-                write_files(root, _not_in(folder, committed_files(root, commit)), folder)
+                write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
         add_uncommitted(root, files, [edit.path for edit in edits], names, folder)
     working_folder = folder / Path.cwd().resolve().relative_to(root)
-    return PlanFiles(suites, folder / places.gates, working_folder, _environment(root, places.suites, folder))
+    return PlanFiles(suites, folder / places.gates, working_folder, _environment(checkout, places.suites, folder))
 
 
-def check_out_more(root: Path, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path) -> None:
+def check_out_more(
+    checkout: Checkout, commit: str, names: Collection[str], edits: Sequence[Edit], folder: Path
+) -> None:
     """Write further files and folders of the commit that are not yet in the folder. Raises as `check_out` does."""
     with _writing(commit, folder):
-        files = _write_new(root, commit, sorted(names), edits, folder)
-        add_uncommitted(root, files, [edit.path for edit in edits], sorted(names), folder)
+        files = _write_new(checkout, commit, sorted(names), edits, folder)
+        add_uncommitted(top_of(checkout), files, [edit.path for edit in edits], sorted(names), folder)
+
+
+def top_of(checkout: Checkout) -> Path:
+    """The top folder of a repository. Raises `UsageError` outside of one."""
+    if checkout.top is None:
+        raise UsageError(f"{checkout.folder} lies in no repository")
+    return checkout.top
 
 
 @contextmanager
@@ -65,12 +74,13 @@ def _writing(commit: str, folder: Path) -> Iterator[None]:
 
 
 def _write_new(
-    root: Path, commit: str, names: Sequence[str], edits: Sequence[Edit], folder: Path
+    checkout: Checkout, commit: str, names: Sequence[str], edits: Sequence[Edit], folder: Path
 ) -> list[CommittedFile]:
     """What a commit has at these places; what the folder lacked of it, and of submodules, is written."""
+    root = top_of(checkout)
     files = committed_files(root, commit, names)
     new = _not_in(folder, files)
-    write_files(root, new, folder)
+    write_files(checkout.objects, new, folder)
     _write_submodules(root, new, edits, folder)
     return files
 
@@ -88,7 +98,11 @@ def _write_submodules(root: Path, files: Sequence[CommittedFile], edits: Sequenc
         place = root / module.path
         if (place / ".git").exists() and full_commit(place, module.hash):
             inner = committed_files(place, module.hash)
-            write_files(place, inner, folder / module.path)
+            try:
+                with Objects(place) as objects:
+                    write_files(objects, inner, folder / module.path)
+            except GitError as error:
+                raise UsageError(f"git cannot read the files of the merge base: {error}") from error
             _write_submodules(root, [replace(one, path=f"{module.path}/{one.path}") for one in inner], edits, folder)
         elif _edits_in(edits, module.path):
             raise UsageError(f"the submodule {module.path} is not available at the commit of the merge base")
@@ -145,15 +159,15 @@ def _agent_digest(plan: Plan) -> str:
         return f"unknown in {plan.run_id}"
 
 
-def _environment(root: Path, suites: str, folder: Path) -> Mapping[str, str]:
+def _environment(checkout: Checkout, suites: str, folder: Path) -> Mapping[str, str]:
     """The variables of the process and of the `.env` files around the suites folder that no commit holds."""
-    variables: dict[str, str] = {}
+    root, variables = top_of(checkout), dict[str, str]()
     places = [place for place in (root / suites, *(root / suites).parents) if place.is_relative_to(root)]
     for place in reversed(places):
         file = (place / ENV_FILE).resolve()
         # A link that the change has made may lead to a file that it brings.
         name = file.relative_to(root) if file.is_relative_to(root) else None
-        if name and not (folder / name).exists() and not is_tracked(root, str(name)):
+        if name and not (folder / name).exists() and not checkout.is_tracked(str(name)):
             try:
                 variables |= read_env_file(file)
             except EnvFileError as error:

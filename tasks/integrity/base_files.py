@@ -5,17 +5,16 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.integrity.git import LINK, SUBMODULE, GitError, git_bytes, names_of
+from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, Objects, git_bytes, names_of
 
 MOST_FILES = 100_000
 MOST_BYTES = 512 * 1024 * 1024
-_AT_ONCE = 32 * 1024 * 1024
 _SECONDS = 120
 _PROGRAM = "100755"
 _NEVER_COPIED = frozenset({".git", STATE_FOLDER.name, "__pycache__"})
@@ -47,25 +46,15 @@ class CommittedFile:
         return self.mode == SUBMODULE
 
 
-def is_committed(root: Path, commit: str, path: str) -> bool:
-    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository `root`."""
+def is_committed(objects: Objects, commit: str, path: str) -> bool:
+    """Whether a commit has a file, a folder or a submodule of this path, relative to the repository."""
     try:
-        return path == "." or bool(git_bytes(root, "ls-tree", "--full-tree", commit, "--", path))
+        return path == "." or bool(objects.mode(commit, path))
     except GitError:
         return False
 
 
-def read_committed(root: Path, commit: str, path: str) -> bytes | None:
-    """The content of a file of a commit, wherever in it links lead; `None` where there is none or git cannot tell."""
-    asked = f"{commit}:{path}\n".encode("utf-8", "surrogateescape")
-    try:
-        header, _, content = git_bytes(root, "cat-file", "--batch", "--follow-symlinks", stdin=asked).partition(b"\n")
-    except GitError:
-        return None
-    return content[:-1] if header.split()[1:2] == [b"blob"] else None
-
-
-def path_dependencies(root: Path, commit: str, paths: Iterable[str]) -> list[str]:
+def path_dependencies(checkout: Checkout, commit: str, paths: Iterable[str]) -> list[str]:
     """What else says of which bytes the files at and below these paths are: the attributes of the folders above them,
     and of these folders those that are links or submodules, at the commit or now.
 
@@ -74,8 +63,11 @@ def path_dependencies(root: Path, commit: str, paths: Iterable[str]) -> list[str
     folders = {parent for path in paths for parent in PurePosixPath(path).parents}
     attributes = {(folder / ".gitattributes").as_posix() for folder in folders}
     above = [folder.as_posix() for folder in folders - {PurePosixPath()}]
-    listed = [entry for each in (commit, "HEAD") for entry in _listed(root, each, above)] if above else []
-    return sorted(attributes | {entry.path for entry in listed if entry.is_link or entry.is_submodule})
+    try:
+        modes = {name: {checkout.objects.mode(commit, name), checkout.index.get(name)} for name in above}
+    except GitError as error:
+        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+    return sorted(attributes | {name for name, both in modes.items() if both & {LINK, SUBMODULE}})
 
 
 def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[CommittedFile]:
@@ -83,7 +75,12 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
 
     Raises `UsageError` where git cannot tell, `CommitTooLargeError` where they are too many or too large.
     """
-    files = _listed(root, commit, [] if "." in paths else paths, "-r")
+    names = [] if "." in paths else paths
+    try:
+        printed = git_bytes(root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names, seconds=_SECONDS)
+    except GitError as error:
+        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
+    files = [_parsed(line) for line in names_of(printed)]
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
         raise CommitTooLargeError(
@@ -93,73 +90,34 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
     return files
 
 
-def _listed(root: Path, commit: str, paths: Sequence[str], *how: str) -> list[CommittedFile]:
-    """What a commit has at these paths, or below them, whatever it is."""
-    try:
-        printed = git_bytes(root, "ls-tree", *how, "-z", "-l", "--full-tree", commit, "--", *paths, seconds=_SECONDS)
-    except GitError as error:
-        raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
-    return [_parsed(line) for line in names_of(printed)]
-
-
 def _parsed(line: str) -> CommittedFile:
     described, _, path = line.partition("\t")
     mode, _, hashed, size = described.split()
     return CommittedFile(path, mode, hashed, 0 if size == "-" else int(size))
 
 
-def write_files(root: Path, files: Sequence[CommittedFile], folder: Path) -> None:
+def write_files(objects: Objects, files: Sequence[CommittedFile], folder: Path) -> None:
     """Write files of a commit, and not its submodules, into a folder that is empty or holds others of the same commit.
 
     Raises `UsageError` where git cannot give them, `OSError` where they cannot be written.
     """
-    for group in _groups([file for file in files if not (file.is_link or file.is_submodule)]):
-        for file, content in zip(group, _contents(root, group), strict=True):
-            place = _place(folder, file.path)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-            place.chmod(0o755 if file.mode == _PROGRAM else 0o644)
     # Links come last, so that nothing is written through one.
-    links = [file for file in files if file.is_link]
-    for link, target in zip(links, _contents(root, links), strict=True):
-        place = _place(folder, link.path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.symlink_to(os.fsdecode(target))
-
-
-def _place(folder: Path, path: str) -> Path:
-    if not {"..", ".git", ""}.isdisjoint(path.split("/")):
-        raise UsageError(f"git has a file {path!r}, a path that cannot be written")
-    return folder / path
-
-
-def _groups(files: Iterable[CommittedFile]) -> Iterator[list[CommittedFile]]:
-    """Files in groups that are read at once; one that is larger by itself."""
-    group: list[CommittedFile] = []
-    size = 0
-    for file in files:
-        size += file.size
-        if group and size > _AT_ONCE:
-            yield group
-            group, size = [], file.size
-        group.append(file)
-    yield group
-
-
-def _contents(root: Path, files: Sequence[CommittedFile]) -> Iterator[bytes]:
-    """The content of each file, as it was committed."""
-    asked = "".join(f"{file.hash}\n" for file in files).encode()
-    try:
-        answer = git_bytes(root, "cat-file", "--batch", stdin=asked, seconds=_SECONDS)
-    except GitError as error:
-        raise UsageError(f"git cannot read the files of the merge base: {error}") from error
-    position = 0
-    for file in files:
-        header_end = answer.find(b"\n", position)
-        if answer[position:header_end].split()[1:] != [b"blob", str(file.size).encode()]:
+    for file in sorted((file for file in files if not file.is_submodule), key=lambda file: file.is_link):
+        if not {"..", ".git", ""}.isdisjoint(file.path.split("/")):
+            raise UsageError(f"git has a file {file.path!r}, a path that cannot be written")
+        try:
+            found = objects.read(file.hash)
+        except GitError as error:
+            raise UsageError(f"git cannot read the files of the merge base: {error}") from error
+        if found is None:
             raise UsageError(f"git does not have {file.path} of the merge base: fetch the history")
-        position = header_end + 1 + file.size + 1
-        yield answer[header_end + 1 : position - 1]
+        place = folder / file.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_link:
+            place.symlink_to(os.fsdecode(found[1]))
+        else:
+            place.write_bytes(found[1])
+            place.chmod(0o755 if file.mode == _PROGRAM else 0o644)
 
 
 def add_uncommitted(

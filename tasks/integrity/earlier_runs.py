@@ -17,16 +17,7 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import History
 from passgate.tasks.history.plausible import CHECKED, implausible_runs
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import (
-    LINK,
-    SUBMODULE,
-    GitError,
-    full_commit,
-    git_bytes,
-    names_of,
-    printable_name,
-    top_folder,
-)
+from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, printable_name
 from passgate.tasks.integrity.merge_base import commit_times
 
 _NAMED = 3
@@ -35,7 +26,6 @@ _TRACKED_AS = {
     "link": "git tracks the link",
     "submodule": "it lies in the submodule",
 }
-_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -47,8 +37,8 @@ class EarlierRuns:
     """How many trials are not among them, and why; empty where all are."""
 
 
-def open_history(location: str, checkout: Path) -> History:
-    """The history at a folder or URL, for runs of what is checked out in a folder.
+def open_history(location: str, checkout: Checkout) -> History:
+    """The history at a folder or URL, for runs of what is checked out.
 
     Raises `UsageError` for one that git tracks there, `StorageError` for one that cannot be opened.
     """
@@ -59,19 +49,19 @@ def open_history(location: str, checkout: Path) -> History:
 
 
 def read_earlier_runs(
-    location: str, checkout: Path, now: datetime, columns: Sequence[str], where: Mapping[str, str] | None = None
+    history: History, checkout: Path, now: datetime, columns: Sequence[str], where: Mapping[str, str] | None = None
 ) -> EarlierRuns:
     """The rows of a history whose columns have these values, without the runs that cannot be what they say.
 
-    `checkout` lies in the repository whose commits the runs name. Raises as `open_history`, and `StorageError` for a
-    history that cannot be read.
+    `checkout` lies in the repository whose commits the runs name; `open_history` says whether git tracks the history
+    there. Raises `StorageError` for a history that cannot be read.
     """
     wanted = tuple(dict.fromkeys((*columns, *CHECKED)))
-    trials = open_history(location, checkout).trials(where, wanted)
+    trials = history.trials(where, wanted)
     try:
         wrong = implausible_runs(trials, commit_times(checkout, trials["git_commit"].dropna().unique()), now)
     except (ValueError, TypeError, OverflowError) as error:
-        raise StorageError(f"the history {location} holds rows that are not passgate's: {error}") from error
+        raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
     is_wrong = trials["run_id"].isin(list(wrong))
     return EarlierRuns(trials[~is_wrong][list(columns)].reset_index(drop=True), _told(wrong, int(is_wrong.sum())))
 
@@ -117,7 +107,7 @@ class Tracked:
     """What to take out of git: the folder itself, the link or the submodule; relative to the top folder."""
 
 
-def refuse_tracked(what: str, place: Path, checkout: Path) -> None:
+def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
     """Refuse a folder of passgate's that the repository around `checkout` tracks, or one that this lies in.
 
     `what` names the folder in the message, with its article. Raises `UsageError`, also where git cannot tell.
@@ -128,44 +118,45 @@ def refuse_tracked(what: str, place: Path, checkout: Path) -> None:
         raise UsageError(f"git cannot tell whether {what} is in the repository: {error}") from error
     if found is None:
         return
-    name = printable_name(os.path.relpath(found.top / found.path, checkout))
+    name = printable_name(os.path.relpath(found.top / found.path, checkout.folder))
     why = f"{what} must not be in git, but {_TRACKED_AS[found.kind]} {name}"
-    raise UsageError(f"{why}, so a change could bring its own results: {_remedy(what, found, checkout)}")
+    raise UsageError(f"{why}, so a change could bring its own results: {_remedy(what, found, checkout.folder)}")
 
 
-def _remedy(what: str, found: Tracked, checkout: Path) -> str:
+def _remedy(what: str, found: Tracked, folder: Path) -> str:
     if not found.root:
         return f"{what} needs a folder of its own"
-    root = shlex.quote(printable_name(os.path.relpath(found.top / found.root, checkout)))
+    root = shlex.quote(printable_name(os.path.relpath(found.top / found.root, folder)))
     return f"take it out of git with `git rm -r --cached {root}`, a line in .gitignore and a commit"
 
 
-def find_tracked(place: Path, checkout: Path) -> Tracked | None:
+def find_tracked(place: Path, checkout: Checkout) -> Tracked | None:
     """The first thing of a folder that the repository around `checkout` tracks, or one that this lies in; `None` where
     there is nothing. Raises `GitError` where git knows the repository and cannot tell.
     """
-    held = _held(checkout.absolute() / place)
-    return next((found for top in _repositories(checkout) for found in _of_repository(top, held)), None)
+    held = _held(checkout.folder.absolute() / place)
+    return next((found for each in _repositories(checkout) for found in _of_repository(each, held)), None)
 
 
-def _repositories(folder: Path) -> Iterator[Path]:
+def _repositories(checkout: Checkout) -> Iterator[Checkout]:
     """The repository that a folder lies in, the one that this lies in, and so on. One without a commit, or that git
     does not open, has no change.
     """
-    top = top_folder(folder)
-    while top is not None:
-        if full_commit(top, "HEAD"):
-            yield top
-        top = top_folder(top.parent)
+    known = {checkout.top: checkout}
+    # Git is asked only where it could find a repository. With GIT_DIR set it finds the same one from everywhere.
+    for folder in checkout.top.parents if checkout.top else ():
+        if (folder / ".git").exists():
+            outer = Checkout(folder)
+            known.setdefault(outer.top, outer)
+    yield from known.values()
 
 
-def _of_repository(top: Path, held: _FolderOnDisk) -> Iterator[Tracked]:
-    if not held.links and not held.folders:
+def _of_repository(checkout: Checkout, held: _FolderOnDisk) -> Iterator[Tracked]:
+    top = checkout.top
+    if top is None or not checkout.head or not (held.links or held.folders):
         return
     known: dict[str, _Identity | None] = {}
-    for entry in names_of(git_bytes(top, "ls-files", "--stage", "-z", seconds=_SECONDS)):
-        described, _, path = entry.partition("\t")
-        mode = described.split()[0]
+    for path, mode in checkout.index.items():
         folder = path.rpartition("/")[0]
         if folder not in known:
             known[folder] = _identity(top / folder)

@@ -2,41 +2,68 @@
 
 import getpass
 import os
+import re
 import subprocess
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from threading import Timer
+from typing import Any, Self
 
+from passgate.tasks.model.policy import DEFAULT_BRANCH, is_branch_name
 from passgate.tasks.model.run import Revision
 
 LINK, SUBMODULE = "120000", "160000"
 """The modes of what is no file in a repository."""
+TARGET_VARIABLES = (
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
+    "CHANGE_TARGET",
+    "BITBUCKET_PR_DESTINATION_BRANCH",
+)
+"""Where CI systems say which branch a change is to be merged into."""
+REMOTE = "refs/remotes/origin"
+HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 10
+_LONG_SECONDS = 120
+"""For what takes longer the larger a repository is."""
 # A repository may name programs that git would run, and paths may look like patterns.
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # A pull request is checked out without a branch; the CI system knows its name.
 _BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
+# Renames would bring a second name into an entry.
+_STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
 
 
 class GitError(Exception):
     """What git has said in place of an answer."""
 
 
-def git_bytes(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS) -> bytes:
-    """What a git command prints. Raises `GitError` when there is no git, it fails, or takes longer than `seconds`."""
+def _git(folder: Path, *arguments: str) -> dict[str, Any]:
+    """What starts a git command, for `subprocess`."""
+    return {
+        "args": ["git", *_SETTINGS, *arguments],
+        "cwd": folder,
+        "env": {**os.environ, **_ASKS_NOBODY},
+    }
+
+
+def _run(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float) -> "subprocess.CompletedProcess[bytes]":
     try:
-        result = subprocess.run(
-            ["git", *_SETTINGS, *arguments],  # noqa: S607 - the user's own git
-            cwd=folder,
-            env={**os.environ, **_ASKS_NOBODY},
-            input=stdin,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
+        return subprocess.run(
+            **_git(folder, *arguments), input=stdin, capture_output=True, timeout=seconds, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise GitError(f"git {arguments[0]} took longer than {seconds:g} s") from error
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror or error}") from error
+
+
+def git_bytes(folder: Path, *arguments: str, stdin: bytes = b"", seconds: float = _SECONDS) -> bytes:
+    """What a git command prints. Raises `GitError` when there is no git, it fails, or takes longer than `seconds`."""
+    result = _run(folder, *arguments, stdin=stdin, seconds=seconds)
     if result.returncode != 0:
         said = result.stderr.decode("utf-8", "replace").strip().splitlines()
         raise GitError(said[0][:500] if said else f"git {arguments[0]} exited {result.returncode}")
@@ -61,33 +88,9 @@ def printable_name(name: str) -> str:
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def is_tracked(root: Path, path: str) -> bool:
-    """Whether git has a file of this path, relative to the repository `root`, now."""
-    return bool(git_text(root, "ls-files", "--", path))
-
-
-def top_folder(folder: Path) -> Path | None:
-    """The top folder of the repository that a folder lies in; `None` outside of one."""
-    top = git_text(folder, "rev-parse", "--show-toplevel")
-    return Path(top).resolve() if top else None
-
-
 def full_commit(folder: Path, name: str) -> str:
     """The commit that a hash, branch or tag means in the repository that a folder lies in; empty where none."""
     return git_text(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-
-
-def current_revision(folder: Path) -> Revision:
-    """The commit and branch of the repository that a folder lies in; empty without a repository or git."""
-    commit = git_text(folder, "rev-parse", "--verify", "HEAD")
-    if not commit:
-        return Revision()
-    named = (os.environ.get(name, "") for name in _BRANCH_VARIABLES)
-    return Revision(
-        commit=commit,
-        branch=git_text(folder, "symbolic-ref", "--short", "HEAD") or next(filter(None, named), ""),
-        dirty=bool(git_text(folder, "status", "--porcelain", "--untracked-files=no")),
-    )
 
 
 def user_name(folder: Path) -> str:
@@ -96,3 +99,202 @@ def user_name(folder: Path) -> str:
         return git_text(folder, "config", "user.name") or getpass.getuser()
     except (OSError, KeyError):  # a user without a name, as in many containers
         return ""
+
+
+class Objects:
+    """The contents of a repository's commits, read through one process of git. Use it as a context manager."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `GitError` where git cannot be run."""
+        command = _git(folder, "cat-file", "--batch", "--follow-symlinks")
+        try:
+            self._process = subprocess.Popen(
+                **command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        except OSError as error:
+            raise GitError(f"git cannot be run: {error.strerror or error}") from error
+        # A clone without its contents fetches them when they are asked for, which may take for ever.
+        self._timer = Timer(_LONG_SECONDS, self._process.kill)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._process.kill()
+        self._process.communicate()
+
+    def read(self, name: str) -> tuple[str, bytes] | None:
+        """The kind of an object, as in `blob`, and its content; `None` where there is none.
+
+        `name` is a hash or `COMMIT:PATH`; links in the path are followed as far as they stay in the repository. Raises
+        `GitError` where git gives no answer.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None or "\n" in name:
+            return None
+        try:
+            stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            stdin.flush()
+        except OSError:
+            pass  # git has ended: there is no answer to read
+        header = stdout.readline().split()
+        if header and header[-1] in {b"missing", b"ambiguous"}:
+            return None
+        size = int(header[-1]) + 1 if header else 0
+        content = stdout.read(size)
+        if not header or len(content) < size:
+            raise GitError("git cat-file gives no whole answer")
+        # Of a link that leads nowhere in the repository it gives the path that it leads to.
+        leads_nowhere = header[0] in {b"dangling", b"loop", b"notdir", b"symlink"}
+        return None if leads_nowhere else (header[1].decode(), content[:-1])
+
+    def file(self, commit: str, path: str) -> bytes | None:
+        """The content of a file of a commit, wherever in it links lead; `None` where there is none or git cannot
+        tell.
+        """
+        try:
+            found = self.read(f"{commit}:{path}")
+        except GitError:
+            return None
+        return found[1] if found is not None and found[0] == "blob" else None
+
+    def mode(self, commit: str, path: str) -> str:
+        """The mode of what a commit has at a path, as in `LINK`; empty where there is nothing. Raises `GitError`."""
+        place = PurePosixPath(path)
+        folder = "" if place.parent == PurePosixPath() else place.parent.as_posix()
+        found = self.read(f"{commit}:{folder}")
+        name = place.name.encode("utf-8", "surrogateescape")
+        if found is None or found[0] != "tree":
+            return ""
+        return next((mode for mode, entry in _entries(found[1], len(commit) // 2) if entry == name), "")
+
+
+def _entries(tree: bytes, hash_size: int) -> Iterator[tuple[str, bytes]]:
+    """Modes and names of a tree's content: `MODE NAME`, a null byte and the hash, one after the other."""
+    position = 0
+    while position < len(tree):
+        end = tree.index(b"\0", position)
+        mode, _, name = tree[position:end].partition(b" ")
+        yield mode.decode(), name
+        position = end + 1 + hash_size
+
+
+class Checkout:
+    """What git says of the repository that a folder lies in. Each thing is asked when it is first needed, and once, as
+    it cannot change while passgate loads a plan. Use it as a context manager where `objects` are needed.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] = os.environ) -> None:
+        """`environment` has the variables of a CI system."""
+        self.folder = folder
+        self._environment = environment
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "objects" in self.__dict__:
+            self.objects.__exit__()
+
+    @property
+    def target(self) -> str:
+        """The branch that a change goes into, as the CI system says; empty without one."""
+        return next(filter(None, (self._environment.get(name, "") for name in TARGET_VARIABLES)), "")
+
+    @cached_property
+    def _position(self) -> list[str]:
+        refs = [f"{place}/{name}" for name in {self.target, DEFAULT_BRANCH} for place in (REMOTE, "refs/heads")]
+        asked = [f"--glob={ref[:-1]}[{ref[-1]}]" for ref in refs if is_branch_name(ref)]
+        head = ("--show-toplevel", "--is-shallow-repository", "HEAD^{commit}")
+        # It prints what it knows up to the first thing that is not there, which it repeats: a HEAD without a commit, a
+        # default branch of the remote. Refs that are not there are left out of globs, and only globs mean nothing else.
+        command = ("rev-parse", *head, "--symbolic", *asked, "--symbolic-full-name", f"{REMOTE}/HEAD")
+        try:
+            result = _run(self.folder, *command, seconds=_SECONDS)
+        except GitError:
+            return []
+        return result.stdout.decode("utf-8", "surrogateescape").splitlines()
+
+    @property
+    def top(self) -> Path | None:
+        """The top folder of the repository; `None` outside of one."""
+        return Path(self._position[0]).resolve() if self._position else None
+
+    @property
+    def is_shallow(self) -> bool:
+        return self._position[1:2] == ["true"]
+
+    @property
+    def head(self) -> str:
+        """The commit that is checked out; empty without one."""
+        return next((word for word in self._position[2:3] if HASH.fullmatch(word)), "")
+
+    @property
+    def default_branch(self) -> str:
+        """That of the remote `origin`; empty where git does not know it."""
+        last = self._position[-1] if self.head and len(self._position) > 3 else ""
+        return last.removeprefix(f"{REMOTE}/") if last != f"{REMOTE}/HEAD" else ""
+
+    def tip(self, branch: str) -> str:
+        """The full name of the branch that has this very name, of the remote `origin` where that has it; empty where
+        there is none. As a revision a name could mean any commit, as `main~1` and `main^{/text}` do.
+        """
+        if not is_branch_name(branch):
+            return ""
+        refs = [f"{place}/{branch}" for place in (REMOTE, "refs/heads")]
+        if branch in {self.target, DEFAULT_BRANCH, self.default_branch}:
+            there = self._position[3:]
+        else:
+            there = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()
+        return next((ref for ref in refs if ref in there), "")
+
+    @cached_property
+    def objects(self) -> Objects:
+        """What its commits hold. Raises `GitError`."""
+        return Objects(self.folder)
+
+    @cached_property
+    def _status(self) -> list[str]:
+        try:
+            return names_of(git_bytes(self.folder, *_STATUS, seconds=_LONG_SECONDS))
+        except GitError:
+            return []
+
+    @property
+    def revision(self) -> Revision:
+        """The commit and branch; empty without a repository, a commit or git."""
+        headers = dict(line[2:].split(" ", 1) for line in self._status if line.startswith("# "))
+        commit, branch = headers.get("branch.oid", ""), headers.get("branch.head", "")
+        if not HASH.fullmatch(commit):
+            return Revision()
+        named = (self._environment.get(name, "") for name in _BRANCH_VARIABLES)
+        return Revision(
+            commit=commit,
+            branch=printable_name(branch) if branch != "(detached)" else next(filter(None, named), ""),
+            dirty=any(not line.startswith(("# ", "? ")) for line in self._status),
+        )
+
+    @property
+    def untracked(self) -> list[str]:
+        """The files that git neither has nor ignores, relative to the top folder. Raises `GitError`."""
+        if not self._status:
+            raise GitError("git status gives no answer")
+        return [line[2:] for line in self._status if line.startswith("? ")]
+
+    @cached_property
+    def index(self) -> Mapping[str, str]:
+        """The mode of each file that git has now, by its path from the top folder. Raises `GitError`."""
+        if self.top is None:
+            return {}
+        entries = names_of(git_bytes(self.top, "ls-files", "--stage", "-z", seconds=_LONG_SECONDS))
+        return {path: entry[:6] for entry, _, path in (entry.partition("\t") for entry in entries)}
+
+    def is_tracked(self, path: str) -> bool:
+        """Whether git has a file or a folder of this path now."""
+        try:
+            return path in self.index or any(known.startswith(f"{path}/") for known in self.index)
+        except GitError:
+            return False

@@ -10,14 +10,14 @@ from typing import Final, Literal
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.history.symlinks import way
-from passgate.tasks.integrity.git import GitError, git_bytes, names_of, printable_name
+from passgate.tasks.integrity.git import Checkout, GitError, git_bytes, names_of, printable_name
 from passgate.tasks.model.run import Edit
 
 What = Literal["tasks and graders", "policy", "prices", "quarantine", "baseline pins", "agents"]
 
 _GRADERS: Final = "tasks and graders"
 _NEVER_ENTERED = frozenset({".git", STATE_FOLDER.name, "__pycache__", "node_modules"})
-_KINDS: Mapping[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
+_KINDS: Mapping[str, Literal["added", "changed", "deleted"]] = {"A": "added", "D": "deleted"}
 _MADE_BY_PYTHON = "__pycache__"
 _SECONDS = 60
 _DIFF = ("diff", "--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
@@ -126,35 +126,31 @@ def _links_below(folder: Path, never: Collection[Path]) -> Iterator[Path]:
             yield from _links_below(Path(entry), never)
 
 
-def find_edits(root: Path, commit: str, judging: Mapping[str, What]) -> tuple[Edit, ...]:
+def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> tuple[Edit, ...]:
     """The files that differ between a commit and the working tree, in the order of their paths.
 
-    `root` is the repository's top folder; `judging` says of files and folders, relative to it, what they are. Changes
-    count whether or not they are staged or committed, and so do new files that git does not ignore. Raises `UsageError`
-    where git cannot tell: a change that cannot be compared must not pass for one without edits.
+    `judging` says of files and folders, relative to the repository's top folder, what they are. Changes count whether
+    or not they are staged or committed, and so do new files that git does not ignore. Raises `UsageError` where git
+    cannot tell: a change that cannot be compared must not pass for one without edits.
     """
     if not judging:
         return ()
     try:
-        compared = git_bytes(root, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
-        new = git_bytes(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *judging, seconds=_SECONDS)
+        compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
+        new = [name for name in checkout.untracked if _what(name, judging) is not None]
     except GitError as error:
         raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
-    kinds = dict(_compared(names_of(compared)))
-    for name in names_of(new):
+    words = iter(names_of(compared))
+    # Statuses and names stand there in turns.
+    kinds = {name: _KINDS.get(status[0], "changed") for status, name in zip(words, words, strict=True)}
+    for name in new:
         if _MADE_BY_PYTHON not in PurePosixPath(name).parts:
             kinds[name] = "changed" if name in kinds else "added"
-    return tuple(Edit(path=printable_name(name), kind=kinds[name], what=_what(name, judging)) for name in sorted(kinds))
+    edited = {name: _what(name, judging) or _GRADERS for name in sorted(kinds)}
+    return tuple(Edit(path=printable_name(name), kind=kinds[name], what=what) for name, what in edited.items())
 
 
-def _compared(words: Iterable[str]) -> Iterator[tuple[str, Literal["added", "changed", "deleted"]]]:
-    """Statuses and names in turns."""
-    rest = iter(words)
-    for status, name in zip(rest, rest, strict=True):
-        yield name, _KINDS.get(status[0], "changed")
-
-
-def _what(name: str, judging: Mapping[str, What]) -> What:
-    """What the file is by its own entry, else by that of the innermost folder that it lies in."""
+def _what(name: str, judging: Mapping[str, What]) -> What | None:
+    """What the file is by its own entry, else by that of the innermost folder that it lies in; `None` without any."""
     path = PurePosixPath(name)
-    return next((judging[str(place)] for place in (path, *path.parents) if str(place) in judging), "tasks and graders")
+    return next((judging[str(place)] for place in (path, *path.parents) if str(place) in judging), None)

@@ -1,8 +1,7 @@
 """The base of a run: the commit that a change is compared with, which is where it has left the baseline branch."""
 
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -10,74 +9,57 @@ from pathlib import Path
 from passgate.tasks.errors import UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.project_files import read_policy
-from passgate.tasks.integrity.base_files import is_committed, read_committed
-from passgate.tasks.integrity.git import GitError, full_commit, git_bytes, git_text, top_folder
+from passgate.tasks.integrity.base_files import is_committed
+from passgate.tasks.integrity.git import HASH, Checkout, GitError, full_commit, git_bytes, git_text
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy, is_branch_name
+from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy
 from passgate.tasks.model.run import Base, RunRequest
 
 MOST_ANCESTORS = 1000
-_TARGET_VARIABLES = (
-    "GITHUB_BASE_REF",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-    "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
-    "CHANGE_TARGET",
-    "BITBUCKET_PR_DESTINATION_BRANCH",
-)
-"""Where CI systems say which branch a change is to be merged into."""
-_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
-_REMOTE = "refs/remotes/origin"
 _FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
 _ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
 
 
-def base_of(folder: Path, request: RunRequest, policy: Policy) -> Base:
+def base_of(checkout: Checkout, request: RunRequest, policy: Policy) -> Base:
     """The base of what is checked out, for a request whose own files make this policy.
 
-    `folder` lies in the repository. Raises `UsageError` for a `--base` that is none.
+    Raises `UsageError` for a `--base` that is none.
     """
     own = policy.baseline.branch
-    return find_base(folder, own, request.base, branch_at=partial(_branch_at, folder, request, own))
+    return find_base(checkout, own, request.base, branch_at=partial(_branch_at, checkout, request, own))
 
 
-def _branch_at(folder: Path, request: RunRequest, own: str, commit: str) -> str | None:
-    """The branch that the gates file of a commit names; `None` where the commit has nothing to judge by.
-
-    A gates file outside of the repository is no change's to edit, and is taken at its word.
-    """
-    root = top_folder(folder)
-    suites, gates = (Path(os.path.normpath(folder.resolve() / name)) for name in (request.suites, request.gates))
+def _branch_at(checkout: Checkout, request: RunRequest, own: str, commit: str) -> str | None:
+    """The branch that the gates file of a commit names; `None` where the commit has nothing to judge by."""
+    root, folder = checkout.top, checkout.folder.resolve()
+    suites, gates = (Path(os.path.normpath(folder / name)) for name in (request.suites, request.gates))
+    # A gates file outside of the repository is no change's to edit, and is taken at its word.
     if root is None or not gates.is_relative_to(root):
         return own
-    content = read_committed(root, commit, gates.relative_to(root).as_posix())
-    if content is not None:
-        return _named_by(content, request.gates)
-    has_suites = suites.is_relative_to(root) and is_committed(root, commit, suites.relative_to(root).as_posix())
-    return DEFAULT_BRANCH if has_suites else None
-
-
-def _named_by(content: bytes, name: str) -> str:
-    """The branch that a gates file names; the usual one where the file cannot be read."""
-    with temporary_folder("base") as folder:
-        file = folder / Path(name).name
+    content = checkout.objects.file(commit, gates.relative_to(root).as_posix())
+    if content is None:
+        is_inside = suites.is_relative_to(root)
+        has_suites = is_inside and is_committed(checkout.objects, commit, suites.relative_to(root).as_posix())
+        return DEFAULT_BRANCH if has_suites else None
+    with temporary_folder("base") as temporary:
+        file = temporary / Path(request.gates).name
         file.write_bytes(content)
-        policy = read_policy(file, name)
+        policy = read_policy(file, request.gates)
     return policy.baseline.branch if isinstance(policy, Policy) else DEFAULT_BRANCH
 
 
 def find_base(
-    folder: Path,
+    checkout: Checkout,
     branch: str,
     given: str | None,
-    environment: Mapping[str, str] = os.environ,
     branch_at: Callable[[str], str | None] = lambda _: DEFAULT_BRANCH,
 ) -> Base:
-    """The base of what is checked out in the repository that a folder lies in.
+    """The base of what is checked out.
 
     That is the commit which is `given`, else the merge base of HEAD with the branch that the change goes into, as the
     remote `origin` has it where it has one. Which that is the change must not say itself. A CI system says it in the
-    `environment`; without one it is the branch that the files of the merge base with the remote's default branch name.
+    environment; without one it is the branch that the files of the merge base with the remote's default branch name.
     `branch_at` gives that name, `None` for a commit that has nothing to judge by: then, and where there is no default
     branch, it is `branch`, which the change's own files name, and the note says so.
 
@@ -85,35 +67,36 @@ def find_base(
     Raises `UsageError` for a `given` revision that is not known.
     """
     if given is not None:
-        commit = full_commit(folder, given)
+        commit = full_commit(checkout.folder, given)
         if not commit:
-            raise UsageError(f"--base {given}: the repository of {folder} has no such commit; {_FETCH}")
-        return _base(folder, commit)
-    if not full_commit(folder, "HEAD"):
-        return Base(note=_why_no_head(folder))
-    target = next(filter(None, (environment.get(variable, "") for variable in _TARGET_VARIABLES)), "")
-    if target and _tip(folder, target):
-        return _base_with(folder, target)
-    of_remote = git_text(folder, "symbolic-ref", "--quiet", f"{_REMOTE}/HEAD").removeprefix(f"{_REMOTE}/")
-    default = next((name for name in (of_remote, DEFAULT_BRANCH) if _tip(folder, name)), "")
+            raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
+        return _base(checkout, commit)
+    if not checkout.head:
+        return Base(note=_why_no_head(checkout.folder))
+    target = checkout.target
+    if target and checkout.tip(target):
+        return _base_with(checkout, target)
+    default = next((name for name in (checkout.default_branch, DEFAULT_BRANCH) if checkout.tip(name)), "")
     if target:
         missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
-        return _base_with(folder, default, missing) if default else Base(note=_why_no_merge_base(folder, target))
-    return _base_without_target(folder, default, branch, branch_at)
+        return _base_with(checkout, default, missing) if default else Base(note=_why_no_merge_base(checkout, target))
+    return _base_without_target(checkout, default, branch, branch_at)
 
 
-def _base_without_target(folder: Path, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
+def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
     """The base where no CI system names the branch that the change goes into."""
-    commit = _merge_base(folder, default) if default else ""
+    commit = _merge_base(checkout, default) if default else ""
     if default and not commit:
-        return Base(note=_why_no_merge_base(folder, default))
+        return Base(note=_why_no_merge_base(checkout, default))
     named = branch_at(commit) if commit else None
     if named is not None:
+        if named != default and checkout.tip(named):
+            return _base_with(checkout, named)
         missing = f"the branch {named!r}, which the gates file of {default!r} names, is missing here; {_FETCH}"
-        return _base_with(folder, named) if _tip(folder, named) else _base_with(folder, default, missing)
-    if own != default and _tip(folder, own):
-        return _base_with(folder, own, f"only this change's own gates file says that it goes into {own!r}: {_ASK}")
-    return _base_with(folder, default or own)
+        return _base(checkout, commit, "" if named == default else missing)
+    if own != default and checkout.tip(own):
+        return _base_with(checkout, own, f"only this change's own gates file says that it goes into {own!r}: {_ASK}")
+    return _base(checkout, commit) if default else _base_with(checkout, own)
 
 
 def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
@@ -124,7 +107,7 @@ def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
 
 def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
     """When commits were made, those of them that git knows here."""
-    asked = "".join(f"{commit}\n" for commit in commits if _HASH.fullmatch(commit)).encode()
+    asked = "".join(f"{commit}\n" for commit in commits if HASH.fullmatch(commit)).encode()
     try:
         listed = git_bytes(folder, *_WITH_TIMES, stdin=asked) if asked else b""
     except GitError:
@@ -133,34 +116,25 @@ def commit_times(folder: Path, commits: Iterable[str]) -> dict[str, datetime]:
     return {commit: datetime.fromtimestamp(int(seconds), UTC) for seconds, commit in pairs}
 
 
-def _base(folder: Path, commit: str) -> Base:
-    ancestors = ancestors_of(folder, commit)
-    is_cut_off = len(ancestors) < MOST_ANCESTORS and git_text(folder, "rev-parse", "--is-shallow-repository") == "true"
-    note = f"the clone is shallow, so the baseline may miss earlier runs: {_FETCH}" if is_cut_off else ""
-    return Base(commit=commit, ancestors=ancestors, note=note)
+def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
+    ancestors = ancestors_of(checkout.folder, commit)
+    shallow = f"the clone is shallow, so the baseline may miss earlier runs: {_FETCH}"
+    is_cut_off = len(ancestors) < MOST_ANCESTORS and checkout.is_shallow
+    notes = filter(None, (note, shallow if is_cut_off else ""))
+    return Base(commit=commit, ancestors=ancestors, note="; ".join(notes))
 
 
-def _base_with(folder: Path, branch: str, note: str = "") -> Base:
-    commit = _merge_base(folder, branch)
-    base = _base(folder, commit) if commit else Base(note=_why_no_merge_base(folder, branch))
-    return base.model_copy(update={"note": "; ".join(filter(None, (note, base.note)))})
+def _base_with(checkout: Checkout, branch: str, note: str = "") -> Base:
+    commit = _merge_base(checkout, branch)
+    if commit:
+        return _base(checkout, commit, note)
+    return Base(note="; ".join(filter(None, (note, _why_no_merge_base(checkout, branch)))))
 
 
-def _merge_base(folder: Path, branch: str) -> str:
+def _merge_base(checkout: Checkout, branch: str) -> str:
     """The merge base of HEAD with a branch; empty where there is none."""
-    tip = _tip(folder, branch)
-    return git_text(folder, "merge-base", "HEAD", tip) if tip else ""
-
-
-def _tip(folder: Path, branch: str) -> str:
-    """The newest commit of the branch that has this very name; empty where there is none.
-
-    As a revision a name could mean any commit, as `main~1` and `main^{/text}` do.
-    """
-    if not is_branch_name(branch):
-        return ""
-    refs = (f"{place}/{branch}" for place in (_REMOTE, "refs/heads"))
-    return next(filter(None, (git_text(folder, "show-ref", "--verify", "--hash", ref) for ref in refs)), "")
+    tip = checkout.tip(branch)
+    return git_text(checkout.folder, "merge-base", "HEAD", tip) if tip else ""
 
 
 def _why_no_head(folder: Path) -> str:
@@ -173,9 +147,9 @@ def _why_no_head(folder: Path) -> str:
     return "the merge base is unknown: the repository has no commit yet"
 
 
-def _why_no_merge_base(folder: Path, branch: str) -> str:
-    known = bool(_tip(folder, branch))
-    if known and git_text(folder, "rev-parse", "--is-shallow-repository") != "true":
+def _why_no_merge_base(checkout: Checkout, branch: str) -> str:
+    known = bool(checkout.tip(branch))
+    if known and not checkout.is_shallow:
         return f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
     remedy = _FETCH if known else f"{_FETCH}, or name the commit with --base"
     why = "the clone is shallow" if known else f"there is no branch {branch!r} here"

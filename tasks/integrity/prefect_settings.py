@@ -3,31 +3,27 @@
 import io
 import tomllib
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from dotenv import dotenv_values
 
-from passgate.tasks.integrity.base_files import read_committed
-from passgate.tasks.integrity.git import is_tracked
+from passgate.tasks.integrity.git import Checkout
 
 _PREFIX = "PREFECT_"
 
 
-def edited_prefect_settings(root: Path, commit: str, folder: Path) -> tuple[str, ...]:
-    """The files of a working folder that git tracks and whose settings of Prefect are not those of a commit.
-
-    `root` is the top folder of the repository, which holds the folder.
-    """
-    return tuple(name for name, settings in _FILES.items() if _is_edited(root, commit, folder / name, settings))
+def edited_prefect_settings(checkout: Checkout, commit: str) -> tuple[str, ...]:
+    """The files of the working folder that git tracks and whose settings of Prefect are not those of a commit."""
+    return tuple(name for name, settings in _FILES.items() if _is_edited(checkout, commit, name, settings))
 
 
-def _is_edited(root: Path, commit: str, file: Path, settings: Callable[[bytes], Any]) -> bool:
-    path = file.relative_to(root).as_posix()
+def _is_edited(checkout: Checkout, commit: str, name: str, settings: Callable[[bytes], Any]) -> bool:
+    file = checkout.folder.resolve() / name
+    path = file.relative_to(checkout.top or file.parent).as_posix()
     # A file that git does not have is the machine's own.
-    if not is_tracked(root, path):
+    if not checkout.is_tracked(path):
         return False
-    before = read_committed(root, commit, path)
+    before = checkout.objects.file(commit, path)
     now = file.read_bytes() if file.is_file() else b""
     return bool(_read(settings, before or b"") != _read(settings, now))
 

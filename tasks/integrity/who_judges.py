@@ -25,7 +25,7 @@ from passgate.tasks.integrity.base_checkout import (
     recordings_of,
 )
 from passgate.tasks.integrity.base_files import is_committed, path_dependencies
-from passgate.tasks.integrity.git import is_tracked, top_folder
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.judging_places import JudgingPlaces, What, find_edits, judging_places, linked_places
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
@@ -68,34 +68,35 @@ class _Comparison:
     own: Plan
     """What the change's own files say."""
     base: Base
+    checkout: Checkout
     root: Path
     """The top folder of the repository."""
     places: JudgingPlaces
 
     def with_edits(self, places: JudgingPlaces) -> "_Comparison":
         """With the edits of these places. Raises `UsageError` where git cannot tell."""
-        edits = find_edits(self.root, self.base.commit, places.what)
+        edits = find_edits(self.checkout, self.base.commit, places.what)
         return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
-def who_judges(own: Plan) -> JudgingPlans:
+def who_judges(own: Plan, checkout: Checkout) -> JudgingPlans:
     """Whose files judge: those of the merge base where the change edits what judges it, else the change's own.
 
-    `own` is the plan that the files in the working folder make. Files of the merge base are put into the run's folder.
+    `own` is the plan that the files of the checkout make. Files of the merge base are put into the run's folder.
     Raises `UsageError` for a `--base` that is none and where git cannot compare, `StorageError`.
     """
-    base = base_of(Path.cwd(), own.request, own.policy)
-    root = top_folder(Path.cwd()) if base.commit else None
+    base = base_of(checkout, own.request, own.policy)
+    root = checkout.top if base.commit else None
     if root is None:
         return JudgingPlans(_with_base(own, base))
-    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(root, base.commit, Path.cwd())})
+    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.commit)})
     places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
     if places is None or places.leads_out:
         base = _noted(base, _OUTSIDE)
     if places is None:
         return JudgingPlans(_with_base(own, base))
-    places = _with_outside(_with_agents(places, own, root), own, root, base.commit, root)
-    compared = _Comparison(own, base, root, places).with_edits(places)
+    places = _with_outside(_with_agents(places, own, root), own, checkout, base.commit, root)
+    compared = _Comparison(own, base, checkout, root, places).with_edits(places)
     if not compared.base.edits:
         return JudgingPlans(_with_base(own, base))
     chosen = _judged_by_base(compared)
@@ -127,7 +128,7 @@ def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
 def _checked_out(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
     try:
-        files = check_out(compared.root, compared.base.commit, compared.places, compared.base.edits, folder)
+        files = check_out(compared.checkout, compared.base.commit, compared.places, compared.base.edits, folder)
     except UsageError as error:
         return _CannotJudge(f"{_at(compared.base)} cannot judge this change: {error}")
     missing = _what_is_missing(compared, files, folder)
@@ -152,11 +153,11 @@ def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tupl
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
     plan = plan_of_checkout(own, files)
-    wider = _with_outside(compared.places, plan, compared.root, base.commit, folder.resolve())
+    wider = _with_outside(compared.places, plan, compared.checkout, base.commit, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
         base = compared.with_edits(wider).base
-        check_out_more(compared.root, base.commit, more, base.edits, folder)
+        check_out_more(compared.checkout, base.commit, more, base.edits, folder)
         plan = plan_of_checkout(own, files)
     base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
@@ -198,26 +199,26 @@ def _lies_in(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _with_outside(places: JudgingPlaces, plan: Plan, root: Path, commit: str, tree: Path) -> JudgingPlaces:
+def _with_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit: str, tree: Path) -> JudgingPlaces:
     """Further places: what the plan goes by outside of its suites folder, and where links lead. `tree` is where the
     repository's files are that the plan is made of.
     """
     suites, judge = Path(plan.suites_folder), plan.policy.judge
     named = {*plan.outside, *judging_outside(plan.tasks, suites), *([judge.recorded] if judge.recorded else [])}
-    known = [name for name in named if not _is_of_this_machine(f"{places.suites}/{name}", root, commit)]
+    known = [name for name in named if not _is_of_this_machine(f"{places.suites}/{name}", checkout, commit)]
     wider = places.with_more(known, above=[TEMPLATES_FOLDER])
     given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
     links = linked_places(tree, wider.what, given)
     wider = wider.with_more([posixpath.relpath(link, places.suites) for link in links], above=())
-    return wider.with_ways(path_dependencies(root, commit, wider.what))
+    return wider.with_ways(path_dependencies(checkout, commit, wider.what))
 
 
-def _is_of_this_machine(name: str, root: Path, commit: str) -> bool:
+def _is_of_this_machine(name: str, checkout: Checkout, commit: str) -> bool:
     """Whether it is a file of variables that git does not have."""
     path = posixpath.normpath(name)
     if PurePosixPath(path).name != ENV_FILE:
         return False
-    return not is_tracked(root, path) and not is_committed(root, commit, path)
+    return not checkout.is_tracked(path) and not is_committed(checkout.objects, commit, path)
 
 
 def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:

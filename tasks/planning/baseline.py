@@ -8,6 +8,7 @@ import pandas as pd
 
 from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of
 from passgate.tasks.history.columns import rows
+from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Base, Plan, Revision
@@ -18,9 +19,12 @@ Pool = Callable[[Sequence[Trial]], Baseline]
 
 
 def read_rows(plan: Plan) -> EarlierRuns:
-    """The rows of the history that baselines of the plan are made from. Raises `UsageError`, `StorageError`."""
+    """The rows of the history that baselines of the plan are made from; it is known that git does not track it.
+
+    Raises `StorageError`.
+    """
     where = {"agent": str(plan.agent)}
-    return read_earlier_runs(plan.history_location, Path.cwd(), datetime.now(UTC), COLUMNS, where)
+    return read_earlier_runs(History(plan.history_location), Path.cwd(), datetime.now(UTC), COLUMNS, where)
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
@@ -49,9 +53,7 @@ def pool_of(plan: Plan, earlier: EarlierRuns) -> Pool:
 
 
 def pool_of_history(plan: Plan) -> Pool | None:
-    """What the history says of the plan's tasks; `None` where it knows none of them. Raises `UsageError`,
-    `StorageError`.
-    """
+    """What the history says of the plan's tasks; `None` where it knows none of them. Raises `StorageError`."""
     pool = pool_of(plan, read_rows(plan))
     return pool if pool(()).runs else None
 

@@ -20,7 +20,7 @@ from passgate.tasks.formats.loading import (
     refuse_what_cannot_run,
 )
 from passgate.tasks.history.storage import STATE_FOLDER
-from passgate.tasks.integrity.git import current_revision
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.policy import Policy
@@ -180,11 +180,11 @@ def _content(file: Path) -> list[str | bool]:
         raise UsageError(f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}") from error
 
 
-def plan_of(gate: GateName, request: RunRequest) -> Plan:
+def plan_of(gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
     """The plan of a new run, from the files as they are now, whoever is to judge; nothing is written.
 
     Raises `InputError` or `UsageError`.
     """
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
-    plan = make_plan(gate, request, agent, revision=current_revision(Path.cwd()), version=__version__)
+    plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__)
     return plan.model_copy(update={"agent_digest": agent_digest_of(plan)})

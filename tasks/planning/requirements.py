@@ -11,6 +11,7 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.metering.ledger import PRICE_REMEDY
 from passgate.tasks.model.agent import AgentKind, AgentSpec, Endpoint
 from passgate.tasks.model.run import Plan
@@ -37,7 +38,7 @@ def _option(name: str, value: Any) -> str:
     return f"no --{name}" if value is None else f"--{name} {value}"
 
 
-def refuse_unrunnable(plan: Plan) -> None:
+def refuse_unrunnable(plan: Plan, checkout: Checkout) -> None:
     """Find out before the first trial what would keep all of them from being run or recorded. Raises `UsageError`."""
     for suites in dict.fromkeys((Path(plan.suites_folder), *(plan.folder_of(suite) for suite in plan.brought))):
         check_agent(plan.agent, suites)
@@ -45,7 +46,7 @@ def refuse_unrunnable(plan: Plan) -> None:
     if plan.agent.calls_models:
         resolved_endpoints(plan.agent.upstreams, os.environ)
     _refuse_unknown_price(plan)
-    open_history(plan.history_location, Path.cwd())
+    open_history(plan.history_location, checkout)
     recorded = plan.agent.model_dump_json()
     if masker_of(plan).json(recorded) != recorded:
         raise UsageError(

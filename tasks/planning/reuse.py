@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import policy_digest
+from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import read_earlier_runs
 from passgate.tasks.model.grade import Grade, Violation, ViolationRule
 from passgate.tasks.model.measurement import TaskState
@@ -47,8 +48,8 @@ def reusable(plan: Plan) -> list[FinishedTrial]:
         "policy_digest": policy_digest(plan.policy),
         "passgate_version": plan.passgate_version,
     }
-    location = plan.history_location
-    trials = read_earlier_runs(location, Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
+    location = plan.history_location  # which git does not track: `load` refuses that
+    trials = read_earlier_runs(History(location), Path.cwd(), datetime.now(UTC), COLUMNS, where).trials
     # Run ids sort by time.
     earlier = trials[trials["run_id"] < plan.run_id]
     groups = dict(iter(earlier.groupby("task_id"))) if len(earlier) else {}

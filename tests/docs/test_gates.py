@@ -16,7 +16,7 @@ from passgate.tasks.formats import digests
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.gates.evidence import MOST_ERRORS
 from passgate.tasks.graders.grader_checks import faults as blame
-from passgate.tasks.integrity import git, merge_base
+from passgate.tasks.integrity import git
 from passgate.tasks.integrity.judging_places import What
 from passgate.tasks.model import verdict
 from passgate.tasks.model.baseline import BaselineState
@@ -59,7 +59,7 @@ def test_what_a_new_task_has_to_show() -> None:
 
 def test_where_the_branches_are_read_from() -> None:
     assert set(git._BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
-    assert set(merge_base._TARGET_VARIABLES) <= code_in(section("docs/integrity.md", "In CI"))
+    assert set(git.TARGET_VARIABLES) <= code_in(section("docs/integrity.md", "In CI"))
 
 
 def test_what_an_edit_is() -> None:

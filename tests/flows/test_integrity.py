@@ -9,9 +9,11 @@ import pytest
 
 from passgate.flows.integrity import shared_trials, with_change
 from passgate.tasks.errors import StorageError
+from passgate.tasks.history.baseline import COLUMNS
 from passgate.tasks.history.journal import read_journal
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.earlier_runs import EarlierRuns
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.policy import JudgePolicy
@@ -26,6 +28,8 @@ from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 from tests.conftest import Project
 
 pytestmark = pytest.mark.slow
+
+NO_RUNS = EarlierRuns(pd.DataFrame(columns=list(COLUMNS)))
 
 GATES = """
 version: 1
@@ -305,14 +309,14 @@ def planned(*tasks: Any, **request: Any) -> Plan:
 async def test_without_edits_the_verdict_stands_alone() -> None:
     plan = a_plan(A)
     verdict = judged(plan, [])
-    assert await with_change(plan, [], verdict, _fails) is verdict
+    assert await with_change(plan, [], verdict, _fails, NO_RUNS) is verdict
 
 
 @pytest.mark.usefixtures("working_folder")
 async def test_a_change_that_judges_itself_has_its_edits_listed() -> None:
     base = BASE.model_copy(update={"judged_by": "change"})
     plan = a_plan(A, base=base)
-    verdict = await with_change(plan, [], judged(plan, []), _fails)
+    verdict = await with_change(plan, [], judged(plan, []), _fails, NO_RUNS)
     assert verdict.integrity == Integrity(base=base.commit, judged_by="change", edits=base.edits)
 
 
@@ -324,7 +328,7 @@ async def _fails(plan: Plan, pool: Pool) -> list[FinishedTrial]:
 async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other() -> None:
     plan = planned(A)
     trials = finished(*trials_of(A, "pp"))
-    verdict = await with_change(plan, trials, judged(plan, trials), _fails)
+    verdict = await with_change(plan, trials, judged(plan, trials), _fails, NO_RUNS)
     assert verdict.decision is judged(plan, trials).decision
     assert verdict.integrity is not None
     assert verdict.integrity.change is None
@@ -339,7 +343,7 @@ async def _breaks(plan: Plan, pool: Pool) -> list[FinishedTrial]:
 async def test_a_bug_is_not_taken_for_an_answer() -> None:
     plan = planned(A)
     with pytest.raises(ZeroDivisionError):
-        await with_change(plan, [], judged(plan, []), _breaks)
+        await with_change(plan, [], judged(plan, []), _breaks, NO_RUNS)
 
 
 @pytest.mark.usefixtures("working_folder")
@@ -354,7 +358,7 @@ async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | No
         asked.append(change)
         return read_journal(RunStore.of(change.run_id).journal)[0]
 
-    verdict = await with_change(plan, trials, judged(plan, trials), runs)
+    verdict = await with_change(plan, trials, judged(plan, trials), runs, NO_RUNS)
     assert (asked[0].request.max_cost, asked[0].request.jobs) == (left, 2)
     taken = read_journal(RunStore.of(plan.run_id).change.journal)[0]
     assert [(one.trial.task_id, one.trial.metrics) for one in taken] == [("a", TrialMetrics(cost=1.0))]

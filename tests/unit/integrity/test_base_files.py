@@ -12,9 +12,9 @@ from passgate.tasks.integrity.base_files import (
     committed_files,
     is_committed,
     path_dependencies,
-    read_committed,
     write_files,
 )
+from passgate.tasks.integrity.git import Checkout, Objects
 from tests.repositories import GitRepository
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
@@ -35,8 +35,14 @@ def folder(tmp_path: Path) -> Path:
 def written(repository: GitRepository, folder: Path, *paths: str) -> dict[str, str]:
     """What stands in the folder after the files of HEAD were written into it."""
     head = repository.git("rev-parse", "HEAD")
-    write_files(repository.path, committed_files(repository.path, head, paths), folder)
+    with Objects(repository.path) as objects:
+        write_files(objects, committed_files(repository.path, head, paths), folder)
     return texts(folder)
+
+
+def dependencies(repository: GitRepository, commit: str, paths: list[str]) -> list[str]:
+    with Checkout(repository.path) as checkout:
+        return path_dependencies(checkout, commit, paths)
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -67,10 +73,7 @@ def test_without_paths_and_for_the_top_all_files(repository: GitRepository, fold
     assert written(repository, folder, *paths) == {"suites/a": "a", "agent.py": "b"}
 
 
-def test_names_programs_and_many_files(
-    repository: GitRepository, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(base_files, "_AT_ONCE", 100)
+def test_names_programs_and_many_files(repository: GitRepository, folder: Path) -> None:
     names = [f"suites/{number} *\n\t{chr(228 + number)}" for number in range(20)]
     for number, name in enumerate(names):
         repository.write(name, "x" * (10 * number)).chmod(0o755 if number % 2 else 0o644)
@@ -115,7 +118,8 @@ def test_whether_a_commit_has_a_file_or_folder(repository: GitRepository) -> Non
     repository.write("suites/golden/a")
     commit = repository.commit()
     repository.write("gates.yaml")
-    there = [is_committed(repository.path, commit, path) for path in (".", "suites", "suites/golden/a", "gates.yaml")]
+    with Objects(repository.path) as objects:
+        there = [is_committed(objects, commit, path) for path in (".", "suites", "suites/golden/a", "gates.yaml")]
     assert there == [True, True, True, False]
 
 
@@ -141,14 +145,16 @@ def test_content_that_was_not_fetched_is_refused(repository: GitRepository, fold
     files = committed_files(repository.path, commit)
     name = files[0].hash
     (repository.path / ".git/objects" / name[:2] / name[2:]).unlink()
-    with pytest.raises(UsageError, match=r"git does not have suites/a of the merge base: fetch the history"):
-        write_files(repository.path, files, folder)
+    message = r"git does not have suites/a of the merge base: fetch the history"
+    with Objects(repository.path) as objects, pytest.raises(UsageError, match=message):
+        write_files(objects, files, folder)
 
 
 def completed(repository: GitRepository, folder: Path, *edited: str) -> dict[str, str]:
     head = repository.git("rev-parse", "HEAD")
     files = committed_files(repository.path, head, ["suites"])
-    write_files(repository.path, files, folder)
+    with Objects(repository.path) as objects:
+        write_files(objects, files, folder)
     add_uncommitted(repository.path, files, edited, ["suites"], folder)
     return texts(folder)
 
@@ -208,7 +214,8 @@ def test_whether_a_commit_has_a_submodule_and_which(repository: GitRepository, t
     inner = other.commit()
     repository.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.path), "suites/inner")
     commit = repository.commit()
-    assert is_committed(repository.path, commit, "suites/inner")
+    with Objects(repository.path) as objects:
+        assert is_committed(objects, commit, "suites/inner")
     found = [entry for entry in committed_files(repository.path, commit) if entry.is_submodule]
     assert [(entry.path, entry.hash) for entry in found] == [("suites/inner", inner)]
     assert committed_files(repository.path, commit, ["gates.yaml"]) == []
@@ -220,7 +227,8 @@ def test_a_file_is_read_where_links_in_the_commit_lead(repository: GitRepository
     (repository.path / "out").symlink_to(tmp_path)
     commit = repository.commit()
     repository.write("real/gates.yaml", "new\n")
-    read = [read_committed(repository.path, commit, path) for path in ("gates.yaml", "real", "out", "gone")]
+    with Objects(repository.path) as objects:
+        read = [objects.file(commit, path) for path in ("gates.yaml", "real", "out", "gone")]
     assert read == [b"old\n\n", None, None, None]
 
 
@@ -228,13 +236,13 @@ def test_ways_are_attributes_and_what_leads_elsewhere(repository: GitRepository)
     repository.write("a/b/suites/x")
     (repository.path / "link").symlink_to("a")
     commit = repository.commit()
-    assert path_dependencies(repository.path, commit, ["a/b/suites", "gates.yaml"]) == [
+    assert dependencies(repository, commit, ["a/b/suites", "gates.yaml"]) == [
         ".gitattributes",
         "a/.gitattributes",
         "a/b/.gitattributes",
     ]
-    assert "link" in path_dependencies(repository.path, commit, ["link/b/suites"])
+    assert "link" in dependencies(repository, commit, ["link/b/suites"])
     repository.git("mv", "a", "c")
     (repository.path / "a").symlink_to("c")
     repository.commit()
-    assert "a" in path_dependencies(repository.path, commit, ["a/b/suites"]), "what has become a link"
+    assert "a" in dependencies(repository, commit, ["a/b/suites"]), "what has become a link"

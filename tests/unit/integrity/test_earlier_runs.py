@@ -12,6 +12,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import rows
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history, read_earlier_runs
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Revision
 from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
 from tests.repositories import GitRepository
@@ -33,7 +34,9 @@ def store(location: Path | str, run_id: str, **changes: Any) -> None:
 
 
 def read(location: Path | str, checkout: Path, **more: Any) -> EarlierRuns:
-    return read_earlier_runs(str(location), checkout, NOW, ("run_id", "status"), **more)
+    return read_earlier_runs(
+        open_history(str(location), Checkout(checkout)), checkout, NOW, ("run_id", "status"), **more
+    )
 
 
 def runs(earlier: EarlierRuns) -> Iterable[str]:
@@ -95,14 +98,14 @@ def test_a_history_that_git_tracks_is_refused_by_whatever_name(repository: GitRe
     folder = repository.path / "kept"
     store(folder, a_run_id("20260130"))
     location = form.format(folder=folder)
-    assert open_history(location, repository.path).folder == folder
+    assert open_history(location, Checkout(repository.path)).folder == folder
     repository.commit()
     with pytest.raises(UsageError, match=r"must not be in git, but git tracks kept/tr.*`git rm -r --cached kept`"):
         read(location, repository.path)
 
 
 def test_a_history_elsewhere_lies_in_no_repository(repository: GitRepository) -> None:
-    assert open_history("memory://kept", repository.path).folder is None
+    assert open_history("memory://kept", Checkout(repository.path)).folder is None
 
 
 def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

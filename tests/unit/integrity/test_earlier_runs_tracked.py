@@ -6,6 +6,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity.earlier_runs import find_tracked, refuse_tracked
+from passgate.tasks.integrity.git import Checkout
 from tests.repositories import GitRepository
 
 HISTORY = Path(".passgate/history")
@@ -22,23 +23,23 @@ def repository(tmp_path: Path) -> GitRepository:
 
 def refusal(repository: GitRepository, place: Path | str = HISTORY, checkout: Path | None = None) -> str:
     with pytest.raises(UsageError) as refused:
-        refuse_tracked("the history", Path(place), checkout or repository.path)
+        refuse_tracked("the history", Path(place), Checkout(checkout or repository.path))
     return str(refused.value)
 
 
 def test_files_that_git_does_not_track_are_fine(repository: GitRepository) -> None:
     repository.write(f"{HISTORY}/{FILE}")
-    assert find_tracked(HISTORY, repository.path) is None
+    assert find_tracked(HISTORY, Checkout(repository.path)) is None
 
 
 def test_a_folder_that_is_not_there_is_fine(repository: GitRepository) -> None:
-    assert find_tracked(HISTORY, repository.path) is None
-    assert find_tracked(Path("/nowhere/at/all"), repository.path) is None
+    assert find_tracked(HISTORY, Checkout(repository.path)) is None
+    assert find_tracked(Path("/nowhere/at/all"), Checkout(repository.path)) is None
 
 
 def test_without_a_repository_nothing_is_tracked(tmp_path: Path) -> None:
     (tmp_path / HISTORY).mkdir(parents=True)
-    assert find_tracked(HISTORY, tmp_path) is None
+    assert find_tracked(HISTORY, Checkout(tmp_path)) is None
 
 
 @pytest.mark.parametrize("place", [HISTORY, "elsewhere/deep", "./elsewhere/../elsewhere"])
@@ -57,7 +58,7 @@ def test_the_remedy_is_one(repository: GitRepository) -> None:
     repository.write(f"{HISTORY}/{FILE}")
     repository.commit()
     repository.git("rm", "-r", "--quiet", "--cached", str(HISTORY))
-    assert find_tracked(HISTORY, repository.path) is None
+    assert find_tracked(HISTORY, Checkout(repository.path)) is None
 
 
 def test_a_file_that_is_staged_and_ignored_is_refused(repository: GitRepository) -> None:
@@ -92,7 +93,7 @@ def test_a_link_of_the_machine_s_own_is_fine_until_it_leads_to_what_git_tracks(
     repository.write(".gitignore", ".passgate\n")
     repository.commit()
     (repository.path / ".passgate").symlink_to(tmp_path / "cache")
-    assert find_tracked(HISTORY, repository.path) is None
+    assert find_tracked(HISTORY, Checkout(repository.path)) is None
     repository.write(f"evil/{FILE}")
     repository.commit()
     (tmp_path / "cache/history/trials").symlink_to(repository.path / "evil/trials")
@@ -125,7 +126,7 @@ def test_a_repository_of_its_own_in_the_folder_is_the_user_s(repository: GitRepo
     own = GitRepository(repository.path / HISTORY)
     own.write(FILE)
     own.commit()
-    assert find_tracked(HISTORY, repository.path) is None
+    assert find_tracked(HISTORY, Checkout(repository.path)) is None
 
 
 def test_the_repository_around_the_one_that_is_worked_in_counts(repository: GitRepository) -> None:
@@ -151,7 +152,7 @@ def test_another_spelling_is_another_folder_where_the_file_system_says_so(reposi
     if (repository.path / HISTORY).exists():
         assert "git tracks .PASSGATE/history" in refusal(repository)
     else:
-        assert find_tracked(HISTORY, repository.path) is None
+        assert find_tracked(HISTORY, Checkout(repository.path)) is None
 
 
 def test_a_folder_with_other_things_in_it_is_not_to_be_taken_out(repository: GitRepository) -> None:

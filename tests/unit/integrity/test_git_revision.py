@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.integrity.git import current_revision, user_name
+from passgate.tasks.integrity.git import Checkout, user_name
 from passgate.tasks.model.run import Revision
 
 VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
@@ -35,25 +35,25 @@ def repository(tmp_path: Path) -> Path:
 
 def test_the_commit_and_the_branch(repository: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
-    assert current_revision(repository) == Revision(commit=commit, branch="trunk", dirty=False)
-    assert current_revision(repository / "deep").commit == commit
+    assert Checkout(repository).revision == Revision(commit=commit, branch="trunk", dirty=False)
+    assert Checkout(repository / "deep").revision.commit == commit
 
 
 def test_a_branch_with_a_slash(repository: Path) -> None:
     git(repository, "checkout", "--quiet", "-b", "feature/login")
-    assert current_revision(repository).branch == "feature/login"
+    assert Checkout(repository).revision.branch == "feature/login"
 
 
 def test_a_changed_file_is_dirt_and_a_new_one_is_not(repository: Path) -> None:
     (repository / "new").write_text("")
-    assert current_revision(repository).dirty is False
+    assert Checkout(repository).revision.dirty is False
     (repository / "file").write_text("2")
-    assert current_revision(repository).dirty is True
+    assert Checkout(repository).revision.dirty is True
 
 
 def test_a_detached_head_has_no_branch(repository: Path) -> None:
     git(repository, "checkout", "--quiet", "--detach")
-    assert current_revision(repository) == Revision(commit=git(repository, "rev-parse", "HEAD"))
+    assert Checkout(repository).revision == Revision(commit=git(repository, "rev-parse", "HEAD"))
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -62,39 +62,39 @@ def test_the_branch_of_a_detached_head_is_what_ci_says(
 ) -> None:
     git(repository, "checkout", "--quiet", "--detach")
     monkeypatch.setenv(variable, "feature")
-    assert current_revision(repository).branch == "feature"
+    assert Checkout(repository).revision.branch == "feature"
 
 
 def test_the_head_of_a_pull_request_goes_before_its_merge(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(repository, "checkout", "--quiet", "--detach")
     monkeypatch.setenv("GITHUB_REF_NAME", "7/merge")
     monkeypatch.setenv("GITHUB_HEAD_REF", "")
-    assert current_revision(repository).branch == "7/merge"
+    assert Checkout(repository).revision.branch == "7/merge"
     monkeypatch.setenv("GITHUB_HEAD_REF", "feature")
-    assert current_revision(repository).branch == "feature"
+    assert Checkout(repository).revision.branch == "feature"
 
 
 def test_the_branch_that_is_checked_out_goes_before_what_ci_says(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_HEAD_REF", "feature")
-    assert current_revision(repository).branch == "trunk"
+    assert Checkout(repository).revision.branch == "trunk"
 
 
 def test_outside_a_repository_there_is_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_HEAD_REF", "feature")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert current_revision(tmp_path) == Revision()
+    assert Checkout(tmp_path).revision == Revision()
 
 
 def test_a_repository_without_a_commit_is_nothing(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
-    assert current_revision(tmp_path) == Revision()
+    assert Checkout(tmp_path).revision == Revision()
 
 
 def test_without_git_there_is_nothing(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository))
-    assert current_revision(repository) == Revision()
+    assert Checkout(repository).revision == Revision()
 
 
 class TestUserName:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.judging_places import What, find_edits
 from passgate.tasks.model.run import Edit
 from tests.repositories import GitRepository
@@ -29,7 +30,7 @@ def repository(tmp_path: Path) -> GitRepository:
 
 
 def edits_of(repository: GitRepository) -> list[tuple[str, str, str]]:
-    edits = find_edits(repository.path, repository.git("rev-parse", "main"), JUDGING)
+    edits = find_edits(Checkout(repository.path), repository.git("rev-parse", "main"), JUDGING)
     return [(edit.path, edit.kind, edit.what) for edit in edits]
 
 
@@ -117,17 +118,22 @@ def test_names_of_any_kind(repository: GitRepository) -> None:
 def test_a_name_with_a_pattern_in_it_is_that_name(repository: GitRepository) -> None:
     repository.write("suites/golden/a.yaml", "y")
     head = repository.git("rev-parse", "HEAD")
-    assert find_edits(repository.path, head, {"suit*": "tasks and graders"}) == ()
-    assert find_edits(repository.path, head, {}) == ()
+    assert find_edits(Checkout(repository.path), head, {"suit*": "tasks and graders"}) == ()
+    assert find_edits(Checkout(repository.path), head, {}) == ()
 
 
 def test_the_innermost_place_says_what_a_file_is(repository: GitRepository) -> None:
     repository.write("suites/gates.yaml", "y")
     head = repository.git("rev-parse", "HEAD")
     judging: dict[str, What] = {".": "tasks and graders", "suites/gates.yaml": "policy"}
-    assert find_edits(repository.path, head, judging) == (Edit(path="suites/gates.yaml", kind="added", what="policy"),)
+    assert find_edits(Checkout(repository.path), head, judging) == (
+        Edit(path="suites/gates.yaml", kind="added", what="policy"),
+    )
     repository.write("agent.py", "y")
-    assert {edit.path for edit in find_edits(repository.path, head, judging)} == {"suites/gates.yaml", "agent.py"}
+    assert {edit.path for edit in find_edits(Checkout(repository.path), head, judging)} == {
+        "suites/gates.yaml",
+        "agent.py",
+    }
 
 
 def test_the_repositorys_own_settings_run_nothing_and_hide_nothing(repository: GitRepository, tmp_path: Path) -> None:
@@ -147,4 +153,4 @@ def test_the_repositorys_own_settings_run_nothing_and_hide_nothing(repository: G
 def test_where_git_cannot_compare_the_run_is_refused(repository: GitRepository) -> None:
     """Else it would pass for a change without edits."""
     with pytest.raises(UsageError, match="git cannot list what this change edits of the files that judge it: fatal"):
-        find_edits(repository.path, "0" * 40, JUDGING)
+        find_edits(Checkout(repository.path), "0" * 40, JUDGING)

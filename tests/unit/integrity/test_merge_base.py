@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.merge_base import MOST_ANCESTORS, ancestors_of, find_base
 from passgate.tasks.model.run import Base
 from tests.repositories import GitRepository
 
 
 def base_of(repository: GitRepository, branch: str = "main", given: str | None = None, **environment: str) -> Base:
-    return find_base(repository.path, branch, given, environment)
+    return find_base(Checkout(repository.path, environment), branch, given)
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ def test_a_given_revision_that_is_no_commit_is_refused(repository: GitRepository
 def test_a_revision_given_outside_of_a_repository_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(UsageError, match=r"--base main: the repository of .* has no such commit"):
-        find_base(tmp_path, "main", "main", {})
+        find_base(Checkout(tmp_path, {}), "main", "main")
 
 
 @pytest.mark.parametrize("variable", ["GITHUB_BASE_REF", "CI_MERGE_REQUEST_TARGET_BRANCH_NAME"])
@@ -130,9 +131,9 @@ def test_the_default_branch_is_that_of_the_remote(repository: GitRepository, tmp
     repository.git("clone", "--quiet", str(repository.path), str(tmp_path / "clone"))
     clone = GitRepository(tmp_path / "clone")
     asked: list[str] = []
-    find_base(clone.path, "main", None, {}, asked.append)
+    find_base(Checkout(clone.path, {}), "main", None, asked.append)
     clone.git("remote", "set-head", "origin", "--delete")
-    find_base(clone.path, "main", None, {}, asked.append)
+    find_base(Checkout(clone.path, {}), "main", None, asked.append)
     assert asked == [repository.git("rev-parse", name) for name in ("trunk", "main")]
 
 
@@ -144,21 +145,21 @@ def test_what_the_default_branch_names_decides_where_it_is_here(repository: GitR
         return "develop"
 
     main = repository.git("rev-parse", "main")
-    base = find_base(repository.path, "change", None, {}, develop)
+    base = find_base(Checkout(repository.path, {}), "change", None, develop)
     assert base.commit == main
     assert base.note.startswith("the branch 'develop', which the gates file of 'main' names, is missing here; fetch")
     repository.git("branch", "develop", "change")
-    base = find_base(repository.path, "main", None, {}, develop)
+    base = find_base(Checkout(repository.path, {}), "main", None, develop)
     assert (base.commit, base.note) == (repository.git("rev-parse", "develop"), "")
     assert asked == [main, main]
 
 
 def test_what_only_the_change_names_is_told(repository: GitRepository) -> None:
     told = "only this change's own gates file says that it goes into 'change': `git remote set-head origin --auto`"
-    base = find_base(repository.path, "change", None, {}, lambda _: None)
+    base = find_base(Checkout(repository.path, {}), "change", None, lambda _: None)
     assert base.commit == repository.git("rev-parse", "change")
     assert base.note.startswith(told)
-    assert find_base(repository.path, "gone", None, {}, lambda _: None).note == ""
+    assert find_base(Checkout(repository.path, {}), "gone", None, lambda _: None).note == ""
     repository.git("branch", "--move", "main", "trunk")
     assert base_of(repository, branch="change").note.startswith(told)
     assert base_of(repository, branch="trunk~1").commit == ""
@@ -166,7 +167,7 @@ def test_what_only_the_change_names_is_told(repository: GitRepository) -> None:
 
 def test_outside_a_repository_there_is_nothing_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert find_base(tmp_path, "main", None, {}) == Base()
+    assert find_base(Checkout(tmp_path, {}), "main", None) == Base()
 
 
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
@@ -225,6 +226,6 @@ def test_a_shallow_clone_of_the_branch_has_a_base_and_says_what_is_missed(
 
 def test_without_git_there_is_no_base(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository.path))
-    base = find_base(repository.path, "main", None, {})
+    base = find_base(Checkout(repository.path, {}), "main", None)
     assert base.commit == ""
     assert "git cannot be run" in base.note

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.prefect_settings import edited_prefect_settings
 from tests.repositories import GitRepository
 
@@ -19,7 +20,8 @@ def repository(tmp_path: Path) -> GitRepository:
 
 def edited(repository: GitRepository, folder: str = ".") -> tuple[str, ...]:
     first = repository.git("rev-list", "--max-parents=0", "HEAD")
-    return edited_prefect_settings(repository.path, first, (repository.path / folder).resolve())
+    with Checkout(repository.path / folder) as checkout:
+        return edited_prefect_settings(checkout, first)
 
 
 def test_what_is_as_it_was_is_not_edited(repository: GitRepository) -> None:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from passgate.tasks.errors import UsageError
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
 from passgate.tasks.model.agent import AgentKind
 from passgate.tasks.model.run import Plan, RunRequest
@@ -37,7 +38,8 @@ def define_target(repository: GitRepository, *targets: dict[str, Any], file: str
 
 
 def chosen(**request: Any) -> JudgingPlans:
-    return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request)))
+    with Checkout(Path.cwd()) as checkout:
+        return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request), checkout), checkout)
 
 
 def planned(**request: Any) -> Plan:

@@ -7,6 +7,7 @@ import pytest
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.integrity import base_files
+from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.who_judges import who_judges
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Plan, RunRequest
@@ -65,7 +66,8 @@ def test_quarantine_prices_and_pins_are_those_of_the_merge_base(repository: GitR
 
 def judging(**request: Any) -> Plan:
     """The plan of who judges, before its models are looked for."""
-    return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request))).plan
+    with Checkout(Path.cwd()) as checkout:
+        return who_judges(plan_of(GateName.CI_MERGE, RunRequest(**request), checkout), checkout).plan
 
 
 def test_prices_of_models_that_the_merge_base_knows_are_its_own(repository: GitRepository) -> None:

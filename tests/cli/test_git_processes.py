@@ -1,0 +1,53 @@
+"""How often a run of a gate starts git."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_run import GATES, WRITES_OK
+from tests.conftest import Project
+
+pytestmark = pytest.mark.slow
+
+
+def processes_of_a_run(project: Project, log: Path, **environment: str) -> int:
+    """The number of git processes of one run, as a program of that name counts them."""
+    folder = log.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    program = folder / "git"
+    program.write_text(f'#!/bin/sh\necho "$*" >> {log}\nexec {shutil.which("git")} "$@"\n')
+    program.chmod(0o755)
+    log.write_text("")
+    path = f"{folder}:{project.full_environment()['PATH']}"
+    ran = project.passgate(
+        "run", "ci_merge", "--engine", "none", "--agent", "cli:sh -c 'printf ok > result.txt'", PATH=path, **environment
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return len(log.read_text().splitlines())
+
+
+@pytest.fixture
+def gated(bare_project: Project) -> Project:
+    """A gate on main; the branch `change` is checked out and has a commit of its own."""
+    bare_project.write("gates.yaml", GATES.format(k=2, seconds=30, suites="golden"))
+    bare_project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    bare_project.write(".gitignore", ".passgate/\n")
+    bare_project.git("add", "--all")
+    bare_project.git("commit", "-q", "-m", "The gate")
+    bare_project.git("checkout", "-q", "-b", "change")
+    bare_project.write("agent.py", "x\n")
+    bare_project.git("add", "--all")
+    bare_project.git("commit", "-q", "-m", "The change")
+    return bare_project
+
+
+@pytest.mark.parametrize("environment", [{"GITHUB_BASE_REF": ""}, {"GITHUB_BASE_REF": "main"}], ids=["alone", "in CI"])
+def test_a_run_asks_git_once_for_each_thing(gated: Project, tmp_path: Path, environment: dict[str, str]) -> None:
+    counted = [processes_of_a_run(gated, tmp_path / "log", **environment) for _ in range(2)]
+    assert counted == [7, 8], "the second run finds commits in the history and asks when they were made"
+
+
+def test_the_files_of_the_merge_base_take_two_more(gated: Project, tmp_path: Path) -> None:
+    gated.write("suites/golden/b.yaml", WRITES_OK.format(name="b"))
+    assert processes_of_a_run(gated, tmp_path / "log") == 9
