@@ -96,22 +96,17 @@ class CliAgent(Agent):
         if end is EndReason.NOT_STARTED:
             return ended(end, detail)
         try:
-            transcript = self._reported(result.stdout, given)
+            left = read_transcript_file(Path(given.values["transcript_file"]))
+            transcript = self.command.answer(result.stdout, given) if left is None else left
         except MeasurementError:
             # An agent that was cut off while it wrote has failed for certain.
             if end is EndReason.COMPLETED:
                 raise
             transcript = transcript_of(result.stdout.strip())
-        if end is EndReason.COMPLETED:
+        # How it ended is not the agent's to say; what AgentV's agents answer may say that they have crashed.
+        if end is EndReason.COMPLETED and left is None:
             return transcript
         return transcript.model_copy(update={"end": end, "detail": detail})
-
-    def _reported(self, printed: str, given: Given) -> Transcript:
-        """What the agent itself tells; how it ended is not its to say."""
-        left = read_transcript_file(Path(given.values["transcript_file"]))
-        if left is None:
-            return self.command.answer(printed, given)
-        return left.model_copy(update={"end": EndReason.COMPLETED, "detail": ""})
 
 
 def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
@@ -139,29 +134,23 @@ def _given(attempt: Attempt, sandbox: AgentSandbox, project: Path) -> Given:
         "turn": str(attempt.turn),
         "session": attempt.session,
     }
-    named = [*_files(attempt.inputs.get("files"), sandbox.workspace), *_files_of_messages(attempt)]
-    return Given(values, tuple(dict.fromkeys(named)))
+    return Given(values, _files(attempt, sandbox.workspace))
 
 
-def _files(names: object, workspace: Path) -> list[Path]:
-    """The files of `inputs.files`."""
-    if not isinstance(names, list | tuple):
-        return []
-    return [workspace / name for name in names if isinstance(name, str)]
-
-
-def _files_of_messages(attempt: Attempt) -> list[Path]:
-    """The files of the task's messages; images are not among them."""
+def _files(attempt: Attempt, workspace: Path) -> tuple[Path, ...]:
+    """The files of `inputs.files` and those of the task's messages; images are not among them."""
+    listed = attempt.inputs.get("files")
+    names = listed if isinstance(listed, list | tuple) else ()
     blocks = [block for message in attempt.messages for block in message.content if not isinstance(block, str)]
-    names = [str(block.value) for block in blocks if block.type == "file"]
-    return [attempt.files[name] for name in names if name in attempt.files]
+    told = [str(block.value) for block in blocks if block.type == "file"]
+    files = [workspace / name for name in names if isinstance(name, str)]
+    return tuple(dict.fromkeys([*files, *(attempt.files[name] for name in told if name in attempt.files)]))
 
 
 def _environment(given: Given, access: ModelAccess, wanted: Mapping[str, str]) -> dict[str, str]:
-    environment = {
-        key: value for key, value in os.environ.items() if key not in _OURS and not key.startswith(_OF_THE_JUDGE)
-    }
-    environment |= wanted
+    # The judge's key is not the agent's to use.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(_OF_THE_JUDGE)}
+    environment = {**{key: value for key, value in inherited.items() if key not in _OURS}, **wanted}
     environment |= {variable: given.values[name] for variable, name in _ANNOUNCED.items()}
     return {**environment, **leading_to_models(environment, access)}
 
@@ -172,17 +161,12 @@ def _end(result: ProcessResult) -> tuple[EndReason, str]:
         return EndReason.TIMED_OUT, tail
     if result.output_limit_hit:
         return EndReason.OUTPUT_LIMIT, ""
-    if result.exit_code != 0:
-        end = EndReason.NOT_STARTED if _could_not_start(result) else EndReason.CRASHED
-        return end, f"exit code {result.exit_code}: {tail}"
-    return EndReason.COMPLETED, ""
-
-
-def _could_not_start(result: ProcessResult) -> bool:
-    """Whether a command that has failed did so because it, or the script that it names, cannot be started."""
-    if result.stdout.strip():
-        return False
-    return result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
+    if result.exit_code == 0:
+        return EndReason.COMPLETED, ""
+    # Whatever has printed an answer was started, also where something that it started was not.
+    was_missing = result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
+    end = EndReason.NOT_STARTED if was_missing and not result.stdout.strip() else EndReason.CRASHED
+    return end, f"exit code {result.exit_code}: {tail}"
 
 
 def _place_of(program: str) -> str:

@@ -5,9 +5,8 @@ AgentV's placeholders are upper-case, its commands are lines for a shell, and it
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -126,10 +125,18 @@ class Places:
         """Raise `UsageError` when a command names files of the repository by paths that start in the workspace, where
         no sandbox puts such a file. The error holds the command with the right paths.
         """
-        found = dict(self._misplaced(words))
+        found: dict[str, str] = {}
+        for word in filter(_is_relative_file_name, words):
+            file = next((folder / word for folder in (self.working_folder, self.project) if _has(folder, word)), None)
+            if file is not None and not any(_has(folder, word) for folder in self.sandboxes):
+                found[word] = f"{{project}}/{file.relative_to(self.project).as_posix()}"
         if self.start is not None or not found:
             return
-        right = reduce(_with_path, found.items(), text)
+        right = text
+        for word, path in found.items():
+            # As a whole word only: `a.py` is also the end of `data.py`.
+            plain = path.replace("\\", r"\\")
+            right = re.sub(rf"(?<![^\s'\"]){re.escape(word)}(?![^\s'\"])", plain, right)
         word = next(iter(found))
         raise UsageError(
             f"the agent command names {', '.join(found)}. The command starts in the workspace of a trial, and the file "
@@ -137,23 +144,11 @@ class Places:
             f"{{workspace}}/{word.removeprefix('./')}"
         )
 
-    def _misplaced(self, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-        for word in filter(_is_relative_file_name, words):
-            file = next((folder / word for folder in (self.working_folder, self.project) if _has(folder, word)), None)
-            if file is not None and not any(_has(folder, word) for folder in self.sandboxes):
-                yield word, f"{{project}}/{file.relative_to(self.project).as_posix()}"
-
 
 def _is_relative_file_name(word: str) -> bool:
     """Whether a word is plainly the path of a file: a bare one, as in `run`, may be anything."""
     is_plain = word == word.strip() and not word.startswith(("-", "/", "~")) and "{" not in word
     return is_plain and ".." not in Path(word).parts and ("/" in word or bool(Path(word).suffix))
-
-
-def _with_path(text: str, found: tuple[str, str]) -> str:
-    """A command with the path of a word in place of it."""
-    word, path = found
-    return re.sub(rf"(?<![^\s'\"]){re.escape(word)}(?![^\s'\"])", lambda _: path, text)
 
 
 def _has(folder: Path, name: str) -> bool:
@@ -167,9 +162,16 @@ def read_command(text: str, files_format: str, places: Places) -> Command:
     """A command as it is written. Raises `UsageError` for one that cannot be started."""
     names = {match[1] for match in _PLACEHOLDER.finditer(text)}
     is_agentv = any(name.isupper() for name in names)
-    _refuse_unknown({name for name in names if name.isupper() or not is_agentv})
+    known = [*PLACEHOLDERS, *AGENTV_PLACEHOLDERS]
+    # In a line for a shell, `{a,b}` and `{name}` may be the shell's.
+    unknown = sorted({name for name in names if name.isupper() or not is_agentv}.difference(known))
+    if unknown:
+        listed = ", ".join(f"{{{known_one}}}" for known_one in known)
+        raise UsageError(f"unknown placeholder {{{unknown[0]}}} in the agent command; known: {listed}")
     if is_agentv:
-        _refuse_unknown_of_files(files_format)
+        for name in _OF_A_FILE.findall(files_format):
+            if name not in {"path", "basename"}:
+                raise UsageError(f"unknown placeholder {{{name}}} in files_format; known: {{path}}, {{basename}}")
         return AgentVLine(text, files_format)
     try:
         words = shlex.split(text)
@@ -178,19 +180,6 @@ def read_command(text: str, files_format: str, places: Places) -> Command:
     places.refuse_misplaced(text, words)
     _refuse_missing(words[0], places)
     return Words(tuple(words))
-
-
-def _refuse_unknown(names: set[str]) -> None:
-    known = [*PLACEHOLDERS, *AGENTV_PLACEHOLDERS]
-    for name in sorted(names.difference(known)):
-        listed = ", ".join(f"{{{known_one}}}" for known_one in known)
-        raise UsageError(f"unknown placeholder {{{name}}} in the agent command; known: {listed}")
-
-
-def _refuse_unknown_of_files(files_format: str) -> None:
-    for name in _OF_A_FILE.findall(files_format):
-        if name not in {"path", "basename"}:
-            raise UsageError(f"unknown placeholder {{{name}}} in files_format; known: {{path}}, {{basename}}")
 
 
 def _refuse_missing(program: str, places: Places) -> None:
@@ -248,54 +237,44 @@ def transcript_of_agentv(content: str) -> Transcript:
 
     An agent that reports an `error` has crashed. Raises `MeasurementError` for messages that are none.
     """
-    document = _document(content)
-    if document is None:
-        return transcript_of(content.strip())
-    try:
-        answer = _Answer.model_validate(document)
-    except ValidationError as error:
-        raise MeasurementError(f"not an output of AgentV: {first_problem(error)}") from error
-    transcript = _transcript(answer)
-    if answer.error:
-        return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:_DETAIL]})
-    return transcript
-
-
-def _document(content: str) -> dict[str, Any] | None:
-    """The JSON of an answer that is more than a text."""
     try:
         document = read_json(content)
     except ValueError:
-        return None
-    if not isinstance(document, dict):
-        return None
-    messages = next((document[key] for key in ("output", "output_messages") if _lists_messages(document.get(key))), ())
-    return {**document, "messages": messages} if messages or "text" in document else None
+        document = None
+    told = document if isinstance(document, dict) else {}
+    listed = next((told[key] for key in ("output", "output_messages") if _lists_messages(told.get(key))), ())
+    if not listed and "text" not in told:
+        return transcript_of(content.strip())
+    try:
+        answer = _Answer.model_validate({**told, "messages": listed})
+    except ValidationError as error:
+        raise MeasurementError(f"not an output of AgentV: {first_problem(error)}") from error
+    used = answer.token_usage
+    tokens = {"tokens_in": used.input, "tokens_cached": used.cached, "tokens_out": used.output} if used else {}
+    usage = Usage(**tokens, cost_usd=_amount(answer.cost_usd))
+    if answer.messages:
+        # What a message of the role `tool` says stands with its call already.
+        messages = [_message(message) for message in answer.messages if message.role in _ROLES]
+        transcript = transcript_of({"messages": messages, "usage": usage})
+    else:
+        transcript = transcript_of(as_text(answer.text)).model_copy(update={"usage": usage})
+    if answer.error:
+        return transcript.model_copy(update={"end": EndReason.CRASHED, "detail": answer.error[:_DETAIL]})
+    return transcript
 
 
 def _lists_messages(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "role" in value[0]
 
 
-def _transcript(answer: _Answer) -> Transcript:
-    used = answer.token_usage
-    usage = Usage(
-        tokens_in=used.input if used else None,
-        tokens_cached=used.cached if used else None,
-        tokens_out=used.output if used else None,
-        cost_usd=_amount(answer.cost_usd),
-    )
-    if not answer.messages:
-        return transcript_of(as_text(answer.text)).model_copy(update={"usage": usage})
-    # What a message of the role `tool` says stands with its call already.
-    messages = [_message(message) for message in answer.messages if message.role in _ROLES]
-    return transcript_of({"messages": messages, "usage": usage})
-
-
 def _message(message: _Message) -> dict[str, Any]:
+    content = message.content
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text", block.get("value")) if isinstance(block, dict) else block for block in blocks]
+    text = "" if content is None else as_text(content)
     return {
         "role": message.role,
-        "content": _text(message.content),
+        "content": "\n".join(text for text in texts if isinstance(text, str)) if isinstance(content, list) else text,
         "tool_calls": [_call(call) for call in message.tool_calls or ()],
         "latency_ms": _amount(message.duration_ms),
     }
@@ -310,16 +289,6 @@ def _call(call: _ReportedCall) -> ToolCall:
         is_error=call.status in _FAILED,
         duration_ms=_amount(call.duration_ms),
     )
-
-
-def _text(content: Any) -> str:
-    """The text of a message, or the texts of its blocks."""
-    if content is None:
-        return ""
-    if not isinstance(content, list):
-        return as_text(content)
-    texts = [block.get("text", block.get("value")) if isinstance(block, dict) else block for block in content]
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _amount(value: float | None) -> float | None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.processes.trial import PRINTED_BYTES
@@ -155,8 +155,7 @@ class _TrialContext:
         )
 
 
-@dataclass(frozen=True)
-class _Limits:
+class _Limits(NamedTuple):
     seconds: float
     grace: float
     over: asyncio.Future[None]
@@ -232,47 +231,33 @@ def messages_of(turns: Sequence[Turn]) -> tuple[Message, ...]:
     """Both sides' messages in order, each once, whether or not the agent reports what it was told."""
     messages: tuple[Message, ...] = ()
     for turn in turns:
-        messages += _of_turn(turn, messages)
+        new = turn.transcript.messages
+        # An agent may report the whole conversation every time.
+        rest = new[len(messages) :]
+        repeats = [(told.role, told.content) for told in new[: len(messages)]] == [
+            (told.role, told.content) for told in messages
+        ]
+        if repeats and any(message.role == "user" for message in rest):
+            new = rest
+        opening = next((n for n, message in enumerate(new) if message.role != "system"), len(new))
+        is_told = any(message.role == "user" for message in new[: opening + 1])
+        messages += new if is_told else (*new[:opening], turn.said, *new[opening:])
     return messages
 
 
 def merged(turns: Sequence[Turn]) -> Transcript:
     """The transcript of the whole conversation: its output and end are those of the last turn."""
     transcripts = [turn.transcript for turn in turns]
+    # Where no turn says what it used for itself, the messages say it.
+    says_usage = any(transcript.usage != Usage() for transcript in transcripts)
     return transcripts[-1].model_copy(
         update={
             "messages": messages_of(turns),
-            "usage": _usage(transcripts),
+            "usage": total_usage([one.whole_usage for one in transcripts]) if says_usage else Usage(),
             "complete": all(transcript.complete for transcript in transcripts),
             "printed": "".join(transcript.printed for transcript in transcripts)[-PRINTED_BYTES:],
         }
     )
-
-
-def _of_turn(turn: Turn, before: tuple[Message, ...]) -> tuple[Message, ...]:
-    messages = _without(before, turn.transcript.messages)
-    opening = next((n for n, message in enumerate(messages) if message.role != "system"), len(messages))
-    if any(message.role == "user" for message in messages[: opening + 1]):
-        return messages
-    return (*messages[:opening], turn.said, *messages[opening:])
-
-
-def _without(before: tuple[Message, ...], messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages of a turn of an agent that reports the whole conversation every time."""
-    rest = messages[len(before) :]
-    repeats = [_words(message) for message in messages[: len(before)]] == [_words(message) for message in before]
-    return rest if repeats and any(message.role == "user" for message in rest) else messages
-
-
-def _words(message: Message) -> tuple[str, str]:
-    return message.role, message.content
-
-
-def _usage(transcripts: Sequence[Transcript]) -> Usage:
-    """What all turns used, where any of them says so for itself: else the messages say it."""
-    if all(transcript.usage == Usage() for transcript in transcripts):
-        return Usage()
-    return total_usage([transcript.whole_usage for transcript in transcripts])
 
 
 def user_of(task: EvalTask, judge: LlmJudge | None) -> User:
@@ -292,7 +277,16 @@ def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:
     Raises `MeasurementError` for a conversation that is too long.
     """
     said = [part for turn in turns for part in (("user", turn.said.content), ("agent", turn.transcript.output))]
-    conversation = "\n".join(f"{who}:\n{indent(_shown(text), '    ', lambda _: True)}" for who, text in said)
+    shown = [
+        (
+            who,
+            text
+            if len(text) <= LONGEST_PART
+            else f"{text[:LONGEST_PART]}… ({len(text) - LONGEST_PART} characters more)",
+        )
+        for who, text in said
+    ]
+    conversation = "\n".join(f"{who}:\n{indent(text, '    ', lambda _: True)}" for who, text in shown)
     if len(conversation) > LONGEST_CONVERSATION:
         raise MeasurementError(f"the conversation has more than {LONGEST_CONVERSATION} characters: too long to go on")
     fingerprint = digest_of({"persona": persona, "conversation": said})
@@ -305,7 +299,3 @@ def player_request(persona: str, turns: Sequence[Turn]) -> JudgeRequest:
         ),
         fingerprint=fingerprint,
     )
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= LONGEST_PART else f"{text[:LONGEST_PART]}… ({len(text) - LONGEST_PART} characters more)"

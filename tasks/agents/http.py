@@ -139,7 +139,13 @@ class HttpAgent(Agent):
         check_template(options.request, "http.request")
         if options.complete and options.tool_calls is None:
             raise UsageError("http.complete says that `tool_calls` lists every call: say where with http.tool_calls")
-        endpoint = AgentEndpoint(options.method, _address(spec.target), silence_seconds=spec.timeout_seconds)
+        try:
+            url = httpx.URL(spec.target)
+        except httpx.InvalidURL as error:
+            raise UsageError(f"the agent http:{spec.target} is not a URL: {error}") from error
+        if url.scheme not in {"http", "https"} or not url.host:
+            raise UsageError(f"the agent http:{spec.target} needs an address like http:https://host/path")
+        endpoint = AgentEndpoint(options.method, spec.target, silence_seconds=spec.timeout_seconds)
         return cls(endpoint, options, HeaderTemplates.checked(options.headers))
 
     @classmethod
@@ -168,32 +174,16 @@ class HttpAgent(Agent):
             return ended(EndReason.TIMED_OUT, str(error))
         except ReplyTooLargeError as error:
             return ended(EndReason.OUTPUT_LIMIT, str(error))
-        if not httpx.codes.is_success(answer.status):
-            return self._refused(answer.status, answer.content)
+        status, said = answer.status, self._headers.masked(excerpt(answer.content))
+        if not httpx.codes.is_success(status):
+            said = f"{self._endpoint.url} answered {status}: {said}"
+            if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
+                raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
+            return ended(EndReason.CRASHED, said)
         try:
             return transcript_of(read_reply(answer.content, self._options))
         except ValueError as error:
-            said = self._said(answer.content)
             return ended(EndReason.CRASHED, f"its reply cannot be used: {error}. It said: {said}")
-
-    def _refused(self, status: int, content: bytes) -> Transcript:
-        said = f"{self._endpoint.url} answered {status}: {self._said(content)}"
-        if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
-            raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
-        return ended(EndReason.CRASHED, said)
-
-    def _said(self, content: bytes) -> str:
-        return self._headers.masked(excerpt(content))
-
-
-def _address(target: str) -> str:
-    try:
-        url = httpx.URL(target)
-    except httpx.InvalidURL as error:
-        raise UsageError(f"the agent http:{target} is not a URL: {error}") from error
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise UsageError(f"the agent http:{target} needs an address like http:https://host/path")
-    return target
 
 
 def read_reply(content: bytes, options: HttpOptions) -> Transcript:
@@ -202,7 +192,13 @@ def read_reply(content: bytes, options: HttpOptions) -> Transcript:
     output = at_path(document, options.output)
     if output is MISSING or output is None:
         raise ValueError(f"it has no `{options.output}`")
-    calls = _calls(document, options.tool_calls)
+    path = options.tool_calls
+    listed = None if path is None else at_path(document, path)
+    if listed is None or listed is MISSING:
+        listed = []
+    if not isinstance(listed, list):
+        raise ValueError(f"`{path}` is no list")  # noqa: TRY004 - the type of a document, not of an argument
+    calls = tuple(_call(item, f"{path}.{index}") for index, item in enumerate(listed))
     working = (Message(role="assistant", tool_calls=calls),) if calls else ()
     return Transcript(
         messages=(*working, Message(role="assistant", content=as_text(output))),
@@ -210,15 +206,6 @@ def read_reply(content: bytes, options: HttpOptions) -> Transcript:
         usage=_usage(document, options),
         complete=options.complete,
     )
-
-
-def _calls(document: Any, path: str | None) -> tuple[ToolCall, ...]:
-    listed = None if path is None else at_path(document, path)
-    if listed is None or listed is MISSING:
-        return ()
-    if not isinstance(listed, list):
-        raise ValueError(f"`{path}` is no list")  # noqa: TRY004 - the type of a document, not of an argument
-    return tuple(_call(item, f"{path}.{index}") for index, item in enumerate(listed))
 
 
 def _call(item: Any, where: str) -> ToolCall:
@@ -235,7 +222,7 @@ def _call(item: Any, where: str) -> ToolCall:
     try:
         return ToolCall.model_validate(call)
     except ValidationError as error:
-        raise _unlike(where, error) from None
+        raise ValueError(f"`{where}` cannot be used: {first_problem(error)}") from None
 
 
 def _usage(document: Any, options: HttpOptions) -> Usage:
@@ -245,8 +232,4 @@ def _usage(document: Any, options: HttpOptions) -> Usage:
         return Usage.model_validate({name: value for name, value in found.items() if value is not MISSING})
     except ValidationError as error:
         name = str(error.errors()[0]["loc"][0])
-        raise _unlike(str(paths[name]), error) from None
-
-
-def _unlike(where: str, error: ValidationError) -> ValueError:
-    return ValueError(f"`{where}` cannot be used: {first_problem(error)}")
+        raise ValueError(f"`{paths[name]}` cannot be used: {first_problem(error)}") from None

@@ -78,7 +78,7 @@ def values_of(attempt: Attempt, access: ModelAccess) -> dict[str, Any]:
     """What the placeholders stand for in one turn of a trial; a function gives its value when it is asked for."""
     return {
         "prompt": attempt.prompt,
-        # Images are read for agents that want the messages only.
+        # Images are read only for agents that ask for the messages.
         "messages": partial(_messages, attempt),
         "inputs": attempt.inputs,
         "session": attempt.session,
@@ -113,7 +113,14 @@ class HeaderTemplates:
         variables: dict[str, str] = {}
         for name, template in templates.items():
             where = f"http.headers.{name}"
-            variables |= _variables(template, where)
+            for dollar, variable in _IN_HEADER.findall(template):
+                if not dollar:
+                    check_name(variable, where, HEADER_PLACEHOLDERS)
+                    continue
+                if variable not in os.environ:
+                    raise UsageError(f"{where}: the environment variable {variable} is not set")
+                _check_text(os.environ[variable], f"{where}: the value of the environment variable {variable}")
+                variables[variable] = os.environ[variable]
             if not _NAME.fullmatch(name):
                 raise UsageError(f"{where}: {name!r} cannot be the name of a header")
             _check_text(_IN_HEADER.sub("", template), where)
@@ -133,19 +140,6 @@ class HeaderTemplates:
             if len(value) >= _SHORTEST_SECRET:
                 text = text.replace(value, "***")
         return text
-
-
-def _variables(template: str, where: str) -> dict[str, str]:
-    variables = {}
-    for dollar, name in _IN_HEADER.findall(template):
-        if not dollar:
-            check_name(name, where, HEADER_PLACEHOLDERS)
-            continue
-        if name not in os.environ:
-            raise UsageError(f"{where}: the environment variable {name} is not set")
-        _check_text(os.environ[name], f"{where}: the value of the environment variable {name}")
-        variables[name] = os.environ[name]
-    return variables
 
 
 def _check_text(text: str, where: str) -> None:

@@ -130,10 +130,10 @@ def leading_to_models(environment: Mapping[str, str], access: ModelAccess) -> di
     if not access.variables:
         return {}
     together = {**environment, **access.variables}
-    stated = [together[name] for name in _EXCEPTIONS if together.get(name)]
-    return {**access.variables, **{name: _with_loopback(together.get(name) or "".join(stated)) for name in _EXCEPTIONS}}
-
-
-def _with_loopback(exceptions: str) -> str:
-    hosts = [host.strip() for host in exceptions.split(",") if host.strip()]
-    return _ALL if _ALL in hosts else ",".join(dict.fromkeys([*hosts, *_LOOPBACK]))
+    found = dict(access.variables)
+    for name in _EXCEPTIONS:
+        # Programs read one of the two spellings: what one of them says holds for both.
+        stated = together.get(name) or "".join(together.get(other) or "" for other in _EXCEPTIONS)
+        hosts = [host.strip() for host in stated.split(",") if host.strip()]
+        found[name] = _ALL if _ALL in hosts else ",".join(dict.fromkeys([*hosts, *_LOOPBACK]))
+    return found

@@ -83,7 +83,14 @@ class HttpJudge:
             answer = await self._ask(request, None)
             if answer.status < _CLIENT_ERROR:
                 self._takes_schemas = False
-        return _reply(answer, self._upstream.name)
+        if answer.status >= _CLIENT_ERROR:
+            raise MeasurementError(f"the judge at {self._upstream.name} answered {answer.status}: {_excerpt(answer)}")
+        try:
+            reply = _CHAT.read_reply(answer.document)
+        except ApiFormatError as error:
+            message = f"the judge at {self._upstream.name} did not answer with a chat completion: {error}"
+            raise MeasurementError(f"{message}. It answered {_excerpt(answer)}") from error
+        return JudgeReply(text=reply.text, usage=reply.usage)
 
     async def close(self) -> None:
         await self._upstream.close()
@@ -103,18 +110,6 @@ class HttpJudge:
 def disarmed(text: str) -> str:
     """A text that no chat template reads as more than a text: a blank stands in every control token."""
     return _CONTROL_TOKEN.sub(lambda match: f"{match[0]} ", text)
-
-
-def _reply(answer: ProviderReply, host: str) -> JudgeReply:
-    if answer.status >= _CLIENT_ERROR:
-        raise MeasurementError(f"the judge at {host} answered {answer.status}: {_excerpt(answer)}")
-    try:
-        reply = _CHAT.read_reply(answer.document)
-    except ApiFormatError as error:
-        raise MeasurementError(
-            f"the judge at {host} did not answer with a chat completion: {error}. It answered {_excerpt(answer)}"
-        ) from error
-    return JudgeReply(text=reply.text, usage=reply.usage)
 
 
 def _excerpt(answer: ProviderReply) -> str:

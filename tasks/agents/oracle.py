@@ -29,7 +29,7 @@ class NopAgent(Agent):
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
-        return Transcript(messages=(Message(role="user", content=task.prompt),), usage=_NO_MODEL)
+        return Transcript(messages=(_asked(task),), usage=_NO_MODEL)
 
 
 class OracleAgent(Agent):
@@ -52,19 +52,34 @@ class OracleAgent(Agent):
     ) -> Transcript:
         has_answer = bool(task.expected_messages) or task.expected_output is not None
         if self._counterexample is None and task.reference is None and has_answer:
-            return _expected(task)
+            # As an agent would say it; the output is the last text of an assistant.
+            said = _said(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
+            output = next((told.content for told in reversed(said) if told.role == "assistant" and told.content), "")
+            return Transcript(messages=(_asked(task), *said), output=output, usage=_NO_MODEL)
         solution = self._solution(task)
         calls = []
         if solution.patch:
-            calls.append(await self._apply(solution.patch, sandbox, seconds))
+            # Without the ceiling, git would apply the patch to a repository that the temporary folder lies in.
+            result = await sandbox.run(
+                ["git", "apply", "-p1", "--whitespace=nowarn", "-"],
+                seconds=seconds,
+                stdin=(self._suites_folder / solution.patch).read_bytes(),
+                environment={"GIT_CEILING_DIRECTORIES": str(sandbox.workspace.parent)},
+            )
+            calls.append(_call("apply_patch", {"patch": solution.patch}, result))
         if solution.script:
-            calls.append(await self._run_script(solution.script, sandbox, seconds))
+            copy = sandbox.scratch / "reference.sh"
+            copy.write_bytes((self._suites_folder / solution.script).read_bytes())
+            result = await sandbox.run(["sh", str(copy)], seconds=seconds, network=sandbox.network)
+            calls.append(_call("run_script", {"script": solution.script}, result))
         if solution.transcript:
             recorded = read_transcript_file(self._suites_folder / solution.transcript)
             if recorded is None:
                 raise MeasurementError(f"no recorded transcript {solution.transcript}")
             return recorded
-        return _transcript(task, calls)
+        closing = Message(role="assistant", content=_CLOSING)
+        messages = (_asked(task), Message(role="assistant", tool_calls=tuple(calls)), closing)
+        return Transcript(messages=messages, output=_CLOSING, usage=_NO_MODEL)
 
     def _solution(self, task: EvalTask) -> Solution:
         if task.reference is None:
@@ -77,22 +92,6 @@ class OracleAgent(Agent):
             raise MeasurementError(f"{task.file} has no counterexample {self._counterexample!r}; it has {known}")
         return named[self._counterexample]
 
-    async def _apply(self, patch: str, sandbox: AgentSandbox, seconds: float) -> ToolCall:
-        # Without the ceiling, git would apply the patch to a repository that the temporary folder lies in.
-        result = await sandbox.run(
-            ["git", "apply", "-p1", "--whitespace=nowarn", "-"],
-            seconds=seconds,
-            stdin=(self._suites_folder / patch).read_bytes(),
-            environment={"GIT_CEILING_DIRECTORIES": str(sandbox.workspace.parent)},
-        )
-        return _call("apply_patch", {"patch": patch}, result)
-
-    async def _run_script(self, script: str, sandbox: AgentSandbox, seconds: float) -> ToolCall:
-        copy = sandbox.scratch / "reference.sh"
-        copy.write_bytes((self._suites_folder / script).read_bytes())
-        result = await sandbox.run(["sh", str(copy)], seconds=seconds, network=sandbox.network)
-        return _call("run_script", {"script": script}, result)
-
 
 def _call(tool: str, arguments: dict[str, str], result: ProcessResult) -> ToolCall:
     if result.timed_out or result.exit_code != 0:
@@ -101,27 +100,8 @@ def _call(tool: str, arguments: dict[str, str], result: ProcessResult) -> ToolCa
     return ToolCall(tool=tool, arguments=arguments, result=result.stdout)
 
 
-def _transcript(task: EvalTask, calls: list[ToolCall]) -> Transcript:
-    return Transcript(
-        messages=(
-            Message(role="user", content=task.prompt),
-            Message(role="assistant", tool_calls=tuple(calls)),
-            Message(role="assistant", content=_CLOSING),
-        ),
-        output=_CLOSING,
-        usage=_NO_MODEL,
-    )
-
-
-def _expected(task: EvalTask) -> Transcript:
-    """What the task expects, said by an agent; its output is the last text of an assistant."""
-    said = _said(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
-    texts = [message.content for message in said if message.role == "assistant" and message.content]
-    return Transcript(
-        messages=(Message(role="user", content=task.prompt), *said),
-        output=texts[-1] if texts else "",
-        usage=_NO_MODEL,
-    )
+def _asked(task: EvalTask) -> Message:
+    return Message(role="user", content=task.prompt)
 
 
 def _said(messages: Sequence[TaskMessage]) -> tuple[Message, ...]:

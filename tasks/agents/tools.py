@@ -130,7 +130,8 @@ class SandboxTools:
 
 
 def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
-    if _is_unparsed(arguments) and not _is_unparsed(tool.parameters.get("properties", {})):
+    # `AskedCall` has this key in place of arguments that are no JSON object.
+    if set(arguments) == {"unparsed"} != set(tool.parameters.get("properties", {})):
         return [f"they are not a JSON object: {excerpt(str(arguments['unparsed']))}"]
     # With a registry of its own the validator fetches nothing from the network.
     validator = Draft202012Validator(tool.parameters, registry=Registry())
@@ -143,11 +144,6 @@ def _problems(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         return ["they are nested too deep"]
 
 
-def _is_unparsed(arguments: Mapping[str, Any]) -> bool:
-    """Whether they are what `AskedCall` has in place of arguments that are no JSON object."""
-    return set(arguments) == {"unparsed"}
-
-
 def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:
     tail = (result.stderr.strip() or result.stdout.strip())[-_TAIL:]
     if result.timed_out:
@@ -158,14 +154,10 @@ def _outcome(tool: Tool, result: ProcessResult) -> ToolOutcome:
         return ToolOutcome(f"exit code {result.exit_code}. {tail}".strip(), is_error=True)
     if len(result.stdout) > MAX_RESULT_CHARACTERS:
         return ToolOutcome(f"the result has more than {MAX_RESULT_CHARACTERS} characters", is_error=True)
-    return ToolOutcome(_value(result.stdout))
-
-
-def _value(printed: str) -> Any:
     try:
-        return read_json(printed)
+        return ToolOutcome(read_json(result.stdout))
     except ValueError:
-        return printed
+        return ToolOutcome(result.stdout)
 
 
 def recording_of(replay: Replay, suites_folder: Path) -> Transcript:
@@ -202,18 +194,15 @@ class RecordedTools:
         """The recorded call that agrees with this one, which is used up by it; `None` for an unexpected call."""
         actual = ToolCall(tool=tool, arguments=dict(arguments))
         candidates = [] if self._differs else self._left[: 1 if self._match == "strict" else None]
-        found = next((n for n, recorded in enumerate(candidates) if _agree(recorded, actual)), None)
-        if found is not None:
-            self._rows.append((self._left[found], actual, True))
-            return self._left.pop(found)
-        self._rows.append((self._taken_instead(actual), actual, False))
-        return None
-
-    def _taken_instead(self, actual: ToolCall) -> ToolCall | None:
-        """The recorded call that an unexpected one is shown beside: the next one, or one of the same tool."""
+        for number, recorded in enumerate(candidates):
+            if recorded.tool == tool and strictly_equal(recorded.arguments, actual.arguments):
+                self._rows.append((recorded, actual, True))
+                return self._left.pop(number)
+        # An unexpected call is shown beside the next recorded one, or beside one of the same tool.
         strict = self._match == "strict"
-        beside = next((n for n, recorded in enumerate(self._left) if strict or recorded.tool == actual.tool), None)
-        return None if beside is None else self._left.pop(beside)
+        beside = next((n for n, recorded in enumerate(self._left) if strict or recorded.tool == tool), None)
+        self._rows.append((None if beside is None else self._left.pop(beside), actual, False))
+        return None
 
     @property
     def _differs(self) -> bool:
@@ -236,10 +225,6 @@ class RecordedTools:
     @property
     def _all(self) -> Sequence[Row]:
         return [*self._rows, *((recorded, None, False) for recorded in self._left)]
-
-
-def _agree(recorded: ToolCall, actual: ToolCall) -> bool:
-    return recorded.tool == actual.tool and strictly_equal(recorded.arguments, actual.arguments)
 
 
 Toolbox = SandboxTools | RecordedTools

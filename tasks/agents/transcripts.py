@@ -56,7 +56,10 @@ def transcript_of(value: Any) -> Transcript:
     except ValidationError as error:
         raise MeasurementError(f"not a transcript: {first_problem(error)}") from error
     _recordable(transcript)
-    return transcript if transcript.output else transcript.model_copy(update={"output": _last_words(transcript)})
+    if transcript.output:
+        return transcript
+    last_words = next((step.content for step in reversed(transcript.steps) if step.content), "")
+    return transcript.model_copy(update={"output": last_words})
 
 
 def _recordable(transcript: Transcript) -> Transcript:
@@ -72,10 +75,6 @@ def _recordable(transcript: Transcript) -> Transcript:
 def ended(end: EndReason, detail: str = "", said: tuple[Message, ...] = ()) -> Transcript:
     """The transcript of a turn that gave no answer; `said` is what is known of it all the same."""
     return Transcript(messages=said, complete=False, end=end, detail=detail)
-
-
-def _last_words(transcript: Transcript) -> str:
-    return next((step.content for step in reversed(transcript.steps) if step.content), "")
 
 
 def read_json(content: str | bytes) -> Any:
