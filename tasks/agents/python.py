@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
-from passgate.tasks.agents.processes.messages import TurnAnswered, TurnCrashed, TurnReply, TurnRequest, TurnUnmeasurable
+from passgate.tasks.agents.processes.messages import TurnAnswered, TurnCrashed, TurnRequest, TurnUnmeasurable
 from passgate.tasks.agents.processes.server import ForkServer
 from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
 from passgate.tasks.agents.transcripts import ended, transcript_of
@@ -30,11 +30,10 @@ class PythonAgent(Agent):
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
         """Import `MODULE:FUNCTION`, also from the working folder, in a process of its own. Raises `UsageError`."""
-        target = spec.target
-        module_name, _, function_name = target.partition(":")
+        module_name, _, function_name = spec.target.partition(":")
         if not module_name or not function_name:
-            raise UsageError(f"the agent python:{target} needs the form python:MODULE:FUNCTION")
-        return cls(ForkServer(target))
+            raise UsageError(f"the agent python:{spec.target} needs the form python:MODULE:FUNCTION")
+        return cls(ForkServer(spec.target))
 
     async def run(
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
@@ -46,7 +45,16 @@ class PythonAgent(Agent):
         process = self._processes[attempt.session]
         reply = await process.turn(TurnRequest(attempt=attempt, variables=variables), seconds=seconds)
         printed = process.printed()
-        transcript = _transcript(attempt, reply)
+        asked = (Message(role="user", content=attempt.prompt),)
+        match reply:
+            case TurnAnswered():
+                transcript = transcript_of(reply.transcript)
+            case TurnUnmeasurable():
+                raise MeasurementError(reply.message, transient=reply.transient)
+            case TurnCrashed():
+                transcript = ended(EndReason.CRASHED, reply.detail, asked)
+            case NoReply():
+                transcript = ended(reply.end, reply.detail, asked)
         return transcript.model_copy(update={"printed": printed}) if printed else transcript
 
     async def end_session(self, session: str) -> None:
@@ -56,16 +64,3 @@ class PythonAgent(Agent):
 
     def close(self) -> None:
         self._server.close()
-
-
-def _transcript(attempt: Attempt, reply: TurnReply | NoReply) -> Transcript:
-    asked = (Message(role="user", content=attempt.prompt),)
-    match reply:
-        case TurnAnswered():
-            return transcript_of(reply.transcript)
-        case TurnUnmeasurable():
-            raise MeasurementError(reply.message, transient=reply.transient)
-        case TurnCrashed():
-            return ended(EndReason.CRASHED, reply.detail, asked)
-        case NoReply():
-            return ended(reply.end, reply.detail, asked)

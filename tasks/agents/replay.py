@@ -1,8 +1,7 @@
 """Recorded transcripts as an agent: `replay:FOLDER`, or `replay` for the recordings of the tasks themselves."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt
 from passgate.tasks.agents.tools import RecordedTools, recording_of
@@ -12,6 +11,9 @@ from passgate.tasks.metering.access import ModelAccess
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import EndReason, Transcript
+
+RECORDINGS: Final = ("{task_id}.json", "{task_id}_{trial}.json", "{task_id}/{trial}.json")
+"""Where the recordings of a trial may lie in a folder of them: one for all trials, or one of its own."""
 
 
 class ReplayAgent(Agent):
@@ -35,7 +37,15 @@ class ReplayAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """Raises `MeasurementError` when there is no recording that can be played."""
-        played = self._from_folder(self._folder, attempt) if self._folder else self._from_task(task)
+        if self._folder is not None:
+            played = _from_folder(self._folder, attempt)
+        elif task.replay is not None:
+            played = recording_of(task.replay, self._suites_folder)
+        else:
+            raise MeasurementError(
+                f"{task.file} has no `environment.replay`, so there is nothing to play: "
+                "name a folder of transcripts with replay:FOLDER"
+            )
         if task.replay is None:
             return played
         held = RecordedTools(recording_of(task.replay, self._suites_folder), task.replay.match, played.tool_calls)
@@ -44,28 +54,15 @@ class ReplayAgent(Agent):
             return played
         return played.model_copy(update={"end": EndReason.REPLAY_MISMATCH, "detail": difference})
 
-    def _from_task(self, task: EvalTask) -> Transcript:
-        if task.replay is None:
-            raise MeasurementError(
-                f"{task.file} has no `environment.replay`, so there is nothing to play: "
-                "name a folder of transcripts with replay:FOLDER"
-            )
-        return recording_of(task.replay, self._suites_folder)
 
-    def _from_folder(self, folder: Path, attempt: Attempt) -> Transcript:
-        places = list(_places(folder, attempt))
-        for place in places:
-            transcript = read_transcript_file(place)
-            if transcript is not None:
-                return transcript
-        looked = ", ".join(str(place.relative_to(folder)) for place in places)
-        raise MeasurementError(f"no transcript of {attempt.task_id}, trial {attempt.trial}, in {folder}: {looked}")
-
-
-def _places(folder: Path, attempt: Attempt) -> Iterator[Path]:
-    """Where a trial's recording may lie: one for all trials, or one of its own."""
+def _from_folder(folder: Path, attempt: Attempt) -> Transcript:
     task_id, trial = attempt.task_id, attempt.trial
-    for name in (f"{task_id}.json", f"{task_id}_{trial}.json", f"{task_id}/{trial}.json"):
+    names = [name.format(task_id=task_id, trial=trial) for name in RECORDINGS]
+    # The id of a task comes from a file that a change may bring.
+    for name in names:
         if not (folder / name).resolve().is_relative_to(folder.resolve()):
             raise MeasurementError(f"the recording {name!r} would lie outside of {folder}")
-        yield folder / name
+    transcript = next(filter(None, (read_transcript_file(folder / name) for name in names)), None)
+    if transcript is None:
+        raise MeasurementError(f"no transcript of {task_id}, trial {trial}, in {folder}: {', '.join(names)}")
+    return transcript

@@ -11,7 +11,6 @@ from passgate.tasks.formats.agents_file import looks_like_a_form
 from passgate.tasks.formats.digests import in_place_of
 from passgate.tasks.formats.evals.read.documents import ENV_FILE, EnvFileError, read_env_file
 from passgate.tasks.formats.evals.read.folder import files_of_folder
-from passgate.tasks.formats.targets_file import TargetsFile
 from passgate.tasks.integrity.base_files import (
     CommittedFile,
     CommitTooLargeError,
@@ -23,7 +22,7 @@ from passgate.tasks.integrity.git import Checkout, GitError, Objects, full_commi
 from passgate.tasks.integrity.judging_places import JudgingPlaces
 from passgate.tasks.model.agent import AgentChange, AgentKind, AgentSpec, agent_change
 from passgate.tasks.model.run import Edit, Plan
-from passgate.tasks.planning.named_agents import NamedAgents, named_agents
+from passgate.tasks.planning.named_agents import named_agents
 from passgate.tasks.planning.plan import PlanFiles, agent_digest_of, make_plan
 
 
@@ -40,7 +39,8 @@ def check_out(checkout: Checkout, commit: str, places: JudgingPlaces, edits: Seq
         (folder / ".git").mkdir()
         # Not the whole tree for tasks that need none of it: a repository may be large, and of one that is too large
         # only the places that judge can be written.
-        if _uses_more(files, suites):
+        uses_more = any(file.is_link for file in files)
+        if uses_more or (suites.is_dir() and files_of_folder(suites, os.environ).evals):
             # Without them only those tasks are in the way that do name such a file.
             with suppress(CommitTooLargeError):
                 write_files(checkout.objects, _not_in(folder, committed_files(root, commit)), folder)
@@ -134,7 +134,12 @@ def plan_of_checkout(own: Plan, files: PlanFiles) -> Plan:
         "warnings": (*plan.warnings, *([unpriced] if added else [])),
     }
     plan = plan.model_copy(update=changed)
-    return plan.model_copy(update={"agent_digest": _agent_digest(plan)})
+    try:
+        digest = agent_digest_of(plan)
+    except UsageError:
+        # The change has moved the agent's files: the agent is one that no other run has had.
+        digest = f"unknown in {plan.run_id}"
+    return plan.model_copy(update={"agent_digest": digest})
 
 
 def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
@@ -145,18 +150,6 @@ def first_problem(error: InputError | UsageError, files: PlanFiles) -> str:
     for prefix in (files.working_folder, Path(os.path.relpath(files.working_folder))):
         first = first.replace(f"{prefix}{os.sep}", "")
     return first + more
-
-
-def _uses_more(files: Sequence[CommittedFile], suites: Path) -> bool:
-    return any(file.is_link for file in files) or (suites.is_dir() and bool(files_of_folder(suites, os.environ).evals))
-
-
-def _agent_digest(plan: Plan) -> str:
-    try:
-        return agent_digest_of(plan)
-    except UsageError:
-        # The change has moved the agent's files: the agent is one that no other run has had.
-        return f"unknown in {plan.run_id}"
 
 
 def _environment(checkout: Checkout, suites: str, folder: Path) -> Mapping[str, str]:
@@ -194,9 +187,12 @@ def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Pat
     before = _agent_at(own, files, folder, root)
     if isinstance(before, str):
         return JudgedAgent(own.agent, note=f"the merge base does not define the agent {own.request.agent!r}: {before}")
-    recorded = _with_recordings_of_base(before, edits, folder, root)
-    change = agent_change(own.request.agent, recorded, own.agent)
-    return JudgedAgent(recorded if change is not None and change.by_base else own.agent, change)
+    recordings = recordings_of(before, root)
+    if recordings is not None and (folder / recordings).is_dir() and _edits_in(edits, recordings):
+        # The recordings of the checkout under the name that the agent's history goes by.
+        before = before.model_copy(update={"target": str(folder / recordings), "name": str(before)})
+    change = agent_change(own.request.agent, before, own.agent)
+    return JudgedAgent(before if change is not None and change.by_base else own.agent, change)
 
 
 def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpec | str:
@@ -204,27 +200,14 @@ def _agent_at(own: Plan, files: PlanFiles, folder: Path, root: Path) -> AgentSpe
     if looks_like_a_form(own.request.agent):
         return own.agent  # it stands on the command line
     try:
-        named = _in_place(named_agents(files.gates, files.suites, files.working_folder), folder, root)
-        return named.find(own.request.agent) or "this change brings it"
+        named = named_agents(files.gates, files.suites, files.working_folder)
+        # With their paths in the repository instead of the checkout.
+        moved = (
+            replace(file, folder=root / file.folder.resolve().relative_to(folder.resolve())) for file in named.targets
+        )
+        return replace(named, targets=tuple(moved)).find(own.request.agent) or "this change brings it"
     except InputError as error:
         return first_problem(error, files)
-
-
-def _in_place(named: NamedAgents, folder: Path, root: Path) -> NamedAgents:
-    """The agents with their paths in the repository instead of the checkout."""
-
-    def moved(file: TargetsFile) -> TargetsFile:
-        return replace(file, folder=root / file.folder.resolve().relative_to(folder.resolve()))
-
-    return replace(named, targets=tuple(map(moved, named.targets)))
-
-
-def _with_recordings_of_base(agent: AgentSpec, edits: Sequence[Edit], folder: Path, root: Path) -> AgentSpec:
-    """The agent that repeats the recordings of the checkout, where these are edited; its name stays."""
-    recordings = recordings_of(agent, root)
-    if recordings is None or not (folder / recordings).is_dir() or not _edits_in(edits, recordings):
-        return agent
-    return agent.model_copy(update={"target": str(folder / recordings), "name": str(agent)})
 
 
 def recordings_of(agent: AgentSpec, root: Path) -> str | None:

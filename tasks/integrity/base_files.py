@@ -80,7 +80,11 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
         printed = git_bytes(root, "ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--", *names, seconds=_SECONDS)
     except GitError as error:
         raise UsageError(f"git cannot list the files of {commit[:12]}: {error}") from error
-    files = [_parsed(line) for line in names_of(printed)]
+    files = []
+    for line in names_of(printed):
+        described, _, path = line.partition("\t")
+        mode, _, hashed, length = described.split()
+        files.append(CommittedFile(path, mode, hashed, 0 if length == "-" else int(length)))
     size = sum(file.size for file in files)
     if len(files) > MOST_FILES or size > MOST_BYTES:
         raise CommitTooLargeError(
@@ -88,12 +92,6 @@ def committed_files(root: Path, commit: str, paths: Sequence[str] = ()) -> list[
             f"{MOST_BYTES / 1e6:.0f} MB that can be taken out"
         )
     return files
-
-
-def _parsed(line: str) -> CommittedFile:
-    described, _, path = line.partition("\t")
-    mode, _, hashed, size = described.split()
-    return CommittedFile(path, mode, hashed, 0 if size == "-" else int(size))
 
 
 def write_files(objects: Objects, files: Sequence[CommittedFile], folder: Path) -> None:
@@ -130,8 +128,16 @@ def add_uncommitted(
     stand_ins = [path for path in unedited if _is_stand_in(folder / path) and not _is_stand_in(root / path)]
     for path in stand_ins:
         shutil.copyfile(root / path, folder / path)
-    for path in _ignored(root, paths):
+    ignored = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths)
+    try:
+        names = names_of(git_bytes(root, *ignored, seconds=_SECONDS))
+    except GitError:
+        names = []
+    for path in names:
         place = folder / path
+        # A name that ends with a slash is another repository.
+        if path.endswith("/") or not _NEVER_COPIED.isdisjoint(PurePosixPath(path).parts):
+            continue
         if not place.exists() and not place.is_symlink() and place.parent.resolve().is_relative_to(folder.resolve()):
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / path, place, follow_symlinks=False)
@@ -142,14 +148,3 @@ def _is_stand_in(file: Path) -> bool:
         return True
     with file.open("rb") as content:
         return content.read(64).startswith(_STAND_INS)
-
-
-def _ignored(root: Path, paths: Sequence[str]) -> list[str]:
-    try:
-        listed = git_bytes(
-            root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--", *paths, seconds=_SECONDS
-        )
-    except GitError:
-        return []
-    names = [name for name in names_of(listed) if _NEVER_COPIED.isdisjoint(PurePosixPath(name).parts)]
-    return [name for name in names if not name.endswith("/")]

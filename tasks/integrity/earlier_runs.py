@@ -63,16 +63,13 @@ def read_earlier_runs(
     except (ValueError, TypeError, OverflowError) as error:
         raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
     is_wrong = trials["run_id"].isin(list(wrong))
-    return EarlierRuns(trials[~is_wrong][list(columns)].reset_index(drop=True), _told(wrong, int(is_wrong.sum())))
-
-
-def _told(wrong: Mapping[str, str], trials: int) -> str:
+    kept, count = trials[~is_wrong][list(columns)].reset_index(drop=True), int(is_wrong.sum())
     if not wrong:
-        return ""
+        return EarlierRuns(kept)
     named = ", ".join(f"{run_id} ({why})" for run_id, why in sorted(wrong.items(), reverse=True)[:_NAMED])
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    counted = f"{trials} trial{'s' if trials != 1 else ''} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
-    return f"{counted} in the history cannot be what they say and are left out: {named}{more}"
+    counted = f"{count} trial{'s' if count != 1 else ''} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
+    return EarlierRuns(kept, f"{counted} in the history cannot be what they say and are left out: {named}{more}")
 
 
 class _Identity(NamedTuple):
@@ -120,14 +117,11 @@ def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:
         return
     name = printable_name(os.path.relpath(found.top / found.path, checkout.folder))
     why = f"{what} must not be in git, but {_TRACKED_AS[found.kind]} {name}"
-    raise UsageError(f"{why}, so a change could bring its own results: {_remedy(what, found, checkout.folder)}")
-
-
-def _remedy(what: str, found: Tracked, folder: Path) -> str:
+    root = shlex.quote(printable_name(os.path.relpath(found.top / found.root, checkout.folder)))
+    remedy = f"take it out of git with `git rm -r --cached {root}`, a line in .gitignore and a commit"
     if not found.root:
-        return f"{what} needs a folder of its own"
-    root = shlex.quote(printable_name(os.path.relpath(found.top / found.root, folder)))
-    return f"take it out of git with `git rm -r --cached {root}`, a line in .gitignore and a commit"
+        remedy = f"{what} needs a folder of its own"
+    raise UsageError(f"{why}, so a change could bring its own results: {remedy}")
 
 
 def find_tracked(place: Path, checkout: Checkout) -> Tracked | None:

@@ -43,13 +43,9 @@ class JudgingPlaces:
             *(f"{self.suites}/{name}" for name in names),
             *(f"{folder}/{name}" for folder in outer for name in above),
         ]
-        inside: dict[str, What] = dict.fromkeys(filter(self._is_beside, map(posixpath.normpath, more)), what)
-        return replace(self, what={**inside, **self.what})
-
-    def _is_beside(self, place: str) -> bool:
-        """Whether a place is of the repository and does not hold the suites folder."""
-        path = PurePosixPath(place)
-        return not path.is_absolute() and path.parts[:1] != ("..",) and path not in PurePosixPath(self.suites).parents
+        paths = (PurePosixPath(posixpath.normpath(name)) for name in more)
+        inside = [path for path in paths if not path.is_absolute() and path.parts[:1] != ("..",) and path not in outer]
+        return replace(self, what={**dict.fromkeys(map(str, inside), what), **self.what})
 
     def with_ways(self, ways: Collection[str]) -> "JudgingPlaces":
         """With what says of which bytes the files are, relative to the repository. What lies below a way that is a link

@@ -90,7 +90,10 @@ def who_judges(own: Plan, checkout: Checkout) -> JudgingPlans:
     if root is None:
         return JudgingPlans(_with_base(own, base))
     base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.commit)})
-    places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, _beside_gates(own))
+    # Where no file defines the agent, none is asked for it.
+    unused = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
+    beside_gates = {name: what for name, what in _BESIDE_GATES.items() if name not in unused}
+    places = judging_places(root, Path.cwd(), own.request.suites, own.request.gates, beside_gates)
     if places is None or places.leads_out:
         base = _noted(base, _OUTSIDE)
     if places is None:
@@ -177,12 +180,6 @@ def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _
     return _CannotJudge(f"{_at(compared.base)} has {missing}, so this change judges itself")
 
 
-def _beside_gates(own: Plan) -> Mapping[str, What]:
-    """The files beside the gates file that judge. Where no file defines the agent, none is asked for it."""
-    defined = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
-    return {name: what for name, what in _BESIDE_GATES.items() if name not in defined}
-
-
 def _with_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
     """Further places: where targets are defined, and the recordings that are an agent by themselves."""
     recordings = recordings_of(own.agent, root)
@@ -205,20 +202,20 @@ def _with_outside(places: JudgingPlaces, plan: Plan, checkout: Checkout, commit:
     """
     suites, judge = Path(plan.suites_folder), plan.policy.judge
     named = {*plan.outside, *judging_outside(plan.tasks, suites), *([judge.recorded] if judge.recorded else [])}
-    known = [name for name in named if not _is_of_this_machine(f"{places.suites}/{name}", checkout, commit)]
+    paths = {name: posixpath.normpath(f"{places.suites}/{name}") for name in named}
+    # A file of variables that git does not have is this machine's own.
+    known = [
+        name
+        for name, path in paths.items()
+        if PurePosixPath(path).name != ENV_FILE
+        or checkout.is_tracked(path)
+        or is_committed(checkout.objects, commit, path)
+    ]
     wider = places.with_more(known, above=[TEMPLATES_FOLDER])
     given = [f"{places.suites}/{name}" for name in given_to_agents(plan.tasks, suites)]
     links = linked_places(tree, wider.what, given)
     wider = wider.with_more([posixpath.relpath(link, places.suites) for link in links], above=())
     return wider.with_ways(path_dependencies(checkout, commit, wider.what))
-
-
-def _is_of_this_machine(name: str, checkout: Checkout, commit: str) -> bool:
-    """Whether it is a file of variables that git does not have."""
-    path = posixpath.normpath(name)
-    if PurePosixPath(path).name != ENV_FILE:
-        return False
-    return not checkout.is_tracked(path) and not is_committed(checkout.objects, commit, path)
 
 
 def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) -> tuple[Plan, Base]:

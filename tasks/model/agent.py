@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
@@ -215,7 +215,12 @@ def agent_change(name: str, before: AgentSpec, now: AgentSpec) -> AgentChange | 
     """The differences of two definitions of what `--agent` calls `name`; `None` where they are the same."""
     if before == now:
         return None
-    return AgentChange(name=name, judging=tuple(_judging(before, now)), own=tuple(_own(before, now)))
+    judging = tuple(_judging(before, now))
+    own = [key for key in _OWN if getattr(before, key) != getattr(now, key)]
+    # Recordings and another host are no work of whoever makes the change on the agent.
+    if before.target != now.target and not {"recordings", "address"} & {*judging}:
+        own.insert(0, "agent")
+    return AgentChange(name=name, judging=judging, own=tuple(own))
 
 
 def _judging(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
@@ -227,23 +232,8 @@ def _judging(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
     if before.upstreams != now.upstreams:
         yield "upstreams"
     if before.kind is now.kind and before.target != now.target:
-        yield from _judging_target(before, now)
-
-
-def _judging_target(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
-    if now.kind is AgentKind.REPLAY:
-        yield "recordings"
-    elif now.kind is AgentKind.HTTP and _origin(before.target) != _origin(now.target):
-        yield "address"
-
-
-def _own(before: AgentSpec, now: AgentSpec) -> Iterator[str]:
-    if before.target != now.target and not {*_judging(before, now)} & {"recordings", "address"}:
-        yield "agent"
-    yield from (key for key in _OWN if getattr(before, key) != getattr(now, key))
-
-
-def _origin(address: str) -> tuple[str, str]:
-    """The scheme, and the host with its port."""
-    parts: SplitResult = urlsplit(address)
-    return parts.scheme.lower(), parts.netloc.lower()
+        origins = {(parts.scheme.lower(), parts.netloc.lower()) for parts in map(urlsplit, (before.target, now.target))}
+        if now.kind is AgentKind.REPLAY:
+            yield "recordings"
+        elif now.kind is AgentKind.HTTP and len(origins) > 1:
+            yield "address"

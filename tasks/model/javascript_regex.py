@@ -11,7 +11,15 @@ ENGINE_FLAGS: Final = frozenset("imsuv")
 
 def regex_problem(pattern: str, flags: str = "") -> str | None:
     """What is wrong with a regular expression; `None` when JavaScript takes it (ECMA-262, `new RegExp`)."""
-    problem = _flags_problem(flags) or _pattern_problem(pattern, engine_flags(flags))
+    unknown = sorted(set(flags) - set(FLAGS))
+    if unknown:
+        problem = f"unknown flag {unknown[0]!r}, expected some of {FLAGS!r}"
+    elif len(set(flags)) < len(flags):
+        problem = f"a flag is there twice in {flags!r}"
+    elif {"u", "v"} <= set(flags):
+        problem = "the flags 'u' and 'v' exclude each other"
+    else:
+        problem = _pattern_problem(pattern, engine_flags(flags))
     return f"no regular expression as JavaScript knows them: {problem}" if problem else None
 
 
@@ -20,16 +28,7 @@ def engine_flags(flags: str) -> str:
     return "".join(flag for flag in flags if flag in ENGINE_FLAGS)
 
 
-def _flags_problem(flags: str) -> str | None:
-    unknown = sorted(set(flags) - set(FLAGS))
-    if unknown:
-        return f"unknown flag {unknown[0]!r}, expected some of {FLAGS!r}"
-    if len(set(flags)) < len(flags):
-        return f"a flag is there twice in {flags!r}"
-    return "the flags 'u' and 'v' exclude each other" if {"u", "v"} <= set(flags) else None
-
-
-def _pattern_problem(pattern: str, flags: str) -> str | None:
+def _pattern_problem(pattern: str, flags: str) -> str:
     try:
         regress.Regex(pattern, flags)
     except UnicodeEncodeError:
@@ -37,4 +36,4 @@ def _pattern_problem(pattern: str, flags: str) -> str | None:
     except regress.RegressError as error:
         hint = "; give the i as a flag instead" if pattern.startswith("(?i)") else ""
         return f"{error}{hint}"
-    return None
+    return ""

@@ -34,18 +34,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def at_path(document: Any, path: str) -> Any:
     """The value at keys and list indices joined with dots; the document itself for an empty path."""
     for part in path.split(".") if path else ():
-        document = _step(document, part)
-        if document is MISSING:
-            break
+        if isinstance(document, Mapping):
+            document = document.get(part, MISSING)
+            continue
+        # `isdecimal` alone takes the digits of other scripts, and `int` refuses texts of thousands of digits.
+        is_index = isinstance(document, list | tuple) and part.isascii() and part.isdecimal() and len(part) < 10
+        document = document[int(part)] if is_index and int(part) < len(document) else MISSING
     return document
-
-
-def _step(document: Any, part: str) -> Any:
-    if isinstance(document, Mapping):
-        return document.get(part, MISSING)
-    if isinstance(document, list | tuple) and part.isascii() and part.isdecimal() and len(part) < 10:
-        return document[int(part)] if int(part) < len(document) else MISSING
-    return MISSING
 
 
 def strictly_equal(left: Any, right: Any) -> bool:

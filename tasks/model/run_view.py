@@ -9,10 +9,6 @@ from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 
 
-def _none_kept(digest: str) -> Transcript | None:
-    return None
-
-
 @dataclass(frozen=True)
 class RunView:
     """A run that has ended."""
@@ -20,7 +16,7 @@ class RunView:
     verdict: Verdict
     trials: tuple[Trial, ...] = ()
     """The trials that were judged."""
-    transcript: Callable[[str], Transcript | None] = _none_kept
+    transcript: Callable[[str], Transcript | None] = lambda _: None
     """Reads a transcript by its digest when it is called: a run of thousands of trials has more of them than memory
     holds. `None` where the run does not keep it. Raises `StorageError`."""
     history: Mapping[str, BaselineTask] = field(default_factory=dict)

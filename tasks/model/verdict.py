@@ -196,17 +196,14 @@ class Verdict(Frozen):
             yield self.sign_off.decided
         match self.decision:
             case Decision.PASS:
-                yield self._trials()
+                tasks = self.measurement.tasks
+                yield f"{sum(task.passed for task in tasks)} of {sum(task.n for task in tasks)} trials passed"
             case Decision.FAIL if others or self.sign_off is None:
                 yield f"{len(blocking)} blocking reason{'s' if len(blocking) != 1 else ''}"
             case Decision.INCONCLUSIVE if self.awaiting_sign_off and not others:
                 yield "awaiting sign-off"
             case Decision.INCONCLUSIVE:
                 yield "the evidence is not complete"
-
-    def _trials(self) -> str:
-        passed, measured = (sum(getattr(task, name) for task in self.measurement.tasks) for name in ("passed", "n"))
-        return f"{passed} of {measured} trials passed"
 
 
 def verdict_digest(verdict: Verdict) -> str:

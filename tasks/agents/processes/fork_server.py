@@ -21,8 +21,9 @@ import threading
 import traceback
 import warnings
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.processes.messages import (
@@ -51,14 +52,6 @@ _CALLERS: Final = (
 """Where the files begin that call the agent's code."""
 
 
-class _Connections(NamedTuple):
-    """What a new process is given."""
-
-    turns: socket.socket
-    control: socket.socket
-    output: int
-
-
 def main() -> None:
     """Start under a keeper, import the agent and serve."""
     requests, control = (socket.socket(fileno=int(number)) for number in sys.argv[1:3])
@@ -72,7 +65,10 @@ def main() -> None:
         requests.send(ImportReport(problem=str(error)).model_dump_json().encode())
         return
     if threading.active_count() > 1:
-        _start_again(requests, target)
+        # Threads that the import has started do not survive a fork: become a server that has not imported the agent.
+        requests.set_inheritable(True)
+        command = [sys.executable, "-P", "-c", _IMPORT_LATE, str(requests.fileno()), target]
+        os.execv(command[0], command)  # noqa: S606 - no shell is wanted
     requests.send(ImportReport().model_dump_json().encode())
     _serve(requests, lambda: function)
 
@@ -87,13 +83,6 @@ def import_late() -> None:
     _serve(requests, lambda: import_function(target))
 
 
-def _start_again(requests: socket.socket, target: str) -> None:
-    """Become a server that has not imported the agent: threads that its import has started do not survive a fork."""
-    requests.set_inheritable(True)
-    command = [sys.executable, "-P", "-c", _IMPORT_LATE, str(requests.fileno()), target]
-    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
-
-
 def _write_all_characters() -> None:
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", write_through=True)  # type: ignore[union-attr]
@@ -103,32 +92,23 @@ def _serve(requests: socket.socket, load: Callable[[], AgentFunction]) -> None:
     """Answer requests until passgate closes its end; a process of a trial answers its turns."""
     del sys.argv[1:]
     gc.freeze()  # what is collected in a fork is copied
-    connections = _forked(requests)
-    if connections is None:
-        return
-    requests.close()
-    fork_kept(connections.control)
-    answer_turns(connections.turns, connections.output, load)
-
-
-def _forked(requests: socket.socket) -> _Connections | None:
-    """In every new process what it was given; in the server `None`, at the end."""
-    while (received := _received(requests)) is not None:
-        _reap()
+    while True:
+        message, numbers, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        if not message:
+            return
+        turns, control = (socket.socket(fileno=number) for number in numbers[:2])
+        # Processes of trials that have ended stay in the process table until somebody has asked how they did.
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0] != 0:
+                pass
         if _fork() == 0:
-            return received
-        received.turns.close()
-        received.control.close()
-        os.close(received.output)
-    return None
-
-
-def _received(requests: socket.socket) -> _Connections | None:
-    message, numbers, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
-    if not message:
-        return None
-    turns, control, output = numbers
-    return _Connections(socket.socket(fileno=turns), socket.socket(fileno=control), output)
+            break
+        turns.close()
+        control.close()
+        os.close(numbers[2])
+    requests.close()
+    fork_kept(control)
+    answer_turns(turns, numbers[2], load)
 
 
 def _fork() -> int:
@@ -142,14 +122,6 @@ def _fork() -> int:
             return os.fork()
         except OSError:
             return -1
-
-
-def _reap() -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0] != 0:
-            pass
-    except ChildProcessError:
-        return
 
 
 class ImportProblemError(Exception):
@@ -180,14 +152,14 @@ def described(error: BaseException) -> str:
 
 def traced(error: BaseException) -> str:
     """An exception with the last frames that led to it, the innermost at the end; at most `MAX_DETAIL` characters."""
-    frames = "\n".join(map(_shown, _frames(error)[-_MOST_FRAMES:]))
+    places = [
+        f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
+        + (f"\n    {frame.line}" if frame.line else "")
+        for frame in _frames(error)[-_MOST_FRAMES:]
+    ]
+    frames = "\n".join(places)
     room = MAX_DETAIL - len(described(error)) - 1
     return f"{described(error)}\n{sendable(frames)[-room:]}".rstrip()
-
-
-def _shown(frame: traceback.FrameSummary) -> str:
-    place = f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
-    return f"{place}\n    {frame.line}" if frame.line else place
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -213,11 +185,7 @@ def answer_turns(turns: socket.socket, output: int, load: Callable[[], AgentFunc
             reply = _answered(TurnRequest.model_validate_json(line), load, runner)
             _flush()
             turns.sendall(reply.model_dump_json().encode() + b"\n")
-    _exit()
-
-
-def _exit() -> None:
-    """End as a Python process does, but for taking every module apart, which takes ten times as long as a trial."""
+    # End as a Python process does, but for taking every module apart, which takes ten times as long as a trial.
     threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 - waits for threads; nothing public does
     atexit._run_exitfuncs()  # noqa: SLF001
     _flush()

@@ -6,7 +6,6 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -55,20 +54,16 @@ def _keep(process_id: int, control: socket.socket) -> None:
 
 def _notices_of_children(control: socket.socket) -> socket.socket:
     """Something to read whenever a child has ended. Every other descriptor but `control` is closed before."""
-    _close_all_but(control.fileno())
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - only names
+        if int(name) != control.fileno():
+            with suppress(OSError):
+                os.close(int(name))
     notices, notifying = socket.socketpair()
     notices.setblocking(False)
     notifying.setblocking(False)
     signal.set_wakeup_fd(notifying.detach(), warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     return notices
-
-
-def _close_all_but(kept: int) -> None:
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - only names
-        if int(name) != kept:
-            with suppress(OSError):
-                os.close(int(name))
 
 
 def _wait_for_end(process_id: int, control: socket.socket, notices: socket.socket) -> int | None:
@@ -103,7 +98,10 @@ def _kill_descendants() -> dict[int, int]:
     deadline = time.monotonic() + _KILL_SECONDS
     while time.monotonic() < deadline:
         ended |= _reaped()
-        if not _has_children():
+        try:
+            # Without taking its exit code, which is for `_reaped`.
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
             break
         for process_id in _descendants():
             with suppress(ProcessLookupError, PermissionError):
@@ -112,19 +110,15 @@ def _kill_descendants() -> dict[int, int]:
     return ended
 
 
-def _has_children() -> bool:
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
-
-
 def _descendants() -> set[int]:
     """All processes that come from this one."""
     children: dict[int, list[int]] = {}
-    for process_id, parent in _processes():
-        children.setdefault(parent, []).append(process_id)
+    for name in os.listdir("/proc"):  # noqa: PTH208 - hot, and only names
+        if name.isdigit():
+            with suppress(OSError):
+                # The second field is the program's name, which may hold anything.
+                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(int(name))
     found: set[int] = set()
     waiting = [os.getpid()]
     while waiting:
@@ -132,13 +126,3 @@ def _descendants() -> set[int]:
         found.update(new)
         waiting += new
     return found
-
-
-def _processes() -> Iterator[tuple[int, int]]:
-    """Every process of the machine with its parent."""
-    for name in os.listdir("/proc"):  # noqa: PTH208 - hot, and only names
-        if name.isdigit():
-            with suppress(OSError):
-                # The second field is the program's name, which may hold anything.
-                fields = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                yield int(name), int(fields[1])

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -85,13 +85,26 @@ class ForkServer:
         self._requests, their_requests = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._control, their_control = socket.socketpair()
         with their_requests, their_control, tempfile.TemporaryFile() as printed:
-            self._process = _started(self._target, their_requests, their_control, printed)
+            numbers = (their_requests.fileno(), their_control.fileno())
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), self._target],
+                env={name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_JUDGE)},
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=printed,
+                pass_fds=numbers,
+                start_new_session=True,
+            )
+            # Held open here too, they would not tell that the server has ended.
             their_requests.close()
             their_control.close()
             try:
                 problem = self._import_problem()
                 if problem:
-                    raise UsageError(f"the agent python:{self._target} {problem}{_tail(printed)}")
+                    size = os.fstat(printed.fileno()).st_size
+                    tail = os.pread(printed.fileno(), _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace").strip()
+                    told = f". It printed: {tail}" if tail else ""
+                    raise UsageError(f"the agent python:{self._target} {problem}{told}")
             except BaseException:
                 self.close()
                 raise
@@ -107,19 +120,16 @@ class ForkServer:
             report = b""
         self._requests.settimeout(None)
         if not report:
-            return f"cannot be imported: {self._end()} while it was imported"
+            self._control.settimeout(_END_SECONDS)
+            try:
+                end = ended_how(ProcessEnded.model_validate_json(self._control.recv(_LONGEST_REPORT)).status)
+            except (OSError, ValidationError):
+                end = ended_how(None)
+            return f"cannot be imported: {end} while it was imported"
         try:
             return ImportReport.model_validate_json(report).problem
         except ValidationError:
             return "cannot be imported: it writes into descriptors that are not its own"
-
-    def _end(self) -> str:
-        """How a server that has ended did so."""
-        self._control.settimeout(_END_SECONDS)
-        try:
-            return ended_how(ProcessEnded.model_validate_json(self._control.recv(_LONGEST_REPORT)).status)
-        except (OSError, ValidationError):
-            return ended_how(None)
 
     def _disconnect(self) -> None:
         self._requests.close()
@@ -136,25 +146,3 @@ def ended_how(status: int | None) -> str:
         return f"its process was ended by {signal.Signals(-status).name}"
     except ValueError:
         return f"its process was ended by signal {-status}"
-
-
-def _started(
-    target: str, requests: socket.socket, control: socket.socket, printed: IO[bytes]
-) -> "subprocess.Popen[bytes]":
-    numbers = (requests.fileno(), control.fileno())
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", _PROGRAM, *map(str, numbers), target],
-        env={name: value for name, value in os.environ.items() if not name.startswith(_OF_THE_JUDGE)},
-        stdin=subprocess.DEVNULL,
-        stdout=printed,
-        stderr=printed,
-        pass_fds=numbers,
-        start_new_session=True,
-    )
-
-
-def _tail(printed: IO[bytes]) -> str:
-    """The end of what was printed, for a message."""
-    size = os.fstat(printed.fileno()).st_size
-    text = os.pread(printed.fileno(), _TAIL, max(0, size - _TAIL)).decode("utf-8", "replace").strip()
-    return f". It printed: {text}" if text else ""

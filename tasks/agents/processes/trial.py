@@ -16,7 +16,7 @@ from passgate.tasks.agents.processes.messages import (
     TurnReply,
     TurnRequest,
 )
-from passgate.tasks.agents.processes.server import ForkServer, TrialConnections, ended_how
+from passgate.tasks.agents.processes.server import ForkServer, ended_how
 from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, first_problem
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
@@ -93,7 +93,9 @@ class NoReply(NamedTuple):
 async def start_process(server: ForkServer) -> "TrialProcess":
     """A new process. Raises `MeasurementError` when the machine has none to give."""
     for _ in range(2):
-        process = await _connected(server.forked())
+        connections = server.forked()
+        printed, turns = Printed(connections.output), await _Stream.opened(connections.turns)
+        process = TrialProcess(turns, await _Stream.opened(connections.control), printed)
         if await process.has_started():
             return process
         await process.end()
@@ -103,12 +105,6 @@ async def start_process(server: ForkServer) -> "TrialProcess":
         except UsageError as error:
             raise MeasurementError(str(error)) from error
     raise MeasurementError("no process could be started for the agent", transient=True)
-
-
-async def _connected(connections: TrialConnections) -> "TrialProcess":
-    printed = Printed(connections.output)
-    turns = await _Stream.opened(connections.turns)
-    return TrialProcess(turns, await _Stream.opened(connections.control), printed)
 
 
 class TrialProcess:
