@@ -28,7 +28,7 @@ FIELD_KEYS: Keys = {
 
 
 def _read_items(parts: Parts, key: str, read: Callable[[Node], Any]) -> Options:
-    """The items of a list as the option of the same name; without it where one of them cannot be read."""
+    """The items of a list as the option of the same name; no option when an item cannot be read."""
     listed = parts.get(key)
     if listed is None or not isinstance(listed.value, list):
         return {}
@@ -84,7 +84,7 @@ def _script(body_of_file: Callable[[str, str], str | None], parts: Parts, source
 
 
 def _python_body(text: str, function: str) -> str | None:
-    """The text of a script as the body of a function; `None` where the script has no function of the name."""
+    """The text of a script as the body of a function; `None` when it does not define the named function."""
     name = function or "get_assert"
     if re.search(rf"^(async\s+)?def\s+{re.escape(name)}\b", text, re.MULTILINE):
         return f"{text}\nreturn {name}(output, context)\n"
@@ -105,7 +105,7 @@ def _javascript_body(text: str, function: str) -> str | None:
 
 def _fields(parts: Parts, sources: Sources) -> Options:
     def read(item: Node) -> FieldCheck | None:
-        if wrong_kind(item.value, MAPPING):  # taking the whole apart has told it
+        if wrong_kind(item.value, MAPPING):  # already reported for the whole list
             return None
         field = take_apart(item, FIELD_KEYS, sources.complaints)
         return build(FieldCheck, field.values, item, sources) if field.sound else None
@@ -225,7 +225,7 @@ _ARGUMENTS_KEYS: Keys = {
     "defaults": Key(MAPPING),
     "ignore": Key((*TEXT, *LIST), items=TEXT),
 }
-_LISTS = frozenset({"tools", "ignore"})  # options of which one may be written as a text
+_LISTS = frozenset({"tools", "ignore"})  # a single value may be written as a text
 _COUNT_KEYS: Keys = {"type": Key(TEXT), "pattern": Key(TEXT), "min": Key(WHOLE), "max": Key(WHOLE)}
 
 

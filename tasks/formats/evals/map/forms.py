@@ -1,4 +1,4 @@
-"""What a form of a grader is: its names, its keys and how they become options; and how models are made of options."""
+"""The form of a grader: its names, its keys and how they become options; and how options become models."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ TEXT, NUMBER, WHOLE = (Kind.TEXT,), (Kind.NUMBER,), (Kind.WHOLE,)
 TRUTH, LIST, MAPPING = (Kind.TRUTH,), (Kind.LIST,), (Kind.MAPPING,)
 
 Model = TypeVar("Model", bound=BaseModel)
-# The options of a grader by their names in its model; with a `type` where that is not the one of the form.
+# The options of a grader by their names in its model; with a `type` when it differs from that of the form.
 Options = dict[str, Node]
 Read = Callable[[Parts, Sources], Options]
 MODELS: dict[str, type[GraderOptions]] = {
@@ -39,7 +39,7 @@ class Form:
 
     names: tuple[str, ...]  # in snake_case; kebab-case need not be said
     keys: Keys
-    # What the keys are as options; without it those keys that the model knows are its options.
+    # Turns the keys into options; without it the options are the keys that the model knows.
     read: Read | None = None
     agentevals: tuple[str, ...] = ()  # those of the names that AgentEvals has for it
     later: tuple[str, ...] = ()  # those of the names that only the latest AgentV has for it
@@ -59,14 +59,14 @@ class Form:
 
 
 def build(model: type[Model], parts: Mapping[str, Node], node: Node, sources: Sources) -> Model | None:
-    """The model whose fields are the parts; `None` when it refuses them. The complaints say why, at a part or node."""
+    """The model with the parts as fields. `None` when it refuses them; the complaints say why, at a part or `node`."""
     try:
         return model.model_validate({name: part.value for name, part in parts.items()})
     except ValidationError as error:
         problems: list[Problem] = []
         for _, of_field in groupby(error.errors(), key=lambda each: each["loc"][:1]):
             found = list(of_field)
-            # Of a value with several possible forms only what is wrong with the form that it has.
+            # A value may have several forms: report only what is wrong with the form that it has.
             telling = [each for each in found if not each["type"].endswith("_type")] or found[:1]
             problems += [_problem(each, parts, node) for each in telling]
         sources.complaints.problems += dict.fromkeys(problems)
@@ -81,7 +81,7 @@ def _problem(error: Any, parts: Mapping[str, Node], node: Node) -> Problem:
     if part is None:
         return node.problem(f"the key {location[0]!r} is missing")
     for step in location[1:]:
-        # pydantic's steps are also names of the forms that a value may have: these lead nowhere.
+        # Some of pydantic's steps name a form of the value, not a place in it.
         known: Any = part.value if isinstance(part.value, Mapping) else ()
         if isinstance(part.value, list) and isinstance(step, int):
             known = range(len(part.value))

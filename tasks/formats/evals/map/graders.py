@@ -1,4 +1,4 @@
-"""Lists of graders of eval files, in every spelling of every dialect, and the graders that are made of such lists."""
+"""Lists of graders of eval files, in every spelling of every dialect, and graders that contain such lists."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ BASE_KEYS: Keys = {
     "negate": Key(TRUTH),
 }
 DESCRIPTION: Keys = {"description": Key(TEXT, says="What it is there for, for readers.")}
-# Other names of kinds of aggregators.
+# Other names of aggregators.
 AGGREGATOR_NAMES = {
     **dict.fromkeys(("code_judge", "script"), "code_grader"),
     **dict.fromkeys(("llm_judge", "llm_rubric"), "llm_grader"),
@@ -51,7 +51,7 @@ COMPOSITE_KEYS: Keys = {
     "aggregator": Key(MAPPING, says="How their scores become one; their weighted average when not given."),
     "threshold": Key(NUMBER),
 }
-# Types of assertions that other tools know and passgate does not have.
+# Types of assertions that other tools have and passgate does not.
 _FOREIGN = {
     *("agent_rubric", "answer_relevance", "bleu", "classifier", "contains_html", "contains_json", "contains_sql"),
     *("contains_xml", "context_faithfulness", "context_recall", "context_relevance", "conversation_relevance"),
@@ -65,7 +65,7 @@ _FOREIGN = {
 _FAMILIES = ("similar:", "promptfoo:")
 GRADER_LISTS = ("assert", "assertions", "evaluators")
 _NOT = "not_"
-MAX_TEMPLATE_DEPTH = 3  # as deep as AgentV reads templates inside of templates
+MAX_TEMPLATE_DEPTH = 3  # AgentV reads templates inside templates as deep as this
 TEMPLATES_FOLDER = ".agentv/templates"
 _TEMPLATE_SUFFIXES = (".yaml", ".yml")
 _INCLUDE_KEYS: Keys = {"include": Key(TEXT, needed=True)}
@@ -76,14 +76,14 @@ _TEMPLATE_KEYS: Keys = {
 
 
 class Graders(NamedTuple):
-    """The graders that a test or a file says."""
+    """The graders of a test or a file."""
 
     all: tuple[Grader, ...]
-    said: bool  # whether it says any, be they right or wrong
+    said: bool  # whether it lists any, right or wrong
 
 
 def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Graders:
-    """The graders of a test or a file. Under several names and in several places they have to be the same."""
+    """The graders of a test or a file. Lists under several names or in several places must be the same."""
     rubrics = node.get("rubrics")
     rubric = rubric_grader(variables.filled_in_graders(rubrics), sources) if rubrics is not None else None
     places = present((node, node.get("execution")))
@@ -93,12 +93,12 @@ def read_own_graders(node: Node, variables: Variables, sources: Sources) -> Grad
 
 
 def read_list(listed: Node, variables: Variables, sources: Sources) -> tuple[Grader, ...]:
-    """The same with the variables of a test in it."""
+    """The graders of a list with the variables of a test filled in."""
     return read_graders(variables.filled_in_graders(listed), replace(sources, one_judge=variables.is_template))
 
 
 def rubric_grader(node: Node, sources: Sources) -> Rubrics | None:
-    """The grader that a test's own `rubrics` list is; `None` where it is wrong, and then the complaints say why."""
+    """The grader for a test's own `rubrics` list. `None` when the list is wrong; the complaints say why."""
     return None if sources.refuses_kind(node, LIST) else rubric_of(list(node.items()), node, sources)
 
 
@@ -116,7 +116,7 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
         if not isinstance(item.value, str):
             graders.append(_read_one(item, inner))
         elif item is texts[0] and inner.one_judge:
-            # Where files hold prompts AgentV has one judge with one score for all texts.
+            # In files with prompts, AgentV gives all texts to one judge, for one score.
             criteria = "\n".join(text.value.strip() for text in texts)
             graders.append(_made(item, {}, inner, type="llm_grader", criteria=criteria, weight=len(texts)))
         elif item is texts[0]:
@@ -125,7 +125,7 @@ def read_graders(node: Node, sources: Sources) -> tuple[Grader, ...]:
 
 
 def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
-    """The entries of a list, those of its templates in place of its includes, each with the sources it belongs to."""
+    """The entries of a list, each with its sources. The entries of a template stand in the place of its include."""
     for item in node.items():
         if not isinstance(item.value, dict) or "include" not in item.value:
             yield item, sources
@@ -136,7 +136,7 @@ def _entries(node: Node, sources: Sources) -> Iterator[tuple[Node, Sources]]:
         before = len(sources.complaints.problems)
         file = _template(parts.values["include"], sources)
         if file is None:
-            # An include whose file is missing stays as it is: it is noted as what keeps the test from running.
+            # An include whose file is missing stays as it is. A complaint already says that the test cannot run.
             if len(sources.complaints.problems) == before:
                 yield item, sources
         elif message := _endless(file, sources.templates):
@@ -158,7 +158,7 @@ def _template(node: Node, sources: Sources) -> Path | None:
 
 
 def _endless(file: Path, opened: tuple[Path, ...]) -> str:
-    """Why a template cannot be opened inside of those; empty where it can."""
+    """Why a template cannot be opened inside the templates that are open; empty when it can."""
     if file in opened:
         chain = " -> ".join(part.name for part in (*opened[opened.index(file) :], file))
         return f"the templates include each other: {chain}"
@@ -197,22 +197,22 @@ def _read_one(node: Node, sources: Sources) -> Grader | None:
 
 
 def _made(node: Node, options: Options, sources: Sources, /, **values: Any) -> Grader | None:
-    # The values stand under no key of their own.
+    # The values have no keys of their own in the file, so their problems are told at the node.
     options |= {name: node.with_value(value) for name, value in values.items()}
     return cast("Grader | None", build(MODELS[options["type"].value], options, node, sources))
 
 
 def _form(kind: Node, sources: Sources) -> tuple[Form | None, bool]:
-    """How a grader of a type is written, and whether the type says `not-`."""
+    """The form of a grader by its type, and whether the type begins with `not-`."""
     written, name = kind.value, snake_case(kind.value)
     negated = name.startswith(_NOT)
-    # No assertion of the repository takes the name of a type that is known.
+    # A program of the repository cannot take the name of a known type.
     known = _BY_NAME.get(name.removeprefix(_NOT))
     if known is not None:
         return known, negated
     own = custom_assertion(kind, written, sources.ground)
     if own is not None or not negated:
-        return own, False  # the name of a program may begin with `not-` itself
+        return own, False  # the program's own name may begin with `not-`
     return custom_assertion(kind, written[len(_NOT) :], sources.ground), True
 
 
@@ -234,7 +234,7 @@ def _without_form(node: Node, kind: Node, negated: bool, sources: Sources) -> Gr
 
 
 def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
-    """What every grader has, from `required: 0.7` and `not-` too."""
+    """The options that every grader has; `required: 0.7` and `not-` set some of them too."""
     base = parts.only("weight", "min_score", "negate", "required")
     name = parts.get("name") or parts.get("metric") or parts.get("id")
     if name is not None:
@@ -255,7 +255,7 @@ def _base(parts: Parts, negated: bool, sources: Sources) -> Options:
 def _composite(parts: Parts, sources: Sources) -> Options:
     options = parts.only("threshold")
     type_name = snake_case(str(parts.value("type"))).removeprefix(_NOT)
-    if not options and type_name == "assert_set":  # all its members must pass where it has no threshold
+    if not options and type_name == "assert_set":  # without a threshold all its members must pass
         options["threshold"] = parts.node.with_value(1.0)
     members, aggregator = parts.get("assertions"), parts.get("aggregator")
     graders: tuple[Grader, ...] = ()
@@ -307,7 +307,7 @@ def _turns(parts: Parts, sources: Sources) -> Options:
     if turns is not None:
         read: list[Any] = []
         for item in as_items(turns):
-            # A turn of the wrong shape stays as it is, and the model tells it.
+            # A turn of the wrong shape stays as it is: the model reports it.
             if isinstance(item.value, dict) and not set(item.value) - {"assertions", "expected_output"}:
                 listed = item.get("assertions")
                 graders = () if listed is None else read_graders(listed, sources)
@@ -326,7 +326,7 @@ _TURNS_KEYS: Keys = {
     "aggregation": Key(says="mean, min or max of the turns."),
     "on_turn_failure": Key(),
 }
-# In the order in which the JSON Schemas list them.
+# The JSON Schemas list them in this order.
 FORMS: tuple[Form, ...] = (
     *(*ANSWER_FORMS, *JUDGE_FORMS, *PROGRAM_FORMS),
     Form(("composite", "assert_set"), COMPOSITE_KEYS, _composite, ("composite",), later=("assert_set",)),

@@ -87,7 +87,7 @@ def _judge_options(parts: Parts, sources: Sources) -> Options:
     options = prompt_parts(prompt, sources) if prompt is not None else {}
     if target is not None:
         name = target.value
-        if isinstance(name, dict):  # a judge that is described on the spot
+        if isinstance(name, dict):  # the grader describes its judge itself
             name = name.get("id") or name.get("label") or name.get("name") or "inline"
         options["target"] = target.with_value(str(name))
     return options
@@ -131,7 +131,7 @@ def read_criteria(items: Sequence[Node], node: Node, sources: Sources) -> tuple[
 
 
 def rubric_of(items: Sequence[Node], node: Node, sources: Sources, weight: int = 1) -> Rubrics | None:
-    """The grader that has these items; `None` where something is wrong, and then the complaints say what."""
+    """The grader with these items. `None` when something is wrong; the complaints say what."""
     before = len(sources.complaints.problems)
     criteria = read_criteria(items, node, sources)
     if len(sources.complaints.problems) > before:
@@ -154,7 +154,7 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
 
 
 def _least(parts: Parts, sources: Sources) -> Options:
-    # `min_score` is a share. Of `required_min_score` in points follows `required`, unless the file says otherwise.
+    # `min_score` is a share of 1. `required_min_score` counts points and means `required` too, unless the file says no.
     share, points = parts.get("min_score"), parts.get("required_min_score")
     if points is None or not is_kind(points.value, Kind.NUMBER):
         return {"min_score": share} if share is not None else {}
@@ -174,7 +174,7 @@ def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
     of_list = isinstance(node.value, list)
     spans = [_span(item, sources) for item in node.items()] if of_list else _from_bounds(node, sources)
     ranges = sorted(present(spans), key=lambda span: span.low)
-    # Where a span cannot be read, the gap that it leaves is no second problem.
+    # A span that cannot be read leaves a gap. That is no second problem.
     message = _gap(ranges) if len(sources.complaints.problems) == before else ""
     if message:
         sources.refuse(node, f"invalid rubric: {message}")
@@ -182,7 +182,7 @@ def _ranges(node: Node, sources: Sources) -> tuple[ScoreRange, ...]:
 
 
 def _gap(ranges: Sequence[ScoreRange]) -> str:
-    """What keeps spans in order from covering 0 to 10, empty where nothing does."""
+    """Why sorted spans do not cover 0 to 10; empty when they do."""
     expected = 0
     for span in ranges:
         if span.high < span.low:

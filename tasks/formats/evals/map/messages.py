@@ -20,8 +20,8 @@ from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.messages import ContentBlock, MessageCall, TaskMessage
 
 PROMPT_FILE = "PROMPT.md"
-_ROUNDS = 3  # how deep variables may stand in variables: one that stands in itself would never end
-# Names that mean something in the prompts of judges.
+_ROUNDS = 3  # how deep variables may refer to variables: one that refers to itself would never end
+# In the prompts of judges these names have a meaning of their own.
 JUDGES_NAMES = {
     *("input", "output", "expected_output", "criteria", "question", "answer", "reference_answer", "note"),
     *("metadata", "metadata_json", "rubrics", "rubrics_json", "file_changes", "tool_calls", "candidate_answer"),
@@ -32,10 +32,10 @@ ROLES = ("system", "user", "assistant", "tool")
 MESSAGE_KEYS = {
     "role": Key(TEXT, needed=True),
     "content": _ANY,
-    # Of a message of a tool: which tool, and the call that it answers.
+    # In the message of a tool: which tool, and the call that it answers.
     **dict.fromkeys(("name", "tool_call_id"), _TEXT),
     "tool_calls": Key(LIST, items=MAPPING),
-    # What a recorded message has beside that, and a message of a task does not need.
+    # Recorded messages have these; a task does not need them.
     **dict.fromkeys(("metadata", "duration_ms", "start_time", "end_time", "token_usage", "cost_usd"), _ANY),
 }
 OPENAI_CALL_KEYS = {**dict.fromkeys(("id", "type"), _TEXT), "function": Key(MAPPING, needed=True), "index": _NUMBER}
@@ -54,7 +54,7 @@ BLOCK_KEYS = {
     **{kind: {"type": _TYPE, "value": Key(TEXT, spellings=("path",), needed=True)} for kind in ("file", "image")},
     "json": {"type": _TYPE, "value": Key(needed=True, null=True)},
 }
-# By their first bytes.
+# The types of images by the first bytes.
 _IMAGE_TYPES = {b"\x89PNG\r\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 _LONGEST_PATH = 1024  # a longer text that is base64 is meant as an image: macOS knows no longer paths
 Expected = tuple[Any, tuple[TaskMessage, ...]]  # a value or messages; at most one of them says something
@@ -92,7 +92,7 @@ def _message(node: Node, sources: Sources) -> TaskMessage | None:
         return None
     role, content = node.value["role"], node.value.get("content")
     if len(node.value) == 2 and role in ROLES and isinstance(content, str):
-        return TaskMessage(role=role, content=content)  # as most are: it need not be taken apart
+        return TaskMessage(role=role, content=content)  # as most messages are: no need to take them apart
     parts = take_apart(node, MESSAGE_KEYS, sources.complaints)
     role = as_one_of(parts.get("role"), ROLES, sources.complaints)
     if not parts.sound or role is None:
@@ -123,7 +123,7 @@ def read_expected(short: Node | None, long: Node | None, sources: Sources) -> Ex
 
 
 def _expected(node: Node, sources: Sources) -> Expected:
-    # A value of the user's own may have a key `role` too.
+    # The expected value may itself have a key `role`, with another meaning.
     if (is_message(node.value) and node.value["role"] in ROLES) or are_messages(node.value):
         return None, read_messages(node, sources)
     return node.value, ()
@@ -135,7 +135,7 @@ def _answer(expected: Expected) -> str:
 
 
 def _content(node: Node | None, sources: Sources) -> str | tuple[ContentBlock, ...]:
-    """A text, blocks, or any other value as JSON; empty where there is none."""
+    """A text or blocks; any other value as a JSON block; empty without a value."""
     if node is None:
         return ""
     if isinstance(node.value, str):
@@ -168,16 +168,16 @@ def _block(node: Node, sources: Sources) -> ContentBlock | None:
         return file_block(value, value.value, sources)
     if kind == "image":
         return ContentBlock(type="image", value=_image(value, value.value, sources))
-    # What stands for a variable in a text may be any value.
+    # A variable in place of the text may have any value.
     is_text = kind == "text" and isinstance(value.value, str)
     return ContentBlock(type="text" if is_text else "json", value=value.value)
 
 
 def _image(node: Node, text: str, sources: Sources) -> str:
-    """An image by its path or URL; one that stands in the file itself as a data URL."""
+    """The path or URL of an image; base64 in the file becomes a data URL."""
     if text.startswith(NO_FILES):
         return text
-    plain = "".join(text.split())  # base64 may be broken over several lines, and go without padding
+    plain = "".join(text.split())  # base64 may have line breaks and no padding
     try:
         raw = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError:
@@ -235,11 +235,11 @@ class Variables:
     """What `{{ name }}` stands for in one test."""
 
     values: dict[str, Any]
-    # Whether the texts of the test are templates, in which what is missing is empty; else it is left as it stands.
+    # In a template a missing variable is empty; elsewhere its placeholder stays as it is.
     is_template: bool = False
 
     def filled(self, node: Node, sources: Sources) -> Node:
-        """A value with the variables in it."""
+        """A value with the variables filled in."""
         if self.is_template:
             return node.with_value(_rendered(node.value, {"vars": self.values, **self.values}, node, sources))
         return node.with_value(fill_variables(node.value, self.values)) if self.values else node
@@ -250,16 +250,16 @@ class Variables:
         return None if node is None else self.filled(node, sources)
 
     def filled_in_graders(self, node: Node) -> Node:
-        """Graders with the variables in them, where the texts of the test are templates; what a judge is told stays."""
+        """Graders with variables filled in when the test's texts are templates, but for the placeholders of judges."""
         if not self.is_template:
             return node
-        # Else a variable called `input` would take the place of what the agent was asked.
+        # A variable called `input` must not replace what the judge is told of the agent's input.
         own = {name: value for name, value in self.values.items() if name not in JUDGES_NAMES}
         return node.with_value(fill_variables(node.value, {**own, "vars": self.values}))
 
 
 def variables_of(test: Parts, raw: RawTest, sources: Sources) -> Variables:
-    """The variables of a test. In the dialect with prompts they may hold each other, and come from files."""
+    """The variables of a test. In the dialect with prompts they may refer to each other and to files."""
     said = test.get("vars")
     if said is None or not isinstance(said.value, dict):
         return Variables({}, is_template=raw.prompt is not None)
@@ -297,7 +297,7 @@ def read_input(test: Parts, raw: RawTest, variables: Variables, *, alone: bool, 
     if variables.is_template and test.get("vars") is not None:
         value = _chat(variables.values.get("input"))
         return read_messages(test.values["vars"].child("input").with_value(value), sources)
-    # What the user says in a conversation stands with its turns.
+    # A conversation has its input in its turns.
     return () if test.get("turns") is not None else _of_prompt_file(files, raw, sources)
 
 
@@ -323,7 +323,7 @@ def _of_prompt_file(files: Sequence[Node], raw: RawTest, sources: Sources) -> Me
 
 
 def _chat(value: Any) -> Any:
-    """Messages that stand in a text as JSON; a value that is none for a message as a text."""
+    """JSON text of messages as messages; any other list, number or truth value as JSON text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             messages = json.loads(value)
@@ -336,7 +336,7 @@ def _chat(value: Any) -> Any:
 
 
 def _rendered(value: Any, names: Mapping[str, Any], node: Node, sources: Sources) -> Any:
-    """A value with its texts rendered. A text that is one placeholder becomes the variable's value with its type."""
+    """A value with its texts rendered. A text that is only a placeholder becomes the value of any type."""
     if isinstance(value, list):
         return [_rendered(item, names, node, sources) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What only passgate has, in eval files: the graders of its task files, and the key `passgate` of a test."""
+"""What only passgate has in eval files: the graders of its task files and the key `passgate` of a test."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -19,8 +19,8 @@ from passgate.tasks.model.base import Frozen, Text
 from passgate.tasks.model.task import Environment, GateSelection, Reference, Scoring, TaskFile, TrackedMetrics, Trials
 
 NAMESPACE = "passgate:"
-_THEIRS_TOO = "llm_rubric"  # without the namespace it is AgentV's
-_NOT_THEIRS = ("required", "min_score", "negate")  # what graders of eval files have and these have not
+_THEIRS_TOO = "llm_rubric"  # without the namespace it is the grader of AgentV
+_NOT_THEIRS = ("required", "min_score", "negate")  # options that only graders of eval files have
 _PATHS = {"tests", "configuration", "rubric"}
 _TEXT_FILES = (".md", ".txt")
 KEY = "passgate"
@@ -72,7 +72,7 @@ def _options(type_name: str, parts: Parts, sources: Sources) -> Options:
 
 
 def _placed(name: str, part: Node, sources: Sources) -> Node:
-    """An option with its paths as tasks hold them: relative to the suites folder, not to the folder of the file."""
+    """An option with paths relative to the suites folder, as tasks have them, instead of the folder of the file."""
 
     def place(path: Any) -> Any:
         is_path = isinstance(path, str) and (name != "rubric" or path.endswith(_TEXT_FILES))
@@ -90,7 +90,7 @@ def _placed(name: str, part: Node, sources: Sources) -> Node:
 
 
 def _refuse_found(findings: Iterable[Finding], parts: Parts, sources: Sources) -> None:
-    """Note what is found at paths of the options as problems, where the part of the first step stands in the file."""
+    """Add findings to the problems, each at the place in the file of the option that its path begins with."""
     for path, message in findings:
         part = parts.get(str(path[0])) if path else None
         place = parts.node.path if part is None else (*part.path, *path[1:])
@@ -106,7 +106,7 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
     native = build(_Native, parts.values, said, sources) if parts.sound else None
     if native is None:
         return task
-    # Its paths are relative to the folder of the file; those of tasks are to the suites folder.
+    # Paths in the file are relative to its folder, paths in tasks to the suites folder.
     located = Serialisation(lambda path: sources.ground.relative(said.folder / path))
     native = _Native.model_validate(serialised_model(native, located))
     whole = task.model_copy(update=_fields(task, native, parts))
@@ -115,9 +115,9 @@ def with_native(task: TaskFile, test: Parts, sources: Sources) -> TaskFile:
 
 
 def _fields(task: TaskFile, native: _Native, parts: Parts) -> dict[str, Any]:
-    """The fields that are said, over what the task has of them."""
+    """The fields that the key sets, merged with what the task has."""
     known, own = task.environment, native.environment
-    # What the test says in the words of other tools goes before.
+    # What the test says under the keys of other tools wins.
     environment = {
         "budgets": known.budgets.over(own.budgets),
         "workspace": known.workspace or own.workspace,

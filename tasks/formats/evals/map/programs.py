@@ -1,4 +1,4 @@
-"""Graders that are programs: what they run and where, also those of `.agentv/assertions/`, whose names are types."""
+"""Graders that run programs, also those in `.agentv/assertions/`, whose file names are types of graders."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def _code(parts: Parts, sources: Sources) -> Options:
 
 
 def _config(parts: Parts) -> Options:
-    """The `config` of a program that grades: its own, and the keys that the table does not know."""
+    """The `config` that the program gets: the one in the file, and the keys that the table does not know."""
     config = parts.value("config", {})
     further = {name: part.value for name, part in parts.further.items() if part.value is not None}
     if not isinstance(config, dict) or not (config or further):
@@ -67,20 +67,20 @@ def command_parts(node: Node, cwd: Node | None, sources: Sources) -> Options:
     command = _rooted(node.value, given or node.folder, sources.ground.repository)
     scripts = list(_scripts(command))
     folder = given or _nearest(node.folder, scripts, sources.ground)
-    if cwd is None or given is not None:  # in a folder that is not there every script is missing
+    if cwd is None or given is not None:  # in a missing folder every script is missing
         _note_missing(node, folder, scripts, sources)
     words = ["sh", "-c", command] if isinstance(command, str) else command
     return {"command": node.with_value(words), "cwd": (cwd or node).with_value(sources.ground.relative(folder))}
 
 
 def _rooted(command: Any, folder: Path, repository: Path) -> Any:
-    """The words of a command with absolute scripts, which are absolute in the repository, as seen from a folder."""
+    """The words of a command. Absolute paths of scripts start at the repository; they become relative to a folder."""
     if isinstance(command, str):
         return command
     scripts, words = set(_scripts(command)), []
     for word in command:
         place = repository / word.lstrip("/")
-        # A script of the machine, as in /usr/bin, stays as it is.
+        # A script that the machine has under its absolute path stays as it is.
         is_rooted = word.startswith("/") and word in scripts and not is_file(folder / word) and is_file(place)
         words.append(Path(os.path.relpath(place, folder)).as_posix() if is_rooted else word)
     return words
@@ -90,7 +90,7 @@ def _scripts(command: Any) -> Iterator[str]:
     """The words of a command, a text or a list, that are the paths of scripts."""
     try:
         words = shlex.split(command) if isinstance(command, str) else command
-    except ValueError:  # of quotes that do not close: the shell will say so
+    except ValueError:  # quotes that do not close: no word can be told
         return
     for index, word in enumerate(words):
         if index and words[index - 1] in _INLINE:
@@ -100,7 +100,7 @@ def _scripts(command: Any) -> Iterator[str]:
 
 
 def _nearest(folder: Path, scripts: Sequence[str], ground: Ground) -> Path:
-    """The nearest folder, from one upwards, that all scripts are found from; the one itself where there is none."""
+    """The folder itself or the nearest one above it that has all the scripts; the folder itself when none has."""
     above = upwards(folder, ground.repository)
     return next((each for each in above if all(_is_found(each / script, ground) for script in scripts)), folder)
 

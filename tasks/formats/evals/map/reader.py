@@ -63,11 +63,11 @@ class EvalReader:
         )
 
     def task_files(self, file: Path) -> tuple[tuple[tuple[TaskFile, Origin], ...], tuple[Problem, ...]]:
-        """The same as tasks are in files, each with where it comes from, and the problems."""
+        """The same tasks as task files have them, each with its origin, and the problems."""
         complaints = Complaints()
         ground = ground_of(file, self._suites_folder)
         said = tuple((test.task, origin) for test, origin in self._tests(file, ground, complaints))
-        # What a file says of all its tests is complained of with every one.
+        # A problem of the whole file is reported with each of its tests.
         return said, tuple(dict.fromkeys(complaints.problems))
 
     def _tests(self, file: Path, ground: Ground, complaints: Complaints) -> Iterator[tuple[ReadTest, Origin]]:
@@ -104,7 +104,7 @@ class _Tests:
     places: dict[tuple[str, str | None], Problem] = field(default_factory=dict)
 
     def read(self, raw: RawTest) -> tuple[ReadTest | None, Complaints]:
-        """A test, and what there is to complain of it and of what its file says of it."""
+        """A test, and the complaints about it and about its file."""
         own = Complaints()
         sources = self._sources(raw.context, own)
         if raw.runtime is not raw.context:
@@ -130,7 +130,7 @@ class _Tests:
         return Sources(context.ground, complaints, known.read, self.texts)
 
     def _wide(self, context: SuiteContext, variables: Variables, sources: Sources) -> SuiteWide:
-        """What a file says of all its tests, with the variables of one where it has places for them."""
+        """What a file says of all its tests, with the variables of one test filled in where it has placeholders."""
         key = (id(context), variables.is_template)
         known = self.wide.get(key)
         if known is None:

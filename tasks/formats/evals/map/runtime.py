@@ -31,7 +31,7 @@ from passgate.tasks.model.task import Budgets, Hook, Metric, Repository, Scoring
 _ANY, _TEXT, _NUMBER, _TRUTH = Key(), Key(TEXT), Key(NUMBER), Key(TRUTH)
 _COUNT, _TEXTS, _COMMAND = Key((*WHOLE, *MAPPING)), Key(LIST, items=TEXT), Key((*MAPPING, *TEXT, *LIST))
 RUN_KEYS: Keys = {
-    # `budget_usd` is no budget of a trial; there is a warning that says where it is said.
+    # `budget_usd` is no budget of a trial; a warning names the option for it.
     **dict.fromkeys(("threshold", "timeout_seconds", "budget_usd"), _NUMBER),
     "repeat": _COUNT,
     "runs": Key(WHOLE),
@@ -114,7 +114,7 @@ _OF_DOCKER_ALONE = "is for `type: docker`, which passgate does not run; leave it
 
 
 class Runtime(NamedTuple):
-    """The mappings that have a say in how a test is run, those that go before first."""
+    """The mappings that say how a test is run, the strongest first."""
 
     levels: tuple[tuple[Node, ...], ...]  # mappings of one level have to agree
     keys: frozenset[str]  # those that any of the mappings has
@@ -131,9 +131,9 @@ class Runtime(NamedTuple):
 
 
 def run_of(test: Parts, raw: RawTest, compat: Any, sources: Sources) -> dict[str, Any]:
-    """How a test is run and scored, by the fields of tasks; its environment by fields too."""
+    """How a test is run and scored, as fields of a task; `environment` is a mapping of its fields."""
     root, complaints = raw.runtime.root, sources.complaints
-    # The test's `run` goes before those of its includes, then the rest of the test, then the file that is run.
+    # Strongest first: the test's `run`, the `run` of its includes, the rest of the test, the file that is run.
     levels = [present([as_mapping(run)]) for run in (raw.node.get("run"), *raw.runs)]
     levels.append(present((raw.node, as_mapping(raw.node.get("execution")))))
     levels.append((*present(as_mapping(root.get(name)) for name in BLOCKS), root))
@@ -160,7 +160,7 @@ def run_of(test: Parts, raw: RawTest, compat: Any, sources: Sources) -> dict[str
 
 
 def check_runtime(node: Node, sources: Sources) -> None:
-    """What is wrong with the runtime mappings of a test or a file, and what they ask for that is not to be had."""
+    """Complain about the runtime mappings of a test or a file: what is wrong, and what passgate does not have."""
     for name, keys in BLOCKS.items():
         block = node.get(name)
         if block is None:
@@ -180,7 +180,7 @@ def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
     if said is None:
         return None
     if said.path[-2:] == ("execution", "timeout_seconds"):
-        # What is wrong with it `check_execution` has told.
+        # `check_execution` reports what is wrong with it.
         return float(said.value) if is_timeout(said.value) else None
     number = as_number(said, complaints)
     if number == 0:
@@ -190,7 +190,7 @@ def _max_seconds_of(runtime: Runtime, complaints: Complaints) -> float | None:
 
 
 def _trials_of(runtime: Runtime, complaints: Complaints) -> Trials:
-    """The trials of a test; what it does not say is what its suite says."""
+    """The trials of a test. What is not set here comes from its suite."""
     said = runtime.said(("repeat", "trials", "runs"), complaints)
     if said is None:
         return Trials()
@@ -228,7 +228,7 @@ def _target_of(runtime: Runtime, sources: Sources) -> str | None:
 
 
 def _workspace_of(test: Parts, raw: RawTest, sources: Sources) -> Workspace | None:
-    """The workspace of a test. What it says itself goes before what its file says; the folder beside it comes first."""
+    """The workspace of a test. Its own keys win over its file's. Without its own it takes the folder beside it."""
     own = _workspaces_of(test.node, sources)
     policies = present(raw.runtime.root.get(name) for name in ("experiment", "execution"))
     modes = present(as_mapping(policy.get("workspace")) for policy in policies)
@@ -250,7 +250,7 @@ def _workspace_of(test: Parts, raw: RawTest, sources: Sources) -> Workspace | No
 
 
 def _workspaces_of(node: Node, sources: Sources) -> list[Node]:
-    """The mappings of a test or a file, also those that stand in a file of their own."""
+    """The workspace mappings of a test or a file, written there or in a file that it names."""
     found = []
     for said in present(node.get(key) for key in ("workspace", "environment")):
         mapping: Node | None = said
@@ -310,7 +310,7 @@ def _environment(node: Node, sources: Sources) -> dict[str, Any]:
 
 
 def _hooks(node: Node | None, sources: Sources) -> dict[str, Hook | None]:
-    """The hooks by their names; `None` for each where they are not enabled."""
+    """The hooks by their names; each is `None` when hooks are not enabled."""
     if node is None:
         return {}
     hooks = take_apart(node, HOOKS_KEYS, sources.complaints)
@@ -357,7 +357,7 @@ def _repository(node: Node, sources: Sources) -> Repository | None:
         return None
     checkout = parts.get("checkout")
     pin = parts if checkout is None else take_apart(checkout, CHECKOUT_KEYS, sources.complaints)
-    # A URL or `owner/name`; a path that begins with a dot or a slash has to be there.
+    # The address is a URL or `owner/name`. A path, which begins with a dot or a slash, must exist.
     address, path = as_text(parts.values["repo"]), as_text(parts.get("path")) or "."
     if address is None:
         sources.cannot_run(parts.values["repo"], "there is no repository without an address")

@@ -1,4 +1,4 @@
-"""What the parts of a test are read from."""
+"""Where the parts of a test are read from, and where complaints go."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,30 +19,30 @@ class Sources:
 
     ground: Ground
     complaints: Complaints
-    # Reads a YAML file and fills in its variables; `None` where that cannot be, which it has complained of.
+    # Reads a YAML file and fills in its variables; complains and gives `None` when it cannot.
     read_file: Callable[[Path], Node | None]
     texts: dict[Path, str | ValueError] = field(default_factory=dict)
     templates: tuple[Path, ...] = ()  # the templates of assertions that are being read, the outermost first
-    # Whether the plain texts of a list of graders are told to one judge; else they are the items of a rubric.
+    # Whether the plain texts in a list of graders go to one judge; else they are the items of a rubric.
     one_judge: bool = False
 
     def refuse(self, node: Node, message: str, *, at_key: bool = False) -> None:
-        """Note that something is wrong with the file."""
+        """Add a problem: something is wrong with the file."""
         self.complaints.problems.append(node.problem(message, at_key=at_key))
 
     def refuses_kind(self, node: Node, kinds: Sequence[Kind], context: str = "") -> bool:
-        """Whether a value is of none of the kinds, and then that is a problem."""
+        """Whether a value is of none of the kinds; adds a problem if so."""
         message = wrong_kind(node.value, kinds)
         if message is not None:
             self.refuse(node, f"{context}{message}")
         return message is not None
 
     def cannot_run(self, node: Node, message: str, *, at_key: bool = False) -> None:
-        """Note that something is asked for that is not to be had."""
+        """Note that the test cannot run: it asks for something that is missing."""
         self.complaints.cannot_run.append(node.problem(message, at_key=at_key))
 
     def cannot_have(self, asked: Parts | Node, messages: Mapping[str, str]) -> None:
-        """The same for those of several keys that are there."""
+        """The same for each of several keys that the file has."""
         for key, message in messages.items():
             if (part := asked.get(key)) is not None:
                 self.cannot_run(part, message, at_key=True)
@@ -51,11 +51,11 @@ class Sources:
         self.complaints.warnings.append(node.problem(message, at_key=at_key))
 
     def path(self, node: Node, name: str) -> Path | None:
-        """Where a path leads; `None` where it leads nowhere, and then that is a complaint."""
+        """Where a path leads; complains and gives `None` when it leads nowhere."""
         return find_path(node, name, self.ground, self.complaints)
 
     def folder(self, node: Node, name: str) -> str:
-        """A folder that something is worked in, as tasks hold it; as the file says it where it leads nowhere."""
+        """A working folder as tasks hold it. A path that leads nowhere stays as the file writes it."""
         path = find_folder(node, name, self.ground, self.complaints)
         return name if path is None else self.ground.relative(path)
 
@@ -79,19 +79,19 @@ class Sources:
 
 
 def add_complaints(complaints: Complaints, others: Complaints) -> None:
-    """Put further complaints behind those that there are."""
+    """Append further complaints."""
     complaints.problems.extend(others.problems)
     complaints.warnings.extend(others.warnings)
     complaints.cannot_run.extend(others.cannot_run)
 
 
 def present(values: Iterable[Value | None]) -> tuple[Value, ...]:
-    """Those of several values that are there: the others have been complained of."""
+    """The values that are not `None`."""
     return tuple(value for value in values if value is not None)
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; where a text is not even a path there is none."""
+    """Whether a file exists; false for a text that is no valid path."""
     try:
         return path.is_file()
     except (OSError, ValueError):

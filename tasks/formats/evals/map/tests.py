@@ -75,7 +75,7 @@ TRACKED = ("tokens", "latency", "cost", "tool_use")
 
 
 class SuiteWide(NamedTuple):
-    """The parts of a file that every test of it has, with what there is to complain of them."""
+    """The parts of a file that apply to all its tests, and the complaints about them."""
 
     messages: Messages
     graders: Graders
@@ -95,7 +95,7 @@ class ReadTest(NamedTuple):
 
 
 def read_test(raw: RawTest, wide_for: WideFor, compat: Any, sources: Sources) -> ReadTest | None:
-    """A test as a task; `None` where something is wrong with it or its file, and then the complaints say what."""
+    """A test as a task. `None` when something is wrong with it or its file; the complaints say what."""
     before = len(sources.complaints.problems)
     test = take_apart(raw.node, TEST_KEYS, sources.complaints)
     if _id(test, raw) is None:
@@ -130,7 +130,7 @@ def _id(test: Parts, raw: RawTest) -> str | None:
 def _told(
     test: Parts, raw: RawTest, wide_for: WideFor, sources: Sources
 ) -> tuple[dict[str, Any], Messages, SimulatedUser | None]:
-    """What the agent and the judges are told, by the fields of tasks; messages beyond one text; the further user."""
+    """What agent and judges are told, as fields of a task; the messages, unless one text does; the simulated user."""
     variables = variables_of(test, raw, sources)
     wide = wide_for(variables)
     add_complaints(sources.complaints, wide.complaints)
@@ -143,7 +143,7 @@ def _told(
     is_graded = graders.said or of_turns or (wide.graders.said and not alone)
     listed: tuple[Grader, ...] = (*graders.all, *(() if alone else wide.graders.all)) if is_graded else (_DEFAULT,)
     if turns is not None:
-        # The graders of the test itself are asked of the whole conversation and count as one turn more.
+        # The test's own graders grade the whole conversation and count as one more turn.
         listed = (turns.model_copy(update={"conversation": listed}),)
     messages = (*(() if alone else wide.messages), *own, *opening)
     expected = _expected(test, variables, sources)
@@ -167,7 +167,7 @@ def _told(
 def _conversation(
     test: Parts, variables: Variables, sources: Sources
 ) -> tuple[Messages, SimulatedUser | None, Turns | None]:
-    """The first that the user says in a test with turns, the rest of it, and a grader with those of all turns."""
+    """For a test with turns: what the user says first and what later, and one grader with the graders of all turns."""
     mode = as_one_of(test.get("mode"), ("conversation",), sources.complaints)
     if mode is not None and test.get("turns") is None:
         sources.refuse(test.values["mode"], "a conversation needs `turns`")
@@ -222,7 +222,7 @@ def _refuse_incomplete(test: Parts, *, asks: bool, is_graded: bool, sources: Sou
 
 
 def _as_written(message: TaskMessage) -> dict[str, Any]:
-    """A message as task files have it: without what its files held."""
+    """A message as task files have it: without the contents of its files."""
     if isinstance(message.content, str) and not message.tool_calls and message.role != "tool":
         return {"role": message.role, "content": message.content}
     written = message.model_dump(mode="json", exclude_defaults=True)
@@ -238,7 +238,7 @@ def _metadata(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Two mappings as one: lists are joined without repeating anything, mappings merged, else `over` counts."""
+    """Two mappings as one: lists are joined without repeats, mappings are merged, otherwise `over` wins."""
     both = {**under, **over}
     for key in both:
         if key not in under or key not in over:
@@ -256,7 +256,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tags_of(*said: Any) -> tuple[str, ...]:
-    """The tags of several places, the first first, of each only one. A mapping stands for tags as in `team=web`."""
+    """The tags of several places in order, without repeats. A mapping gives tags as in `team=web`."""
     tags: list[str] = []
     for value in said:
         if isinstance(value, Mapping):

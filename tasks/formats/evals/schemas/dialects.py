@@ -11,7 +11,7 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def headed(name: str, title: str, root: Schema, definitions: dict[str, Schema]) -> Schema:
-    """A whole schema: keys of the file's own begin with `x-`."""
+    """A whole schema. Keys that begin with `x-` are free."""
     own = {"^x-": {"description": "The file's own."}, r"^\$schema$": {"type": "string"}}
     head = {"$schema": DRAFT, "$id": f"urn:passgate:schema:{name}", "title": title}
     return {**head, **root, "patternProperties": own, "$defs": dict(sorted(definitions.items()))}
@@ -47,7 +47,7 @@ def one_needed(*names: str) -> Schema:
 
 
 def goals_needed(lists: Sequence[str], graders: Sequence[str], goals: Sequence[str]) -> Schema:
-    """Where a file has no graders, each test in its lists of tests has something to be graded by."""
+    """When a file has no graders, each of its tests needs one of the goals."""
     included = {"required": ["include"]}
     item = {"if": {"type": "object", "not": included}, "then": one_needed(*goals)}
     return {"if": {"not": one_needed(*graders)}, "then": {"properties": {name: {"items": item} for name in lists}}}
@@ -89,7 +89,7 @@ MESSAGES: Final[dict[str, Schema]] = {
 
 
 def message_definition(*, call: str, content: tuple[str, ...] = ()) -> Schema:
-    """A message whose tool calls are of a definition; beside texts and blocks its content may be of further types."""
+    """A message. `call` is the definition of its tool calls, `content` the types that its content may have too."""
     blocks: Schema = {"type": "array", "items": reference("ContentBlock")}
     return record(
         required=["role"],

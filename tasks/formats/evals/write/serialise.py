@@ -40,7 +40,7 @@ _PATHS: Mapping[type[BaseModel], tuple[str, ...]] = {
     Repository: ("repo",),
     **dict.fromkeys((Solution, Counterexample), ("patch", "script", "transcript")),
 }
-# Models in which a value that is said is another thing than a default: `equals: null` is a check.
+# In these models a value that equals its default still means something: `equals: null` is a check.
 _TOLD_APART = (JsonCheck, SqliteCheck)
 
 
@@ -80,7 +80,7 @@ def serialised_task(task: TaskFile, saying: Serialisation) -> dict[str, Any]:
 
 
 def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") -> dict[str, Any]:
-    """The same of a part of a task, which stands at a path of it; `type` comes first."""
+    """The same for a part of a task; `path` is where it stands in the task. `type` comes first."""
     if isinstance(model, LlmGrader) and model.prompt_file is not None:
         model = _with_one_prompt(model, saying, path)
     fields = type(model).model_fields
@@ -102,7 +102,7 @@ def serialised_model(model: BaseModel, saying: Serialisation, path: str = "") ->
 
 
 def _with_one_prompt(grader: LlmGrader, saying: Serialisation, path: str) -> LlmGrader:
-    # Reading the path gives the prompt again. The prompt itself is written only where the path cannot be.
+    # Reading the path gives the prompt again, so the prompt is written only when the path cannot be.
     try:
         saying.place(grader.prompt_file or "")
     except LeavesError as error:
@@ -153,7 +153,7 @@ def _value(value: Any, saying: Serialisation, path: str, *, is_typed: bool) -> A
 
 
 def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]:
-    """The items of a list, but for those that cannot be written."""
+    """The items of a list without those that cannot be written."""
     items = []
     for index, item in enumerate(values):
         try:
@@ -164,7 +164,7 @@ def _items(values: Iterable[Any], saying: Serialisation, path: str) -> list[Any]
 
 
 def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
-    """The paths of what one of two documents says and the other does not, or says otherwise."""
+    """The paths at which two documents differ."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in dict.fromkeys((*left, *right)):
             inner = f"{path}.{key}" if path else str(key)
@@ -172,7 +172,7 @@ def differences(left: Any, right: Any, path: str = "") -> Iterator[str]:
                 yield from differences(left[key], right[key], inner)
                 continue
             only = left[key] if key in left else right[key]
-            # What is said of an environment that the other lacks altogether is told key by key.
+            # A mapping that only one of them has is reported key by key.
             yield from differences(only, {}, inner) if isinstance(only, dict) and only else [inner]
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for index, (one, other) in enumerate(zip(left, right, strict=True)):

@@ -33,7 +33,7 @@ _LONGEST = 120
 # Names of files that are no tasks.
 _MEANT_OTHERWISE = frozenset({*(name.partition(".")[0] for name in CASE_FILES), "eval", "gates", "agents", "prices"})
 _WIDTH = 2**31  # no line is broken: a text of one line stays in one
-# What some version of YAML takes for a number or a truth value, of which PyYAML knows only its own.
+# Some version of YAML reads these as a number or a truth value. PyYAML quotes only those of its own version.
 _LOOKS_OTHERWISE = re.compile(
     r"[-+]?(0o?[0-7_]+|0x[0-9a-f_]+|0b[01_]+|(\.\d+|\d[\d_]*(\.\d*)?)(e[-+]?\d+)?|\.(inf|nan))|y|n|null|true|false",
     re.IGNORECASE,
@@ -45,11 +45,11 @@ _NO_NAME = "tests"
 
 
 def file_names(ids: Iterable[str]) -> list[str]:
-    """A name for each id, without a suffix, like it: safe in every file system, and of no two the same, case aside."""
+    """A file name without suffix for each id: safe in every file system, and unique even where case does not count."""
     taken: set[str] = set()
     names = []
     for task_id in ids:
-        # A name that begins with a dot or an underscore is not looked at.
+        # passgate skips files whose names begin with a dot or an underscore.
         wanted = _UNSAFE.sub("-", task_id)[:_LONGEST].lstrip("._-").rstrip(".-") or "task"
         lower = wanted.lower()
         if lower in _MEANT_OTHERWISE or lower.endswith(".eval") or lower.startswith("dataset"):
@@ -79,7 +79,7 @@ class _BlockDumper(yaml.SafeDumper):
 
 
 def _style(text: str) -> str | None:
-    if _OTHER_BREAKS.search(text):  # only between double quotes they can be escaped
+    if _OTHER_BREAKS.search(text):  # YAML escapes them only between double quotes
         return '"'
     if "\n" in text:
         return "|" if text.strip() else '"'
@@ -92,7 +92,7 @@ _BlockDumper.add_representer(
 
 
 def eval_document(name: str, tasks: Sequence[Said]) -> dict[str, Any]:
-    """An EVAL.yaml with the tests of tasks; what all of them say stands above them, once."""
+    """An EVAL.yaml with the tests of tasks. What all of them say stands once, above them."""
     shared, tests = _apart(tasks)
     return {"name": suite_name(name), **shared, "tests": tests}
 
@@ -119,12 +119,12 @@ def suite_name(name: str) -> str:
 
 
 def _apart(tasks: Sequence[Said]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """What all tests say, and the tests without it."""
+    """What all tests say, and the tests without that."""
     tests = [written_test(task) for task in tasks]
     shared: dict[str, Any] = {}
     for key in _SHARED:
         first = tests[0].get(key)
-        # A test's metadata go before what its file says. One test alone says all itself, but for the suite.
+        # A test's metadata win over what its file says. A single test keeps all its keys, but for the suite.
         of_metadata = key == "suite" and any("suite" in test.get("metadata", {}) for test in tests)
         said = first is not None and not of_metadata and (len(tests) > 1 or key == "suite")
         if said and all(strictly_equal(test.get(key), first) for test in tests[1:]):
@@ -204,18 +204,18 @@ def conversation_of(task: Said) -> tuple[dict[str, Any], list[Any]] | None:
 def only_passgates(task: Said, *, is_conversation: bool) -> dict[str, Any]:
     """The mapping `passgate` of a test; nothing where the test says all without it."""
     environment = task.get("environment", {})
-    # A workspace has words of its own, and so has the user of a conversation.
+    # The workspace and the user of a conversation have keys of their own.
     elsewhere = ("workspace", "budgets", *(("user",) if is_conversation else ()))
     budgets = _given({"budgets": _except(environment.get("budgets", {}), "max_seconds")})
     parts = {
-        # What the test says as its `input` is left out.
+        # The test says these as its `input`.
         "inputs": {key: said for key, said in task["inputs"].items() if key not in {"prompt", "messages"} or not said},
         "environment": _except(environment, *elsewhere) | budgets,
         "trials": task["trials"] if "trials" in task and "k" not in task["trials"] else {},
         "tracked_metrics": [] if task["tracked_metrics"] == list(TRACKED) else task["tracked_metrics"],
         "gates": task.get("gates", {}),
         "reference": task.get("reference", {}),
-        # Tests of eval files are scored by a weighted average where nothing is said; tasks by all of their graders.
+        # Without a rule, eval tests take the weighted average and tasks need all graders.
         "scoring": {} if "rule" in task.get("scoring", {}) else {"rule": "all"},
     }
     return _given({KEY: {key: value for key, value in parts.items() if value}})
@@ -232,7 +232,7 @@ def _written_workspace(workspace: Said | None) -> dict[str, Any]:
     said = {**_only(workspace, "template", "repos"), **_given({"hooks": hooks, "env": needs})}
     variables = workspace.get("environment")
     return {
-        # A workspace of which nothing is said is one all the same.
+        # An empty workspace is still a workspace.
         **({"workspace": said or {"repos": []}} if said or not variables else {}),
         # Only the `environment` of the newest dialect has variables.
         **({"environment": {"type": "host", "env": variables}} if variables else {}),
@@ -241,11 +241,11 @@ def _written_workspace(workspace: Said | None) -> dict[str, Any]:
 
 def _test_graders(graders: list[Any], task: Said, *, is_conversation: bool) -> dict[str, Any]:
     tells = str(task.get("criteria", "")).strip() or "expected_output" in task or "expected_messages" in task
-    # A judge of the criteria is what a test without graders has.
+    # A test without graders gets a judge of its criteria anyway.
     if graders == [{"type": "llm_grader"}] and tells and not is_conversation:
         return {}
     rubric: dict[str, Any] = {}
-    # A test's own rubric comes first, so no other place than the first can be written as one.
+    # Reading puts a test's own `rubrics` first, so only the first grader can be written so.
     if graders and set(graders[0]) == {"type", "criteria"} and graders[0]["type"] == "rubrics":
         rubric, graders = {"rubrics": written_criteria(graders[0]["criteria"])}, graders[1:]
     return {**rubric, **({"assert": [written_grader(grader) for grader in graders]} if graders else {})}
@@ -258,7 +258,7 @@ def written_grader(grader: Said) -> dict[str, Any]:
     name, base = _only(grader, "name"), _only(grader, *_BASE[1:])
     if kind is None:
         return {**words, **name, **base}
-    if snake_case(kind).startswith("not_"):  # the type of a grader that passgate does not have: `negate` is in it
+    if snake_case(kind).startswith("not_"):  # a grader that passgate does not have: its type says `negate`
         base.pop("negate", None)
     return {"type": kind, **name, **words, **base}
 
@@ -267,7 +267,7 @@ def written_criteria(items: Sequence[Said]) -> list[Any]:
     """The items of a rubric; one that is a text and no more is the text."""
     written: list[Any] = []
     for number, item in enumerate(items, start=1):
-        # The id that an item gets by its place need not be said.
+        # Reading gives an item this id by its place.
         if item == {"id": f"rubric-{number}", "outcome": item.get("outcome")} and item["outcome"].strip():
             written.append(item["outcome"])
             continue
@@ -330,7 +330,7 @@ _WRITERS: Mapping[str, Callable[[Said], dict[str, Any]]] = {
     # A script runs in the folder of its file, which no key can say.
     **dict.fromkeys(("javascript", "python"), lambda own: _except(own, "cwd")),
     "composite": _composite,
-    # Every mode but one needs the key, also where nothing is expected.
+    # Every mode but one needs the key, even when nothing is expected.
     "tool_trajectory": lambda own: {"expected": [], **own} if "mode" in own else dict(own),
     "tool_used": _within("tool-used", tools="name"),
     "tool_sequence": _within("tool-sequence"),
