@@ -6,10 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
 from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_key
 from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
-from passgate.tasks.attestations.statement import statement_of
+from passgate.tasks.attestations.statement import (
+    IN_TOTO,
+    Envelope,
+    Signature,
+    envelope_text,
+    signed_bytes,
+    statement_of,
+)
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import Masker, masker_of
 from passgate.tasks.history.run_store import RunStore, verdict_text

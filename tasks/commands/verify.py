@@ -8,10 +8,17 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from passgate import __version__
-from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, read_envelope, signed_bytes
 from passgate.tasks.attestations.keys import HOW_TO_PUBLISH, MAX_KEY_BYTES, VerifyingKey, verifying_key
 from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
-from passgate.tasks.attestations.statement import VERDICT_FILE, claim_of, read_statement
+from passgate.tasks.attestations.statement import (
+    IN_TOTO,
+    VERDICT_FILE,
+    Envelope,
+    claim_of,
+    read_envelope,
+    read_statement,
+    signed_bytes,
+)
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.json_values import trials_digest

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import time
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -71,14 +72,9 @@ async def _start(
     command: Sequence[str], working_folder: Path, environment: dict[str, str], *, piped: bool
 ) -> asyncio.subprocess.Process:
     try:
+        stdin = PIPE if piped else DEVNULL
         return await asyncio.create_subprocess_exec(
-            *command,
-            cwd=working_folder,
-            env=environment,
-            stdin=asyncio.subprocess.PIPE if piped else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+            *command, cwd=working_folder, env=environment, stdin=stdin, stdout=PIPE, stderr=PIPE, start_new_session=True
         )
     except (OSError, ValueError) as error:
         raise MeasurementError(f"cannot start {command[0]}: {error}") from error

@@ -120,19 +120,13 @@ class TrialSandbox:
         # An isolation ends all processes, but some go on for a few milliseconds: an agent's could still write to what
         # is graded, so these are looked for by a mark as well.
         ends_by_itself = self._around.isolation.contains_processes and not self._is_agents
-        run = partial(
-            run_process,
-            wrapped,
-            working_folder=folder,
-            environment={**minimal_environment(self._folder.path), **given},
-            mark=None if ends_by_itself else secrets.token_hex(16),
-            seconds=seconds,
-            stdin=stdin,
-        )
+        mark = None if ends_by_itself else secrets.token_hex(16)
+        environment = {**minimal_environment(self._folder.path), **given}
+        run = partial(run_process, wrapped, working_folder=folder, environment=environment, mark=mark, seconds=seconds)
         async with self._around.processes:
             # Bubblewrap fails if a file of /tmp goes away while it mounts that one. Without the mark nothing was run.
             for _ in range(_MOST_STARTS):
-                result = await run()
+                result = await run(stdin=stdin)
                 # Not always first: a dynamic linker or a shell that misses something says so before.
                 if STARTED in result.stderr or result.timed_out:
                     break

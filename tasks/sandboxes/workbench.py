@@ -18,9 +18,8 @@ from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
-from passgate.tasks.sandboxes.repositories import Once
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
-from passgate.tasks.sandboxes.workspaces import Workspaces
+from passgate.tasks.sandboxes.workspaces import Once, Workspaces
 
 SANDBOXES = "_shared/sandboxes"
 SETUP_SECONDS = 300
@@ -57,12 +56,8 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
         except MeasurementError:
             self._held.remove()
             raise
-        self._around = Surroundings(
-            isolation=isolation,
-            of_authors=isolation.showing([*repository, *of_authors]),
-            processes=asyncio.Semaphore(processes),
-            bridge=bridge,
-        )
+        shown, limit = isolation.showing([*repository, *of_authors]), asyncio.Semaphore(processes)
+        self._around = Surroundings(isolation=isolation, of_authors=shown, processes=limit, bridge=bridge)
         self._prepared = Once[tuple[Path, SandboxFile]]()
         self._remains: list[str] = []
         self._workspaces = Workspaces(self._suites_folder, self._folder / "workspaces", self._around)

@@ -2,18 +2,23 @@
 
 import asyncio
 import json
+import os
 import re
+import secrets
 import shlex
 import shutil
 import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, Generic, TypeVar
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.json_values import digest_of
-from passgate.tasks.model.task import EvalTask, Hook, Workspace
-from passgate.tasks.sandboxes.repositories import Once, Repositories
+from passgate.tasks.model.sandbox import ProcessResult
+from passgate.tasks.model.task import EvalTask, Hook, Repository, Workspace
+from passgate.tasks.sandboxes.processes import run_process
 from passgate.tasks.sandboxes.trial_sandbox import (
     Surroundings,
     TrialSandbox,
@@ -22,6 +27,23 @@ from passgate.tasks.sandboxes.trial_sandbox import (
     refuse_failure,
 )
 
+_Result = TypeVar("_Result")
+GIT_SECONDS: Final = 600  # of every single command of git
+_OF_GITHUB: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
+_REMOTE: Final = re.compile(r"[a-z+]+://|[^/\s]+@[^/\s]+:")
+_CREDENTIALS: Final = re.compile(r"(://)[^/@\s]*@")
+# Variables that are set where git itself has started passgate, as its hooks are.
+_OF_ANOTHER_REPOSITORY: Final = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE"),
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_CEILING_DIRECTORIES"),
+)
+# A question for a password would wait for an answer until the time is up.
+_ASKS_NOBODY: Final = {
+    "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never", "GCM_INTERACTIVE": "never",
+    "GIT_LFS_SKIP_SMUDGE": "1", "LC_ALL": "C.UTF-8",
+}  # fmt: skip
+# No program of the user's own or of a template runs when a repository is made or checked out.
+_SETTINGS: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
 _LOOK_SECONDS: Final = 60
 _FIND_MODULES: Final = """\
 import importlib.util, sys
@@ -35,10 +57,137 @@ for name in sys.argv[1:]:
 """
 WORKSPACE_VARIABLES: Final = ("WORKSPACE_PATH", "AGENTV_WORKSPACE_PATH")
 _PLACEHOLDER: Final = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-
-
 # A copy that trials' workspaces are copied from, and the first task that asked for it.
 _Prepared = tuple[Workspace, TrialSandbox, EvalTask]
+
+
+class Once(Generic[_Result]):
+    """What is prepared once for each key, whoever asks first."""
+
+    def __init__(self) -> None:
+        self._begun: dict[str, asyncio.Future[_Result]] = {}
+
+    async def get(self, key: str, prepare: Callable[[], Awaitable[_Result]]) -> _Result:
+        """What was prepared for a key; its error, for everyone who asks, where that failed."""
+        if key not in self._begun:
+            self._begun[key] = asyncio.ensure_future(prepare())
+        # A trial that is called off while it waits must not stop what others wait for.
+        return await asyncio.shield(self._begun[key])
+
+    async def give_up(self) -> list[_Result | BaseException]:
+        """Stop what is still being prepared; what the others came to."""
+        for begun in self._begun.values():
+            begun.cancel()
+        # Errors were told to the trials that waited, if any did.
+        return await asyncio.gather(*self._begun.values(), return_exceptions=True)
+
+
+class Repositories:
+    """The git repositories of one run, each fetched once. A checkout has the history before its commit and nothing of
+    what came after: no other branch, no tag and no remote. So an agent that is asked to repair something does not find
+    the repair, and no address with a password in it.
+    """
+
+    def __init__(self, suites_folder: Path, folder: Path, processes: AbstractAsyncContextManager[None]) -> None:
+        self._suites_folder = suites_folder
+        self._folder = folder
+        self._processes = processes
+        self._mirrors = Once[Path]()
+
+    async def check_out(self, repository: Repository, workspace: Path) -> None:
+        """Bring a repository into a workspace at the commit that it says. Raises `MeasurementError`."""
+        place = _place_in(workspace, repository.path)
+        address = address_of(repository.repo, self._suites_folder)
+        mirror = await self._mirrors.get(address, partial(self._clone, address))
+        name = shown(repository.repo)
+        commit = await self._commit(repository, mirror, name)
+        branch = await self._branch(repository, mirror)
+        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
+        await self._git(["init", "--quiet", "--template="], place, name)
+        await self._git(["fetch", "--quiet", "--no-tags", "--update-shallow", str(mirror), commit], place, name)
+        if repository.sparse:
+            folders = "\n".join(str(PurePosixPath(folder)) for folder in repository.sparse)
+            await self._git(["sparse-checkout", "set", "--cone", "--stdin"], place, name, stdin=folders.encode())
+        target = ["-B", branch, commit] if branch else ["--detach", commit]
+        await self._git(["checkout", "--quiet", "--force", *target], place, name)
+        (place / ".git/FETCH_HEAD").unlink(missing_ok=True)  # it says where the mirror is
+
+    async def _clone(self, address: str) -> Path:
+        mirror = self._folder / digest_of(address)[:16]
+        await asyncio.to_thread(self._folder.mkdir, parents=True, exist_ok=True)
+        clone = ["clone", "--quiet", "--bare", "--template=", "--", address, str(mirror)]
+        await self._git(clone, self._folder, shown(address))
+        # Checkouts fetch commits by their hashes, and those before them have no branch.
+        await self._git(["config", "uploadpack.allowAnySHA1InWant", "true"], mirror, shown(address))
+        return mirror
+
+    async def _commit(self, repository: Repository, mirror: Path, name: str) -> str:
+        """The hash of the commit that is wanted; one that no branch and no tag has is asked for by itself."""
+        wanted = repository.commit or "HEAD"
+        if wanted.startswith("-"):  # git would take it for an option
+            raise MeasurementError(f"the repository {name} has no commit {wanted}")
+        if await self._hash(wanted, mirror) is None:
+            known = f"refs/passgate/{digest_of(wanted)[:16]}"
+            await self._git(["fetch", "--quiet", "--no-tags", "origin", f"+{wanted}:{known}"], mirror, name)
+            wanted = known
+        found = await self._hash(f"{wanted}^{{commit}}~{repository.ancestor}", mirror)
+        if found is None:
+            start = repository.commit or "its last one"
+            raise MeasurementError(f"the repository {name} has no commit {repository.ancestor} before {start}")
+        return found
+
+    async def _hash(self, revision: str, mirror: Path) -> str | None:
+        result = await self._run(["rev-parse", "--verify", "--quiet", "--end-of-options", revision], mirror)
+        return result.stdout.strip() if result.exit_code == 0 else None
+
+    async def _branch(self, repository: Repository, mirror: Path) -> str | None:
+        """The branch that the checkout is on: the default one, or the one that is named instead of a commit."""
+        if repository.commit is None:
+            result = await self._run(["symbolic-ref", "--quiet", "--short", "HEAD"], mirror)
+            return result.stdout.strip() or None
+        result = await self._run(["show-ref", "--verify", "--quiet", "--", f"refs/heads/{repository.commit}"], mirror)
+        return repository.commit if result.exit_code == 0 else None
+
+    async def _git(self, arguments: Sequence[str], folder: Path, name: str, *, stdin: bytes = b"") -> None:
+        result = await self._run(arguments, folder, stdin=stdin)
+        if result.timed_out:
+            raise MeasurementError(f"the repository {name}: git {arguments[0]} took longer than {GIT_SECONDS:g} s")
+        if result.exit_code != 0:
+            said = _CREDENTIALS.sub(r"\1", result.stderr.strip())[-500:]
+            raise MeasurementError(f"the repository {name}: git {arguments[0]} exited {result.exit_code}: {said}")
+
+    async def _run(self, arguments: Sequence[str], folder: Path, *, stdin: bytes = b"") -> ProcessResult:
+        environment = {key: value for key, value in os.environ.items() if key not in _OF_ANOTHER_REPOSITORY}
+        environment |= _ASKS_NOBODY
+        run = partial(run_process, working_folder=folder, environment=environment, mark=secrets.token_hex(16))
+        async with self._processes:
+            return await run(["git", *_SETTINGS, *arguments], seconds=GIT_SECONDS, stdin=stdin)
+
+
+def address_of(repo: str, suites_folder: Path) -> str:
+    """What git is given: a URL as it is, the path of a folder, `owner/name` of GitHub. Raises `MeasurementError`."""
+    if _REMOTE.match(repo):
+        return repo
+    folder = (suites_folder / repo).resolve()
+    if folder.is_dir():
+        return str(folder)
+    if _OF_GITHUB.fullmatch(repo):
+        return f"https://github.com/{repo.removesuffix('.git')}.git"
+    raise MeasurementError(f"the repository {repo!r} is no URL, no folder and no OWNER/NAME of GitHub")
+
+
+def shown(address: str) -> str:
+    """An address without the name and the password that may stand in it."""
+    return _CREDENTIALS.sub(r"\1", address)
+
+
+def _place_in(workspace: Path, path: str) -> Path:
+    place = (workspace / path).resolve()
+    if not place.is_relative_to(workspace.resolve()):
+        raise MeasurementError(f"the repository's path {path!r} is outside the workspace")
+    if (place / ".git").exists():
+        raise MeasurementError(f"there is a repository at {path!r} of the workspace already")
+    return place
 
 
 class Workspaces:

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
 from passgate.tasks.attestations.keys import signing_key
-from passgate.tasks.attestations.statement import statement_of
+from passgate.tasks.attestations.statement import (
+    IN_TOTO,
+    Envelope,
+    Signature,
+    envelope_text,
+    signed_bytes,
+    statement_of,
+)
 from passgate.tasks.history.run_store import verdict_text
 from passgate.tasks.model.verdict import Verdict, signed_off
 from tests.conftest import Project

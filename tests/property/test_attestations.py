@@ -9,10 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.signing import a_sign_off, awaiting, write_keys
 
-from passgate.tasks.attestations.envelope import Envelope, Signature, envelope_text, read_envelope, signed_bytes
 from passgate.tasks.attestations.keys import signing_key
 from passgate.tasks.attestations.reading import UnreadableError
-from passgate.tasks.attestations.statement import read_statement, statement_of
+from passgate.tasks.attestations.statement import (
+    Envelope,
+    Signature,
+    envelope_text,
+    read_envelope,
+    read_statement,
+    signed_bytes,
+    statement_of,
+)
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import verdict_text

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from passgate.tasks.attestations.envelope import read_envelope, signed_bytes
 from passgate.tasks.attestations.keys import verifying_key
+from passgate.tasks.attestations.statement import read_envelope, signed_bytes
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.verdict import Decision

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.attestations.envelope import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
 from passgate.tasks.attestations.keys import signing_key
+from passgate.tasks.attestations.statement import IN_TOTO, Envelope, Signature, envelope_text, signed_bytes
 from passgate.tasks.commands.sign_off import sign_off
 from passgate.tasks.commands.verify import verify
 from passgate.tasks.errors import UsageError

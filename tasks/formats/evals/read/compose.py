@@ -18,8 +18,15 @@ from passgate.tasks.formats.evals.read.case_files import (
 from passgate.tasks.formats.evals.read.documents import PLAIN, Documents, LinePlaces, files_of
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext, is_include, is_usable, selected
-from passgate.tasks.formats.evals.read.templated import scenario_tests, with_templates
+from passgate.tasks.formats.evals.read.raw import (
+    RawTest,
+    SuiteContext,
+    is_include,
+    is_usable,
+    scenario_tests,
+    selected,
+    with_templates,
+)
 from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
 
 MAX_DEPTH = 8  # of files that include files

@@ -24,12 +24,10 @@ _EVAL_SUFFIXES = (".eval.yaml", ".eval.yml", ".eval.json")
 _EVAL_NAMES = frozenset({"eval.yaml", "eval.yml"})
 _TASK_KEY = "task_id"
 # A mapping with an `id` and one of these is a test.
-_CASE_KEYS = frozenset(
-    (
-        *("input", "input_messages", "input_files", "vars", "turns", "criteria", "expected_outcome", "rubrics"),
-        *("expected_output", "expected_messages", "assert", "assertions", "evaluators"),
-    )
-)
+_CASE_KEYS = frozenset({
+    "input", "input_messages", "input_files", "vars", "turns", "criteria", "expected_outcome", "rubrics",
+    "expected_output", "expected_messages", "assert", "assertions", "evaluators",
+})  # fmt: skip
 # `prompts` alone may be any list of them: with one of these beside it the file is an eval file.
 _BESIDE_PROMPTS = frozenset({"providers", "targets", "default_test", "evaluate_options", "scenarios"})
 # Of a JSONL file, which may be large: its kind shows in its first lines.

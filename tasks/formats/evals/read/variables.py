@@ -15,24 +15,15 @@ from passgate.tasks.model.json_values import MISSING
 MAX_LOOPS: Final = 20
 MAX_RENDERED = 1024 * 1024  # characters of one rendered text
 # None of them makes a long text out of a short one.
-FILTERS: Final = frozenset(
-    (
-        *("abs", "capitalize", "count", "d", "default", "dump", "first", "float", "int", "join", "last", "length"),
-        *("list", "lower", "reverse", "round", "safe", "sort", "string", "title", "trim", "unique", "upper"),
-    )
-)
+FILTERS: Final = frozenset({
+    "abs", "capitalize", "count", "d", "default", "dump", "first", "float", "int", "join", "last", "length", "list",
+    "lower", "reverse", "round", "safe", "sort", "string", "title", "trim", "unique", "upper",
+})  # fmt: skip
 _REFUSED: Final[dict[type[nodes.Node], str]] = {
-    nodes.Macro: "macro",
-    nodes.CallBlock: "call",
-    nodes.FilterBlock: "filter",
-    nodes.Assign: "set",
-    nodes.AssignBlock: "set",
-    nodes.Include: "include",
-    nodes.Import: "import",
-    nodes.FromImport: "from",
-    nodes.Extends: "extends",
-    nodes.Block: "block",
-}
+    nodes.Macro: "macro", nodes.CallBlock: "call", nodes.FilterBlock: "filter", nodes.Assign: "set",
+    nodes.AssignBlock: "set", nodes.Include: "include", nodes.Import: "import", nodes.FromImport: "from",
+    nodes.Extends: "extends", nodes.Block: "block",
+}  # fmt: skip
 _PLACEHOLDER = re.compile(r"(?<!\$)\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 

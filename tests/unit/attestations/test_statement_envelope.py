@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.attestations.envelope import (
+from passgate.tasks.attestations.reading import UnreadableError
+from passgate.tasks.attestations.statement import (
     MAX_SIGNATURES,
     Envelope,
     Signature,
@@ -14,7 +15,6 @@ from passgate.tasks.attestations.envelope import (
     read_envelope,
     signed_bytes,
 )
-from passgate.tasks.attestations.reading import UnreadableError
 
 PLAIN: dict[str, Any] = {
     "payload": "aGVsbG8gd29ybGQ=",

@@ -9,8 +9,8 @@ from tests.builders import a_task
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.sandboxes.repositories import address_of, shown
 from passgate.tasks.sandboxes.trial_sandbox import TrialSandbox
+from passgate.tasks.sandboxes.workspaces import address_of, shown
 
 IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org", "-c", "commit.gpgsign=false")
 
@@ -225,7 +225,7 @@ async def test_a_repository_that_cannot_be_had_is_an_error(
 async def test_a_clone_that_takes_too_long_is_an_error(
     workbench_of, commits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passgate.tasks.sandboxes.repositories.GIT_SECONDS", 0.3)
+    monkeypatch.setattr("passgate.tasks.sandboxes.workspaces.GIT_SECONDS", 0.3)
     monkeypatch.setenv("GIT_SSH_COMMAND", "sleep 60; true")
     with workbench_of() as workbench, pytest.raises(MeasurementError, match=r"git clone took longer than 0\.3 s"):
         async with workbench.sandbox(with_repos({"repo": "git@example.org:a/b.git"})):
