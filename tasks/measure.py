@@ -1,4 +1,4 @@
-"""Measure: the finished trials of a run in, its numbers out: of each task, of each suite, of all."""
+"""Measure: the finished trials of a run in, the numbers of each task, each suite and the whole run out."""
 
 from collections.abc import Sequence
 
@@ -9,5 +9,5 @@ from passgate.tasks.stats.measurement import measurement_of
 
 
 def measure(context: RunContext, trials: Sequence[Trial]) -> Measurement:
-    """What the trials of a run come to. Errors and trials that were not run are counted, and are in no estimate."""
+    """The numbers of a run from its trials. Errors and trials that were not run are counted but enter no estimate."""
     return measurement_of(context.tasks, trials)

@@ -8,10 +8,10 @@ LONGEST_MESSAGE = 20_000
 
 
 def write_line(text: str) -> None:
-    """Print to standard error, in one line that no text can break out of."""
+    """Print a text to standard error in one line, whatever line ends it holds."""
     sys.stderr.write(printable(text, LONGEST_MESSAGE) + "\n")
 
 
 def warn(message: str) -> None:
-    """The same as a message of passgate."""
+    """Print a message of passgate in the same way."""
     sys.stderr.write(f"passgate: {printable(message, LONGEST_MESSAGE)}\n")

@@ -95,7 +95,8 @@ class RegressionTest:
 
     def follow(self, passed: Sequence[bool]) -> Course:
         """Where the test ended, or how far it is, on trials in their order, each of which passed or not. Trials after
-        its end do not count: so many may run at once and the test stays the same. Raises `ValueError` for fewer than k.
+        its end do not count, so that several may run at once and the test stays the same. Raises `ValueError` for fewer
+        than k.
         """
         failures = 0 if len(passed) < self.k else self.k - sum(passed[: self.k])
         for n in range(self.k, len(passed) + 1):
