@@ -38,7 +38,7 @@ class Ruling(Frozen):
 
 def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, baseline: Baseline) -> Ruling:
     """Decide by a gate's policy. FAIL needs a blocking reason, PASS needs complete evidence, and a person's approval
-    where the policy asks for it or the change makes the agent another. What day it is the plan says.
+    where the policy asks for it or the change makes the agent another. The plan says what day it is.
     """
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
@@ -54,7 +54,7 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     blocking = {reason.rule for reason in reasons if reason.blocking}
     undecided = Decision.INCONCLUSIVE if blocking else Decision.PASS
     decision = Decision.FAIL if blocking - _OPEN else undecided
-    # The change makes the agent one that its trials, those of the merge base's, say nothing of.
+    # The trials are of the merge base's agent: they say nothing about the agent that the change makes.
     other_agent = plan.base.agent if plan.base.agent is not None and plan.base.agent.by_base else None
     awaiting = decision is Decision.PASS and (policy.sign_off or other_agent is not None)
     if awaiting:
@@ -101,13 +101,13 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
 def failed_tasks(
     policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline, confirmed: Mapping[str, Confirmation]
 ) -> Iterator[Reason]:
-    """A reason for each failed task. One that may not block is of a task that is no worse than it was, or of which the
-    baseline cannot say how it was.
+    """A reason for each failed task. It may not block where the task is no worse than it was at the baseline, or where
+    the baseline does not tell.
     """
     for task in tasks:
         if task.state is not TaskState.FAILED:
             continue
-        meaning = _in_the_light_of(policy, task, baseline.of(task.name), confirmed.get(task.name))
+        meaning = _meaning_of(policy, task, baseline.of(task.name), confirmed.get(task.name))
         is_regression = meaning.fallen and task.suite is Suite.GOLDEN
         rule = Rule.GOLDEN_REGRESSION if is_regression else Rule.TASK_FAILED
         message = meaning.text + _why_failed(task)
@@ -121,7 +121,7 @@ class _Meaning(NamedTuple):
     may_block: bool = True
 
 
-def _in_the_light_of(
+def _meaning_of(
     policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
 ) -> _Meaning:
     """What a failure means by the baseline and by the confirming trials."""

@@ -20,7 +20,7 @@ _BY_TEST: Final = {
 
 
 def needless(plan: RunContext, task: EvalTask, trials: Sequence[Trial]) -> str | None:
-    """Why the trials of a task that are left need not be run, by those that were measured; `None` while they matter.
+    """Why the remaining trials of a task need not be run, by those that were measured; `None` while they matter.
 
     With the gate's `curtailment` a trial is left out only where `rule_on` comes to the same decision whatever the trial
     would have come to, an error included, and whatever the baseline says and the trials of the other tasks come to.

@@ -16,7 +16,7 @@ from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
 MOST_ERRORS = 5
-"""So many confirming trials of one task may end in an error; then it is not tried on."""
+"""After so many errors in the confirming trials of a task no more of them are run."""
 
 
 class Wanted(NamedTuple):
@@ -40,8 +40,8 @@ def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
 def confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Confirmation, ...]:
-    """What the trials of every failed task have shown that was green at the baseline and is weighed. None of tasks
-    whose failure does not block or is settled otherwise: `settled` names those that are exempt.
+    """What the trials have shown of every failed task that was green at the baseline and is weighed. Tasks whose
+    failure does not block are left out, and so are those in `settled`, which are exempt.
     """
     found = []
     for task, before, alpha, test in _tested(policy, measurement, baseline, settled):

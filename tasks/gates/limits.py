@@ -19,12 +19,9 @@ from passgate.tasks.stats.ratios import CONFIDENCE, Floats, paired_ratio, paired
 
 LATENCY = "latency P95"
 COST = "cost"
-
 # 1 + 15 / 100 is not 1.15: a ratio that is just at the limit does not exceed it.
 _ROUNDING = 1e-9
-
 Booleans = npt.NDArray[np.bool_]
-
 Figures = Mapping[str, tuple[Sequence[float], FiguresOfRuns]]
 """Of each task: its trials now and in the runs of the baseline."""
 

@@ -4,8 +4,7 @@ from functools import partial
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.agentv import agentv_graders
-from passgate.tasks.graders.answers.assertions import grade_equals, grade_is_json, grade_output, grade_regex, grade_text
-from passgate.tasks.graders.answers.fields import grade_fields
+from passgate.tasks.graders.answers import assertions, fields
 from passgate.tasks.graders.checks import settled, unmeasured
 from passgate.tasks.graders.composites.composite import grade_composite
 from passgate.tasks.graders.composites.turns import grade_turns
@@ -20,15 +19,7 @@ from passgate.tasks.graders.static_analysis import grade_static_analysis
 from passgate.tasks.graders.tests import grade_tests
 from passgate.tasks.graders.texts import shorten
 from passgate.tasks.graders.tool_calls import grade_tool_calls
-from passgate.tasks.graders.trajectories.limits import grade_execution_limits, grade_trajectory
-from passgate.tasks.graders.trajectories.tool_trajectory import grade_tool_trajectory
-from passgate.tasks.graders.trajectories.trajectory_steps import (
-    grade_skill_trigger,
-    grade_step_count,
-    grade_tool_arguments,
-    grade_tool_sequence,
-    grade_tool_used,
-)
+from passgate.tasks.graders.trajectories import limits, tool_trajectory, trajectory_steps
 from passgate.tasks.model.assertions import AssertionOptions, Unavailable
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.graders import Grader
@@ -60,29 +51,29 @@ GRADERS: dict[str, GradeFunction] = {
     "static_analysis": grade_static_analysis,
     "state_check": grade_state,
     "tool_calls": grade_tool_calls,
-    "trajectory_metrics": grade_trajectory,
+    "trajectory_metrics": limits.grade_trajectory,
     "policy_check": grade_policy,
-    "output_check": grade_output,
+    "output_check": assertions.grade_output,
     "max_length": grade_max_length,
     "llm_rubric": grade_rubric,
-    **dict.fromkeys(("contains", "contains_any", "contains_all"), grade_text),
-    **dict.fromkeys(("icontains", "icontains_any", "icontains_all", "starts_with", "ends_with"), grade_text),
-    "equals": grade_equals,
-    "regex": grade_regex,
-    "is_json": grade_is_json,
+    **dict.fromkeys(("contains", "contains_any", "contains_all"), assertions.grade_text),
+    **dict.fromkeys(("icontains", "icontains_any", "icontains_all", "starts_with", "ends_with"), assertions.grade_text),
+    "equals": assertions.grade_equals,
+    "regex": assertions.grade_regex,
+    "is_json": assertions.grade_is_json,
     "code_grader": grade_code,
     "javascript": grade_script,
     "python": grade_script,
     "llm_grader": grade_by_judge,
     "rubrics": grade_rubrics,
-    "field_accuracy": grade_fields,
-    **dict.fromkeys(("execution_metrics", "latency", "cost", "token_usage"), grade_execution_limits),
-    "skill_trigger": grade_skill_trigger,
-    "tool_trajectory": grade_tool_trajectory,
-    "tool_used": grade_tool_used,
-    "tool_sequence": grade_tool_sequence,
-    "tool_arguments": grade_tool_arguments,
-    "step_count": grade_step_count,
+    "field_accuracy": fields.grade_fields,
+    **dict.fromkeys(("execution_metrics", "latency", "cost", "token_usage"), limits.grade_execution_limits),
+    "skill_trigger": trajectory_steps.grade_skill_trigger,
+    "tool_trajectory": tool_trajectory.grade_tool_trajectory,
+    "tool_used": trajectory_steps.grade_tool_used,
+    "tool_sequence": trajectory_steps.grade_tool_sequence,
+    "tool_arguments": trajectory_steps.grade_tool_arguments,
+    "step_count": trajectory_steps.grade_step_count,
     "composite": partial(grade_composite, grade),
     "turns": partial(grade_turns, grade),
     "unavailable": grade_unavailable,

@@ -23,8 +23,8 @@ def graded(
 ) -> Grade:
     """The grade of checks that must all pass; any violation fails it too.
 
-    `score` is the share of passed checks when it is not given. Raises `MeasurementError` when there is
-    nothing that was checked: nothing asked is nothing passed.
+    `score` is the share of passed checks when it is not given. Raises `MeasurementError` without checks: a grader that
+    checks nothing must not pass.
     """
     if not checks:
         raise MeasurementError(f"{options.label} has nothing to check: set at least one option")
@@ -40,9 +40,7 @@ def graded(
 
 
 def scored(options: AssertionOptions, score: float, checks: Sequence[Check] = (), *, fatal: str = "") -> Grade:
-    """The grade of a grader that gives a share. It passes from its `min_score` on, 0.8 when it says none, unless there
-    is something fatal.
-    """
+    """The grade for a score. It passes from the grader's `min_score` on, 0.8 by default, unless something is fatal."""
     passed = score >= passing_score(options) - ROUNDING and not fatal
     name, type_name = options.label, options.type_name
     return Grade(name=name, type=type_name, score=score, passed=passed, checks=tuple(checks), fatal=fatal)

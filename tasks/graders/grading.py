@@ -29,9 +29,7 @@ _ENDS = {
 
 
 def with_grades(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) -> TrialMetrics:
-    """The metrics of a trial with those of its grades; `None` where the task has no such grader, or it has not
-    measured.
-    """
+    """The metrics of a trial and of its grades; `None` where no grader of the task has measured one."""
     every = list(_with_members(grades))
     accuracy = [grade.score for grade in every if grade.type in _OF_TOOL_CALLS]
     policy = [grade for grade in every if grade.type == "policy_check"]

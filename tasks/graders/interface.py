@@ -26,7 +26,7 @@ _REMEDIES: Final = {
 
 
 class UnreportedError(MeasurementError):
-    """Something of a trial is not known, because nobody has reported it. The text says what."""
+    """Nobody has reported something of a trial that a grader needs. The text says what."""
 
 
 def remedy_for(kind: AgentKind | None) -> str:

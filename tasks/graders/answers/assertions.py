@@ -120,13 +120,13 @@ async def grade_is_json(options: IsJson, evidence: Evidence) -> Grade:
 
 
 async def grade_text(options: TextAssertion, evidence: Evidence) -> Grade:
-    """1 when the final answer is as the text or the texts want it, else 0."""
+    """1 when the final answer fits the text or the texts, else 0."""
     checks = text_checks(options, evidence.transcript.output)
     return scored(options, float(all(check.passed for check in checks)), checks)
 
 
 def text_checks(options: TextAssertion, answer: str) -> list[Check]:
-    """A check for every text that an answer is held against, one for all where any of them is enough."""
+    """A check for every wanted text; where any one of them is enough, one check for all."""
     rule = options.type.removesuffix("_any").removesuffix("_all")
     yes, no, holds = _RULES[rule.removeprefix("i")]
     case = " (ignoring case)" if rule == "icontains" else ""

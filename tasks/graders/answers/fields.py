@@ -20,7 +20,7 @@ from passgate.tasks.model.task import EvalTask
 _PATH_SIGNS: Final = re.compile(r"[.\[\]]")
 _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 ROUNDINGS: Final = 4
-"""By how many of the smallest steps between two numbers a difference may pass the tolerance: 1.1 is 0.1 from 1."""
+"""By how many units in the last place a difference may exceed the tolerance: 1.1 - 1 is a little more than 0.1."""
 
 
 def answer_document(answer: str) -> Any:
@@ -47,8 +47,8 @@ def in_braces(text: str) -> str:
 
 
 def expected_document(task: EvalTask) -> Any:
-    """The object or list that a task expects, as such or as the JSON of a text; of messages that of the last one from
-    the assistant. `None` when it expects none.
+    """The object or list that a task expects, or the one that a text has as JSON. Of messages the last one of the
+    assistant counts. `None` when the task expects none.
     """
     value = task.expected_output
     if task.expected_messages:
@@ -120,7 +120,7 @@ def within(found: float, wanted: float, tolerance: float) -> bool:
 
 
 class FieldResult(NamedTuple):
-    """What came of one field. One that is left out counts in no aggregation."""
+    """The result of one field. One that is left out counts in no aggregation."""
 
     check: Check
     weight: float
@@ -128,7 +128,8 @@ class FieldResult(NamedTuple):
 
 
 async def grade_fields(options: FieldAccuracy, evidence: Evidence) -> Grade:
-    """The fields' results as the aggregation has it: by weight, the least of them, or all or nothing.
+    """Compare fields of the answer with the expected ones. The score is their mean by weight, the least of them, or all
+    or nothing.
 
     A field that the answer lacks is left out of them unless it is required; with none left the score is 0, as it is
     for an answer without JSON. Raises `MeasurementError` when a field has no expected value, or one that its rule
@@ -168,7 +169,7 @@ def aggregated(aggregation: str, results: Sequence[FieldResult]) -> float:
 
 
 def missing_field(field: FieldCheck, *, required: bool) -> FieldResult:
-    """What comes of a field that the answer lacks."""
+    """The result of a field that the answer lacks."""
     message = f"{field.path} is missing{', but required' if required else '; it is optional and does not count'}"
     return FieldResult(Check(passed=not required, message=message), field.weight, left_out=not required)
 

@@ -22,7 +22,7 @@ from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
 LONGEST_OUTPUT: Final = 50_000
-"""Bytes of an answer from which on it lies in a file too."""
+"""An answer of more bytes is given in a file as well."""
 ReadReply = Callable[[str, str, int], GraderReply]
 """What a program says, from its output, its error output and its exit code."""
 SCRIPT_SECONDS: Final = 60
@@ -94,9 +94,7 @@ def read_code_reply(stdout: str, stderr: str, exit_code: int) -> GraderReply:
 
 
 def _document(stdout: str) -> Any:
-    """The JSON value that is all of the output, or the object from the first `{` on, which must begin a line; else
-    `MISSING`.
-    """
+    """All of the output as JSON, or the object from the first `{` on, which must begin a line; else `MISSING`."""
     log, brace, rest = stdout.partition("{")
     reply = brace + rest if log.rpartition("\n")[2].strip() == "" else stdout
     for text in (stdout, reply):

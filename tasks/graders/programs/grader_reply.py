@@ -56,8 +56,8 @@ def read_document(document: Any) -> GraderReply:
 
 
 def grade_of(options: AssertionOptions, reply: GraderReply) -> Grade:
-    """The grade of a reply. A check says what its score is, where the reply gives a reason, or nothing else tells why
-    it does not pass.
+    """The grade of a reply. A check with the score comes first where the reply gives a reason, or where no other check
+    tells why it does not pass.
     """
     grade = scored(options, reply.score, reply.checks)
     if not reply.reason and (grade.passed or any(not check.passed for check in reply.checks)):
@@ -86,7 +86,7 @@ def share(value: Any, name: str, most: float = 1) -> float:
 
 
 def first_text(document: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The first of these entries that is a text with something in it; empty when none is."""
+    """The first of these entries that is a text and not blank; empty when none is."""
     texts = (document.get(name) for name in names)
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 

@@ -1,1 +1,1 @@
-"""Graders of the way that the agent went: its calls, its steps, its limits."""
+"""Graders of what the agent did: its calls, its steps, its limits."""

@@ -1,4 +1,4 @@
-"""Limits on how the agent went about it: steps, calls, tokens, cost, time."""
+"""Limits on the agent's steps, calls, tokens, cost and time."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ METRIC_OF_OPTION: Final = {
 EXPLORING_TOOLS: Final = frozenset(
     {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
 )
-"""The tools that only look, by the names that AgentV has for them."""
+"""Read-only tools, by the names that AgentV has for them."""
 ExecutionLimits = ExecutionMetrics | Latency | Cost | TokenUsage
 Limited = Mapping[str, tuple[str, Callable[[Evidence], float | None]]]
 """By option: what it limits, in words, and how much of that a trial has."""
@@ -73,7 +73,7 @@ def _measured(value: float | None) -> float | None:
 
 
 async def grade_execution_limits(options: ExecutionLimits, evidence: Evidence) -> Grade:
-    """1 when every limit is kept and the share of tool calls that only look is as wanted, else 0.
+    """1 when every limit is kept and the share of read-only tool calls is as wanted, else 0.
 
     Raises `MeasurementError` when something limited was not measured, unless another limit is already broken.
     """
@@ -138,7 +138,7 @@ async def _explored(options: ExecutionMetrics, target: float, evidence: Evidence
 
 
 def exploration_check(options: ExecutionMetrics, target: float, calls: Sequence[ToolCall]) -> Check:
-    """Whether the share of tool calls that only look is near enough to the target; without calls it is not."""
+    """Whether the share of read-only tool calls is near enough to the target; without calls it is not."""
     wanted = f"expected {target:g} ± {options.exploration_tolerance:g}"
     if not calls:
         missing = "there are no tool calls, so the share of read-only calls is undefined"

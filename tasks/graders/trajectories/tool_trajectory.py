@@ -23,8 +23,8 @@ MOST_SHOWN: Final = 20
 
 
 def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
-    """Whether tool and arguments are those that are expected; `usual` is how arguments are compared where the
-    expectation does not say it. Names are compared as they are.
+    """Whether a call has the expected tool and arguments. `usual` says how arguments are compared where the expectation
+    does not. Names of tools are compared as they are.
     """
     if call.tool != expected.tool:
         return False
@@ -58,8 +58,6 @@ def expected_text(expected: ExpectedCall) -> str:
 
 
 class TrajectoryScore(NamedTuple):
-    """What the calls come to."""
-
     score: float
     checks: Sequence[Check]
 
@@ -98,7 +96,7 @@ async def grade_tool_trajectory(options: ToolTrajectory, evidence: Evidence) -> 
 
 
 def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: bool) -> TrajectoryScore:
-    """`when_unknown`: whether a call fits of which the duration is not known."""
+    """`when_unknown`: whether a call of unknown duration fits."""
     # A call that was refused was not made; what was tried is what counts where no others are allowed.
     considered = calls if options.mode in {"exact", "subset"} else [call for call in calls if not call.refused]
     fits = [

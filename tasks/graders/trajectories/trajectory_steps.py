@@ -9,14 +9,7 @@ from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.texts import as_json, masked, shorten
 from passgate.tasks.graders.tool_calls import call_range, shown
-from passgate.tasks.model.assertions import (
-    AssertionOptions,
-    SkillTrigger,
-    StepCount,
-    ToolArguments,
-    ToolSequence,
-    ToolUsed,
-)
+from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import strictly_equal
 from passgate.tasks.model.transcript import ToolCall, Transcript
@@ -30,7 +23,7 @@ MOST_SHOWN: Final = 20
 """Calls that a message names."""
 
 
-async def grade_tool_used(options: ToolUsed, evidence: Evidence) -> Grade:
+async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> Grade:
     """1 when each of the tools was called at least `min` and at most `max` times, else 0. Every call counts, those of
     shells too.
 
@@ -53,7 +46,7 @@ async def grade_tool_used(options: ToolUsed, evidence: Evidence) -> Grade:
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grade:
+async def grade_tool_sequence(options: evals.ToolSequence, evidence: Evidence) -> Grade:
     """1 when the tools were called in this order, else 0; with `exact` these calls and no others.
 
     Raises `MeasurementError` when the transcript does not hold every call, unless the known ones fail it already.
@@ -76,14 +69,16 @@ async def grade_tool_sequence(options: ToolSequence, evidence: Evidence) -> Grad
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-def called_with(options: ToolArguments, call: ToolCall) -> bool:
+def called_with(options: evals.ToolArguments, call: ToolCall) -> bool:
     """Whether a call has the arguments that are asked for; one that it does not give has its default."""
     wanted = {**options.defaults, **options.args} if options.mode == "exact" else options.args
     return as_expected(options, wanted, {**options.defaults, **call.arguments})
 
 
 async def grade_tool_arguments(
-    options: ToolArguments, evidence: Evidence, fits: Callable[[ToolArguments, ToolCall], bool] = called_with
+    options: evals.ToolArguments,
+    evidence: Evidence,
+    fits: Callable[[evals.ToolArguments, ToolCall], bool] = called_with,
 ) -> Grade:
     """1 when the tool was called with these arguments at least once, else 0. `partial`: the call may have others, in
     objects within them too; `exact`: it has no others.
@@ -99,7 +94,7 @@ async def grade_tool_arguments(
     return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 
-def _decided(options: AssertionOptions, evidence: Evidence, message: str, *, holds: bool, certain: bool) -> Grade:
+def _decided(options: evals.AssertionOptions, evidence: Evidence, message: str, *, holds: bool, certain: bool) -> Grade:
     """The grade of something that is met or not. Its check is passed as it will be once `negate` has been applied.
 
     Raises `MeasurementError` where the transcript is not complete, unless the result is `certain`.
@@ -108,24 +103,24 @@ def _decided(options: AssertionOptions, evidence: Evidence, message: str, *, hol
     return scored(options, float(holds), [Check(passed=holds is not options.negate, message=message)])
 
 
-def _considered(options: AssertionOptions, evidence: Evidence) -> Sequence[ToolCall]:
+def _considered(options: evals.AssertionOptions, evidence: Evidence) -> Sequence[ToolCall]:
     """The calls that were made; with `negate`, for what must not be so, those that were tried."""
     return evidence.transcript.tool_calls if options.negate else evidence.made_calls
 
 
 def named_like(name: str, pattern: str) -> bool:
-    """Whether a name is as a pattern says, with `*` and `?`, case aside."""
+    """Whether a name matches a pattern with `*` and `?`, whatever the case."""
     return fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
 
 
-def as_expected(options: ToolArguments, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-    """Whether arguments are the wanted ones by `mode`, those aside that are ignored."""
+def as_expected(options: evals.ToolArguments, wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    """Whether arguments are as wanted by `mode`; ignored ones are not compared."""
     wanted, given = without(wanted, options.ignore), without(given, options.ignore)
     return strictly_equal(wanted, given) if options.mode == "exact" else _contains(given, wanted)
 
 
 def without(arguments: Mapping[str, Any], ignored: Sequence[str]) -> dict[str, Any]:
-    """Arguments but those that are ignored, by name or, with `*` or `?` in it, by pattern."""
+    """The arguments without the ignored ones. An entry with `*` or `?` in it is a pattern of names."""
     patterns = [entry for entry in ignored if "*" in entry or "?" in entry]
     return {
         name: value
@@ -184,7 +179,7 @@ def command_names(call: ToolCall) -> tuple[str, ...]:
 
 
 async def grade_step_count(
-    options: StepCount, evidence: Evidence, find_steps: Callable[[Transcript], list[Step]] = steps_of
+    options: evals.StepCount, evidence: Evidence, find_steps: Callable[[Transcript], list[Step]] = steps_of
 ) -> Grade:
     """1 when the number of steps is from `min` to `max`, else 0. Steps are tool calls, made ones alone, and messages of
     the agent that say something; see `StepCount` for their kinds.
@@ -210,7 +205,7 @@ async def grade_step_count(
     return _decided(options, evidence, message, holds=holds, certain=certain)
 
 
-async def grade_skill_trigger(options: SkillTrigger, evidence: Evidence) -> Grade:
+async def grade_skill_trigger(options: evals.SkillTrigger, evidence: Evidence) -> Grade:
     """1 when the skill was used, or was not, as wanted, else 0.
 
     The first tool call counts, and with `any_call` every one: a call of `Skill` with the skill's name in its argument
@@ -238,8 +233,8 @@ def read_path(call: ToolCall) -> str:
     return str(call.arguments.get("path", "") if path is None else path)
 
 
-def skill_grade(options: SkillTrigger, use: ToolCall | None, *, where: str) -> Grade:
-    """The grade when this call uses the skill, or none does."""
+def skill_grade(options: evals.SkillTrigger, use: ToolCall | None, *, where: str) -> Grade:
+    """The grade for the first call that uses the skill; `None` when no call does."""
     name = repr(options.skill)
     found = f"the skill {name} is not used in {where}" if use is None else f"{shown(use)} uses the skill {name}"
     passed = (use is not None) == options.should_trigger
