@@ -20,8 +20,7 @@ _REMEDIES: Final = {
     AgentKind.CLI: f"{_METER}, or {_FILE}",
     AgentKind.PYTHON: f"{_METER}, or {_RETURNED}",
     AgentKind.HTTP: "In agents.yaml, name the fields of the reply that hold them: `http.tool_calls` with "
-    "`http.complete: true`, "
-    "`http.tokens_in`, `http.tokens_out`, `http.cost_usd`",
+    "`http.complete: true`, `http.tokens_in`, `http.tokens_out`, `http.cost_usd`",
 }
 
 

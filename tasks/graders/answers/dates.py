@@ -103,7 +103,18 @@ def read_date_as_agentv(text: str, formats: tuple[str, ...] = ()) -> date | None
         return by_javascript
     named = _NAMED.fullmatch(text)
     month = month_number(named[2]) if named else None
-    return _rolled(int(named[3]), month, int(named[1])) if named and month else _numbers(text, formats)
+    if named and month:
+        return _rolled(int(named[3]), month, int(named[1]))
+    numbers = _PLAIN.fullmatch(text)
+    if numbers is None:
+        return None
+    first, second, year = (int(part) for part in numbers.groups())
+    has_month_first = any("MM/DD" in form or "MM-DD" in form for form in formats)
+    has_day_first = any("DD/MM" in form or "DD-MM" in form for form in formats)
+    if has_month_first == has_day_first:
+        # The formats do not tell: the month comes first unless only the second number can be one.
+        has_day_first = first > 12 >= second
+    return _rolled(year, second, first) if has_day_first else _rolled(year, first, second)
 
 
 def _iso(match: re.Match[str]) -> date | None:
@@ -134,18 +145,6 @@ def _legacy(text: str) -> date | None:
         day, year = numbers if numbers[0] in _MONTHS_DAYS else reversed(numbers)
     # Years of two digits are those from 1950 to 2049.
     return _rolled(year + (2000 if year < 50 else 1900 if year < 100 else 0), month, day)
-
-
-def _numbers(text: str, formats: tuple[str, ...]) -> date | None:
-    match = _PLAIN.fullmatch(text)
-    if match is None:
-        return None
-    first, second, year = (int(part) for part in match.groups())
-    has_month_first = any("MM/DD" in form or "MM-DD" in form for form in formats)
-    has_day_first = any("DD/MM" in form or "DD-MM" in form for form in formats)
-    if has_month_first == has_day_first:
-        has_day_first = first > 12 >= second
-    return _rolled(year, second, first) if has_day_first else _rolled(year, first, second)
 
 
 def _rolled(year: int, month: int, day: int) -> date | None:

@@ -110,9 +110,14 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
     ]
     if options.mode == "exact":
         return _exact(options, considered, fits)
-    if options.mode == "subset":
-        return _subset(considered, fits)
-    return _made(options, considered, fits)
+    if options.mode != "subset":
+        return _made(options, considered, fits)
+    allowed = {position for positions in fits for position in positions}
+    others = [call for position, call in enumerate(considered) if position not in allowed]
+    checks = [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]]
+    return TrajectoryScore(
+        float(not others), checks or [Check(passed=True, message="the agent made only expected calls")]
+    )
 
 
 def _made(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
@@ -137,15 +142,6 @@ def _exact(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> Tr
         message = f"call {place + 1} is {found}, expected {expected_text(expected)}"
         checks.append(Check(passed=place in fits[place], message=message))
     return TrajectoryScore(float(all(check.passed for check in checks)), checks)
-
-
-def _subset(calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
-    allowed = {position for positions in fits for position in positions}
-    others = [call for position, call in enumerate(calls) if position not in allowed]
-    if not others:
-        return TrajectoryScore(1.0, [Check(passed=True, message="the agent made only expected calls")])
-    messages = [f"{shown(call)} is not expected" for call in others[:MOST_SHOWN]]
-    return TrajectoryScore(0.0, [Check(passed=False, message=message) for message in messages])
 
 
 def minimum_checks(options: ToolTrajectory, calls: Sequence[ToolCall]) -> Iterator[Check]:
