@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, GatesOption, HistoryOption, SuitesOption
+from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, JsonOption, SuitesOption
 
 LONGEST_REASON = 1000
 
@@ -25,11 +25,8 @@ def show(
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
-    base: Annotated[
-        str | None,
-        typer.Option("--base", metavar="COMMIT", help="Use this commit instead of the merge base."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every field and every pooled trial as JSON.")] = False,
+    base: BaseOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Show the state of every task at the baseline and the runs that form the baseline."""
     from passgate import __version__
@@ -52,17 +49,15 @@ def show(
 
 @baseline.command()
 def pin(
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you pin it.", show_default=False)],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why you pin it.")],
     commit: Annotated[
-        str | None, typer.Option("--commit", metavar="REV", help="Use the runs of this commit and its first parents.")
+        str | None, typer.Option(metavar="REV", help="Use the runs of this commit and its first parents.")
     ] = None,
     runs: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="ID", help="Use this run, or all runs whose id begins so. Repeatable."),
     ] = None,
-    by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who pins it. Default: your name in git.")
-    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="NAME", help="Who pins it. Default: your name in git.")] = None,
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
 ) -> int:

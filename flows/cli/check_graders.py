@@ -5,29 +5,26 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, SuitesOption, named_path
+from passgate.flows.cli.options import GatesOption, JsonOption, SuitesOption, named_path
 
 
 def check_graders(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...",
+            metavar="PATH",
             help="Task files, eval files, folders that contain them. Default: the suites folder.",
             parser=named_path,
-            show_default=False,
         ),
     ] = None,
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list with one check per task and its notes.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Test the graders: good solutions must pass, wrong solutions must fail.
 
-    Good solutions are the reference solutions. Wrong solutions are the counterexamples, mutants of good transcripts,
-    and an agent that does nothing.
+    Good solutions are the reference solutions. Wrong solutions are the counterexamples, mutants (good transcripts
+    with one thing broken) and doing nothing.
     """
     from passgate.flows.cli.task_files import read_tasks_by_folder
     from passgate.flows.cli.terminal import color, say, width

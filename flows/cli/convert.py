@@ -16,18 +16,11 @@ def convert(
     to: Annotated[
         str,
         typer.Option(
-            "--to",
             metavar="DIALECT",
             help="four-suite: one YAML file per task; eval: one EVAL.yaml; jsonl: one test per line and a sidecar.",
-            show_default=False,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="PATH", help="four-suite: the suites folder. eval, jsonl: the file.", show_default=False
-        ),
-    ],
+    out: Annotated[Path, typer.Option(metavar="PATH", help="four-suite: the suites folder. eval, jsonl: the file.")],
     gates: GatesOption = "gates.yaml",
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Omit what the format cannot express; list it on standard error.")

@@ -11,11 +11,7 @@ from passgate.flows.cli.options import GatesOption, SuitesOption
 def doctor(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[AGENT]...",
-            help="Agents, as for --agent. Default: every agent with a name.",
-            show_default=False,
-        ),
+        typer.Argument(metavar="AGENT", help="Agents, as for --agent. Default: every agent with a name."),
     ] = None,
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",

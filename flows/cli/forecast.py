@@ -11,6 +11,7 @@ from passgate.flows.cli.options import (
     GateArgument,
     GatesOption,
     HistoryOption,
+    JsonOption,
     PlotOption,
     SuitesOption,
 )
@@ -24,26 +25,20 @@ def forecast(
     history: HistoryOption = None,
     base: BaseOption = None,
     assume: Annotated[
-        float | None,
-        typer.Option(
-            "--assume", metavar="RATE", min=0, max=1, help="Assume this pass rate for every task, as in 0.99."
-        ),
+        float | None, typer.Option(metavar="RATE", min=0, max=1, help="Assume this pass rate for every task: 0.99.")
     ] = None,
     rates: Annotated[
         Path | None,
         typer.Option(
-            "--rates",
-            metavar="FILE.json",
-            help='Pass rates by task, as in {"golden/a": 0.98}, or a list in the order of the tasks.',
+            metavar="FILE.json", help='Pass rates by task: {"golden/a": 0.98}, or a list in the order of the tasks.'
         ),
     ] = None,
     runs: Annotated[
-        int,
-        typer.Option("--runs", metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost."),
+        int, typer.Option(metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost.")
     ] = 10_000,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the simulation.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulation.")] = 0,
     plot: PlotOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print every number as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> int:
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
     from passgate.flows.cli.terminal import color, say, width, write_plot

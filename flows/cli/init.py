@@ -17,11 +17,10 @@ _UNPINNED: Final = "==0.0.0"
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="The folder of your repository.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of your repository.")] = Path(),
     agent: Annotated[
         str | None,
         typer.Option(
-            "--agent",
             metavar="SPEC",
             help="Your agent, for agents.yaml and the workflow: 'cli:COMMAND', python:MODULE:FUNCTION, http:URL, "
             "openai:MODEL, or a name in your agents.yaml.",

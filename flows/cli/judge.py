@@ -1,18 +1,11 @@
 """`passgate judge`: apply a policy to a stored run."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from passgate.flows.cli.options import GatesOption, HistoryOption
+from passgate.flows.cli.options import GatesOption, HistoryOption, RunArgument
 
 
-def judge(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run: its id, or `last`.", show_default=False)],
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
-) -> int:
+def judge(run: RunArgument, gates: GatesOption = "gates.yaml", history: HistoryOption = None) -> int:
     """Judge a stored run by the policy of a gates file. Run nothing and write nothing."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError

@@ -26,42 +26,37 @@ def named_gate(text: str) -> GateName:
         raise typer.BadParameter(f"{text!r} is no gate{nearest(text, [str(gate) for gate in GateName])}") from error
 
 
-GateArgument = Annotated[
-    GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate, show_default=False)
+GateArgument = Annotated[GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate)]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, or `last`.")
 ]
 TaskFilesArgument = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="FILE...",
-        help="Task files, eval files, folders that contain them.",
-        parser=named_path,
-        show_default=False,
-    ),
+    typer.Argument(metavar="FILE", help="Task files, eval files, folders that contain them.", parser=named_path),
 ]
 AgentOption = Annotated[
     str,
     typer.Option(
-        "--agent",
         metavar="SPEC",
         help="A name in agents.yaml or in AgentV's targets, or oracle, oracle:COUNTEREXAMPLE, nop, 'cli:COMMAND', "
         "python:MODULE:FUNCTION, http:URL, openai:MODEL, replay, replay:FOLDER.",
     ),
 ]
-SuitesOption = Annotated[str, typer.Option("--suites", metavar="DIR", help="The suites folder.")]
-GatesOption = Annotated[str, typer.Option("--gates", metavar="FILE", help="The file with the policies of the gates.")]
+SuitesOption = Annotated[str, typer.Option(metavar="DIR", help="The suites folder.")]
+GatesOption = Annotated[str, typer.Option(metavar="FILE", help="The file with the policies of the gates.")]
 HistoryOption = Annotated[
-    str | None,
-    typer.Option("--history", metavar="URL", help="Folder or URL of the history. Default: as in the gates file."),
+    str | None, typer.Option(metavar="URL", help="Folder or URL of the history. Default: as in the gates file.")
 ]
 BaseOption = Annotated[
     str | None,
-    typer.Option(
-        "--base",
-        metavar="REV",
-        help="Compare with this commit. Default: the merge base with the baseline branch.",
-    ),
+    typer.Option(metavar="REV", help="Compare with this commit. Default: the merge base with the baseline branch."),
 ]
-PlotOption = Annotated[Path | None, typer.Option("--plot", metavar="FILE.svg", help="Also write a plot.")]
+JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same time.")]
+MaxCostOption = Annotated[
+    float | None, typer.Option(metavar="USD", min=0, help="Cost cap of the whole command in US dollars.")
+]
+PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print every field as JSON.")]
 
 
 class EngineName(StrEnum):

@@ -13,6 +13,8 @@ from passgate.flows.cli.options import (
     GateArgument,
     GatesOption,
     HistoryOption,
+    JobsOption,
+    MaxCostOption,
     SuitesOption,
 )
 from passgate.flows.process.worker_report import BegunRun, WorkerReport
@@ -35,30 +37,19 @@ def run(
     suites: SuitesOption = "suites",
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
-    k: Annotated[
-        int | None, typer.Option("--k", min=1, help="Trials of every task. Replaces the number in the tasks.")
-    ] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Trials of every task, whatever the tasks say.")] = None,
     task: Annotated[
-        str | None,
-        typer.Option(
-            "--task", metavar="GLOB", help="Run only these tasks, as in 'golden/*'. Such a run cannot give PASS."
-        ),
+        str | None, typer.Option(metavar="GLOB", help="Run only these tasks: 'golden/*'. Such a run cannot give PASS.")
     ] = None,
     base: BaseOption = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Trials at the same time.")] = None,
-    max_cost: Annotated[
-        float | None, typer.Option("--max-cost", metavar="USD", min=0, help="Cost cap of the whole run.")
-    ] = None,
+    jobs: JobsOption = None,
+    max_cost: MaxCostOption = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Continue a stopped run: its id, or `last`.")
+        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, or `last`.")
     ] = None,
     engine: Annotated[
         EngineName,
-        typer.Option(
-            "--engine",
-            envvar="PASSGATE_ENGINE",
-            help="`prefect` shows the run in Prefect; `none` starts faster.",
-        ),
+        typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
     ] = EngineName.PREFECT,
 ) -> int:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""

@@ -1,20 +1,11 @@
 """`passgate show`: print tasks the way passgate runs them."""
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from passgate.flows.cli.options import GatesOption, TaskFilesArgument
+from passgate.flows.cli.options import GatesOption, JsonOption, TaskFilesArgument
 
 
-def show(
-    paths: TaskFilesArgument,
-    gates: GatesOption = "gates.yaml",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON list with every field, not YAML without defaults.")
-    ] = False,
-) -> int:
+def show(paths: TaskFilesArgument, gates: GatesOption = "gates.yaml", as_json: JsonOption = False) -> int:
     """Print the tasks of every format in one form, with names resolved and the defaults of the suite."""
     from passgate.flows.cli.task_files import read_tasks
     from passgate.flows.cli.terminal import say

@@ -5,27 +5,19 @@ from typing import Annotated, Literal
 
 import typer
 
+from passgate.flows.cli.options import RunArgument
+
 
 def sign_off(
-    run: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="The run: its id, the first characters of it, or `last`.", show_default=False
-        ),
-    ],
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Your name.", show_default=False)],
-    decision: Annotated[
-        Literal["approve", "reject"],
-        typer.Option("--decision", help="`approve` gives PASS, `reject` gives FAIL.", show_default=False),
-    ],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why you decide so.", show_default=False)],
+    run: RunArgument,
+    by: Annotated[str, typer.Option(metavar="NAME", help="Your name.")],
+    decision: Annotated[Literal["approve", "reject"], typer.Option(help="`approve` gives PASS, `reject` gives FAIL.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why you decide so.")],
     key: Annotated[
         Path | None,
         typer.Option(
-            "--key",
             metavar="KEY.pem",
             help="Sign the verdict with this ed25519 key. PASSGATE_SIGNING_PASSPHRASE decrypts an encrypted key.",
-            show_default=False,
         ),
     ] = None,
 ) -> int:

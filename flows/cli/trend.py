@@ -12,9 +12,7 @@ from passgate.flows.cli.options import GatesOption, HistoryOption, PlotOption
 def trend(
     gates: GatesOption = "gates.yaml",
     history: HistoryOption = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="SPEC", help="The agent. Default: that of the newest run.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Default: the agent of the newest run.")] = None,
     plot: PlotOption = None,
 ) -> int:
     """Show the history by suite and day. Mark every day with a run that is worse than the others."""

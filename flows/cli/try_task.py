@@ -15,12 +15,10 @@ def try_task(
             metavar="TASK",
             help="The task's file, or its name as reports print it: golden/action-items_1.",
             parser=named_path,
-            show_default=False,
         ),
     ],
     task: Annotated[
-        str | None,
-        typer.Option("--task", metavar="ID", help="One task of the file. Required if the file has several."),
+        str | None, typer.Option(metavar="ID", help="One task of the file. Required if the file has several.")
     ] = None,
     agent: AgentOption = "oracle",
     suites: SuitesOption = "suites",

@@ -12,10 +12,10 @@ def validate(
     paths: Annotated[
         list[Path],
         typer.Argument(
+            metavar="PATH",
             help="Task files, eval files, folders that contain them, "
             "gates.yaml, agents.yaml, prices.yaml, quarantine.yaml, baseline.yaml.",
             parser=named_path,
-            show_default=False,
         ),
     ],
     gates: GatesOption = "gates.yaml",

@@ -7,12 +7,9 @@ import typer
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run.", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run.")],
     key: Annotated[
-        Path | None,
-        typer.Option(
-            "--key", metavar="PUBLIC.pem", help="The public key of the person who may sign off.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="PUBLIC.pem", help="The public key of the person who may sign off.")
     ] = None,
 ) -> int:
     """Check the signature of a verdict, and check that nothing that it names has changed.

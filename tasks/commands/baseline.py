@@ -19,7 +19,7 @@ from passgate.tasks.model.task import GateName
 
 
 def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, version: str) -> Plan:
-    """The plan of a run that is not to be run: every task of the suites folder, whatever its gates.
+    """The plan of a run that is never run: every task of the suites folder, whatever its gates.
 
     `folder` lies in the repository. Raises `InputError` or `UsageError`.
     """
@@ -31,7 +31,7 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
         base = pinned_base(base_of(checkout, request, policy), pins, folder)
     created_at = datetime.now(UTC)
     return Plan(
-        run_id=f"{created_at:%Y%m%dT%H%M%SZ}~",  # after every run that began in the same second
+        run_id=f"{created_at:%Y%m%dT%H%M%SZ}~",  # sorts after every run that began in the same second
         gate=GateName.NIGHTLY,
         request=request,
         agent=agent,
@@ -47,8 +47,9 @@ def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, v
 
 
 def pool(plan: Plan) -> Baseline:
-    """What the history says of the plan's tasks. Raises `UsageError` for a history without runs, and for one
-    that git tracks, `StorageError`.
+    """The baseline of the plan's tasks in the history.
+
+    Raises `UsageError` for a history without runs and for one that git tracks, `StorageError`.
     """
     location = plan.history_location
     history = open_history(location, Checkout(Path.cwd()))
@@ -59,13 +60,13 @@ def pool(plan: Plan) -> Baseline:
 
 
 def pinned_commit(folder: Path, name: str) -> str:
-    """The full hash of a commit of the repository that a folder lies in. Raises `UsageError` where there is none."""
+    """The full hash of a commit of the repository that a folder lies in. Raises `UsageError` if there is none."""
     commit = full_commit(folder, name)
-    if commit:
-        return commit
-    if not full_commit(folder, "HEAD"):
+    if not commit and not full_commit(folder, "HEAD"):
         raise UsageError(f"there is no repository with a commit around {folder}: pin runs with --run instead")
-    raise UsageError(f"git knows no commit {name!r} here: fetch it, or name another with --commit")
+    if not commit:
+        raise UsageError(f"git knows no commit {name!r} here: fetch it, or name another with --commit")
+    return commit
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
@@ -76,17 +77,16 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
     known = sorted(history.trials(columns=["run_id"])["run_id"].unique(), reverse=True)
     if not known:
         raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")
+    # Every id begins with an empty name, which a script gives by mistake.
     unknown = [name for name in names if not name or not any(run.startswith(name) for run in known)]
     if unknown:
-        newest = ", ".join(known[:3])
-        raise UsageError(
-            f"the history {history.location} has no run {', '.join(map(repr, unknown))}; its newest are {newest}"
-        )
+        named, newest = ", ".join(map(repr, unknown)), ", ".join(known[:3])
+        raise UsageError(f"the history {history.location} has no run {named}; its newest are {newest}")
     return tuple(run for run in known if run.startswith(tuple(names)))
 
 
 def pin(gates: Path, pins: Pins) -> Pins | None:
-    """Write baseline.yaml beside the gates file; gives what was pinned there before.
+    """Write baseline.yaml beside the gates file and give what was pinned there before.
 
     Raises `InputError` for a file there that cannot be read, `StorageError`.
     """
@@ -96,13 +96,11 @@ def pin(gates: Path, pins: Pins) -> Pins | None:
 
 
 def clear(gates: Path) -> Pins | None:
-    """Remove baseline.yaml; gives what was pinned, `None` where nothing was. Raises as `pin`."""
-    before = load_pins(gates)
-    if before is None:
-        return None
-    file = gates.parent / PINS_FILE
+    """Remove baseline.yaml and give what was pinned, `None` if nothing was. Raises as `pin`."""
+    before, file = load_pins(gates), gates.parent / PINS_FILE
     try:
-        file.unlink()
+        if before is not None:
+            file.unlink()
     except OSError as error:
         raise StorageError(f"cannot remove {file}: {error}") from error
     return before

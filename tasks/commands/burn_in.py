@@ -1,10 +1,10 @@
-"""Burn in: a gate's plan in, what the gate has done in many runs of the same agent, beside the forecast, out."""
+"""Burn-in: run a gate many times with the same agent, and compare its verdicts with the forecast."""
 
 import asyncio
 import os
 import stat
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -55,17 +55,17 @@ class JudgedRun:
 
 @dataclass
 class Finished:
-    """The runs that have finished so far: what there is to report when no more are wanted."""
+    """The runs that have finished so far. A burn-in that is interrupted reports these."""
 
     begun: int = 0
     """Runs, those that did not finish among them."""
     first: list[tuple[Trial, ...]] = field(default_factory=list)
-    """Those that make the baseline."""
+    """The trials of each run that makes the baseline."""
     judged: list[JudgedRun] = field(default_factory=list)
     spent: float = 0.0
     """US dollars, of runs that did not finish too."""
     error: str = ""
-    """Why the first trial could not be measured of which that is so."""
+    """The reason of the first trial that could not be measured."""
     pool: Pool | None = None
     """What the judged runs are compared with."""
 
@@ -75,12 +75,12 @@ class Finished:
 
 
 def first_runs(plan: Plan, runs: int) -> int:
-    """How many of some runs make the baseline where the history has none: as many as are pooled, at most half."""
+    """How many of the runs make the baseline if the history has none: as many as are pooled, at most half."""
     return min(plan.policy.baseline.runs, runs // 2)
 
 
 def folder_of(plan: Plan) -> Path:
-    """Where the trials of a burn-in are kept; the history knows nothing of them."""
+    """The folder for the trials of a burn-in. They never enter the history."""
     return (STATE_FOLDER / "burn-in" / plan.run_id).absolute()
 
 
@@ -89,10 +89,17 @@ async def burn_in(
 ) -> None:
     """Run a gate again and again and judge every run, until all are done or the money is spent.
 
-    Without a `pool` the first runs make one. What has finished is in `finished`, whatever ends the burn-in; `tell` is
+    Without a `pool` the first runs make one. The finished runs are in `finished`, whatever ends the burn-in. `tell` is
     called after each run. Raises `UsageError` and `StorageError`.
     """
-    _make(folder_of(plan))
+    folder = folder_of(plan)
+    try:
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=stat.S_IRWXU)
+        # What a burn-in leaves behind belongs in no commit.
+        write_atomically(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
+    except OSError as error:
+        raise StorageError(f"cannot make {folder}: {error}") from error
     cost_cap = CostCap(plan.request.max_cost)
     async with resources_of(plan, cost_cap, grade) as resources:
         series = _Series(plan, resources, cost_cap, finished, tell)
@@ -102,18 +109,8 @@ async def burn_in(
         await series.run(range(first, runs), finished.pool)
 
 
-def _make(folder: Path) -> None:
-    try:
-        make_private_folder(folder.parent)
-        folder.mkdir(mode=stat.S_IRWXU)
-        # What a burn-in leaves behind belongs in no commit.
-        write_atomically(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
-    except OSError as error:
-        raise StorageError(f"cannot make {folder}: {error}") from error
-
-
 class _Series:
-    """Runs of one gate, of which so many go on at once as trials may."""
+    """Runs of one gate. As many go on at once as trials may."""
 
     def __init__(
         self,
@@ -130,13 +127,14 @@ class _Series:
         self._begun = asyncio.Semaphore(trials_at_once(plan))
 
     async def run(self, numbers: range, pool: Pool | None) -> None:
-        """Run these; judge them where there is something to compare them with."""
+        """Run these, and judge them if there is a pool to compare them with."""
         async with asyncio.TaskGroup() as group:
             for number in numbers:
                 group.create_task(self._one(number, pool))
 
     async def _one(self, number: int, pool: Pool | None) -> None:
         async with self._begun:
+            # A run that is cut off cannot be judged, so none begins without money.
             if self._cost_cap.exhausted:
                 return
             self._finished.begun += 1
@@ -175,7 +173,7 @@ class _Series:
 
 
 class _SchedulerOfRun(Scheduler):
-    """The scheduler that all runs share, for one of them: their trials have the same names."""
+    """The scheduler that all runs share, for one of them."""
 
     def __init__(self, shared: Scheduler, number: int) -> None:
         super().__init__(0)
@@ -185,22 +183,32 @@ class _SchedulerOfRun(Scheduler):
     async def slot(self, key: TrialKey) -> AsyncIterator[None]:
         """Wait for a turn and hold a slot while the context lasts."""
         task_id, trial = key
+        # The trials of all runs have the same names.
         async with self._shared.slot((f"{self._number}/{task_id}", trial)):
             yield
 
 
 def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -> BurnIn | None:
-    """What the finished of so many runs say; `None` where none was judged or nothing could be measured."""
-    judged = finished.judged
-    if not judged or finished.pool is None:
+    """The figures of the finished runs; `None` if none was judged or nothing could be measured."""
+    judged, pool = finished.judged, finished.pool
+    if not judged or pool is None:
         return None
-    basis = _basis(plan, finished, finished.pool)
-    if not basis.rates:
+    # The rates come from all finished runs: those that made the baseline are of the same agent.
+    found = rows_of(plan, finished.all)
+    every = plan.policy.baseline.model_copy(update={"runs": len(finished.all)})
+    policy = plan.policy.model_copy(update={"baseline": every})
+    measured = baseline_of(alone(plan).model_copy(update={"policy": policy}), found)
+    rates = measured_rates(plan.tasks, measured)
+    if not rates:
         return None
+    used = pool(judged[-1].trials)
+    basis = Basis(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
+    # A run that only waits for a sign-off has all its evidence.
+    open_runs = [run for run in judged if run.ruling.decision is Decision.INCONCLUSIVE]
     low, high = wilson_interval(len(judged), red)
-    causes = _causes(judged, lambda cause: cause)
-    costs = [cost for cost in map(_cost, judged) if cost is not None]
+    known = [[trial.metrics.cost for trial in run.trials if trial.metrics.cost is not None] for run in judged]
+    costs = [sum(of_run) for of_run in known if of_run]
     return BurnIn(
         gate=plan.gate,
         agent=str(plan.agent),
@@ -209,24 +217,22 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
         first=len(finished.first),
         judged=len(judged),
         red=red,
-        inconclusive=sum(
-            run.ruling.decision is Decision.INCONCLUSIVE and not run.ruling.awaiting_sign_off for run in judged
-        ),
+        inconclusive=sum(not run.ruling.awaiting_sign_off for run in open_runs),
         red_interval=Interval(low=low, high=high),
         trials=fmean(sum(not trial.left_out for trial in run.trials) for run in judged),
         confirming=fmean(sum(trial.trial >= trial.k and not trial.left_out for trial in run.trials) for run in judged),
         saved=fmean(sum(trial.left_out for trial in run.trials) for run in judged),
         cost=fmean(costs) if costs else None,
         spent=finished.spent,
-        rules=_causes(judged, lambda cause: (cause[0], None, "")),
-        causes=causes,
+        rules=_causes(judged, by_rule=True),
+        causes=_causes(judged, by_rule=False),
         forecast=forecast(plan, basis),
         why_ended=why_ended,
     )
 
 
 def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool) -> str:
-    """Why so many runs say nothing."""
+    """Why the runs give no figures."""
     because = f"; the first error: {finished.error}" if finished.error else ""
     if finished.judged:
         return f"nothing could be measured in {figures.count(len(finished.all), 'run')}{because}"
@@ -238,39 +244,18 @@ def why_nothing(plan: Plan, finished: Finished, asked: int, *, interrupted: bool
     return f"{money} for a run to judge: {len(finished.first)} of {asked} runs made the baseline{because}"
 
 
-def _basis(plan: Plan, finished: Finished, pool: Pool) -> Basis:
-    """The baseline of the judged runs, and the rates of all that have finished."""
-    found = rows_of(plan, finished.all)
-    every = plan.policy.model_copy(
-        update={"baseline": plan.policy.baseline.model_copy(update={"runs": len(finished.all)})}
-    )
-    measured = baseline_of(alone(plan).model_copy(update={"policy": every}), found)
-    rates = measured_rates(plan.tasks, measured)
-    used = pool(finished.judged[-1].trials)
-    return Basis(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
-
-
-_Blocker = tuple[Rule, Suite | None, str]
-"""A rule, and the suite or the task that it has blocked on."""
-
-
-def _causes(judged: Sequence[JudgedRun], key: Callable[[_Blocker], _Blocker]) -> tuple[Cause, ...]:
-    """In how many runs each has blocked, the most frequent first."""
-    counts = Counter(blocker for run in judged for blocker in {key(one) for one in _blockers(run)})
+def _causes(judged: Sequence[JudgedRun], *, by_rule: bool) -> tuple[Cause, ...]:
+    """In how many runs each rule has blocked, by rule alone or also by suite or task; the most frequent first."""
+    counts: Counter[tuple[Rule, Suite | None, str]] = Counter()
+    for run in judged:
+        blockers = set()  # a rule that blocks on five tasks makes a run red once
+        for reason in run.ruling.reasons:
+            if reason.blocking and reason.rule not in {Rule.MISSING_EVIDENCE, Rule.SIGN_OFF}:
+                task = f"{reason.suite}/{reason.task_id}" if reason.task_id and not by_rule else ""
+                blockers.add((reason.rule, None if task or by_rule else reason.suite, task))
+        counts.update(blockers)
     whole = counts.total()
     return tuple(
         Cause(rule=rule, suite=suite, task=task, chance=count / len(judged), share=count / whole)
         for (rule, suite, task), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     )
-
-
-def _blockers(run: JudgedRun) -> Iterator[_Blocker]:
-    for reason in run.ruling.reasons:
-        if reason.blocking and reason.rule not in {Rule.MISSING_EVIDENCE, Rule.SIGN_OFF}:
-            task = f"{reason.suite}/{reason.task_id}" if reason.task_id else ""
-            yield reason.rule, None if task else reason.suite, task
-
-
-def _cost(run: JudgedRun) -> float | None:
-    costs = [trial.metrics.cost for trial in run.trials if trial.metrics.cost is not None]
-    return sum(costs) if costs else None

@@ -1,10 +1,11 @@
-"""Convert: tasks of any dialect in, files of one dialect out. What is written is read again before it counts."""
+"""Convert: tasks of any dialect in, files of one dialect out. The written files are read again before they count."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from operator import attrgetter
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
@@ -76,25 +77,39 @@ def convert(paths: Sequence[Path], destination: Destination) -> Converted:
 
 
 def write_tasks(sources: Sequence[SourceTask], destination: Destination) -> Converted:
-    """The same for tasks that have been read."""
+    """Write tasks that have been read. See `convert`."""
     tasks = _with_own_ids(sources)
-    output = _OUTPUTS[destination.dialect](tasks, _checked(destination))
-    _refuse_existing([*output.texts], destination)
-    not_written = _not_written(tasks, output)
+    _check_path(destination)
+    what, make_output = _DIALECTS[destination.dialect]
+    output = make_output(tasks, destination.path)
+    # A dangling link does not exist for `exists`, but writing would go to where it points.
+    there = [str(file) for file in output.texts if file.exists() or file.is_symlink()]
+    if there and not destination.overwrite:
+        raise UsageError(f"{', '.join(there[:20])}: there already; --force writes over it")
+    not_written = [
+        task.problem(loss.path, f"task {task.task.task_id!r}: {loss.reason}")
+        for task, losses in zip(tasks, output.losses, strict=True)
+        for loss in losses
+    ]
     try:
         with staging(output.texts) as staged:
-            try:
-                read = _read(tasks, output, staged, destination)
-            except InputError:
-                _refuse_losses(not_written, destination)  # which may be why the rest is wrong
-                raise
-            left_out = (*not_written, *_not_read(tasks, output, read, destination))
+            read = _read_again(output, staged, destination)
+            if read.problems:
+                # A loss may be the reason why the rest cannot be read, so it is reported first.
+                _refuse_losses(not_written, destination)
+                raise InputError(list(_unreadable(tasks, output, staged, read)))
+            left_out = (*not_written, *_not_read(tasks, output, read.tasks, what))
             _refuse_losses(left_out, destination)
-            changed = tuple(no_longer_comparable(sources, read, output.ids))
+            changed = tuple(no_longer_comparable(sources, read.tasks, output.ids))
             staged.publish()
     except (OSError, UnicodeEncodeError) as error:
         raise UsageError(f"{destination.path} cannot be written: {error}") from error
-    return Converted(len(tasks), tuple(output.texts), left_out, tuple(_renamed(sources, tasks)), changed)
+    renamed = tuple(
+        f"{one.origin.file}:{one.origin.line}: {one.task.task_id!r} is written as {other.task.task_id!r}"
+        for one, other in zip(sources, tasks, strict=True)
+        if one.task.task_id != other.task.task_id
+    )
+    return Converted(len(tasks), tuple(output.texts), left_out, renamed, changed)
 
 
 def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
@@ -102,91 +117,71 @@ def _refuse_losses(losses: Sequence[Problem], destination: Destination) -> None:
         raise InputError([replace(loss, message=f"{loss.message}; --lossy leaves it out") for loss in losses])
 
 
-def _refuse_existing(files: Sequence[Path], destination: Destination) -> None:
-    there = [str(file) for file in files if file.exists() or file.is_symlink()]
-    if there and not destination.overwrite:
-        raise UsageError(f"{', '.join(there[:20])}: there already; --force writes over it")
-
-
-def _checked(destination: Destination) -> Path:
-    """The path of a destination, which its dialect can be written to."""
+def _check_path(destination: Destination) -> None:
     path = destination.path
     if destination.dialect is Dialect.FOUR_SUITE:
         if path.exists() and not path.is_dir():
             raise UsageError(f"--out {path}: task files are written into a folder, and this is a file")
-        return path
+        return
     suffixes = (".jsonl",) if destination.dialect is Dialect.JSONL else (".yaml", ".yml")
     if path.suffix not in suffixes or path.is_dir():
         raise UsageError(f"--out {path}: expected the name of a file that ends in {' or '.join(suffixes)}")
     others = [name for name in sidecar_names(path) if name != path.with_suffix(".yaml") and name.exists()]
     if destination.dialect is Dialect.JSONL and others:
         raise UsageError(f"--out {path}: {others[0]} would be its sidecar too; take another name")
-    return path
 
 
-def _with_own_ids(tasks: Sequence[SourceTask]) -> list[SourceTask]:
-    """Tasks with no id twice: those of several prompts have the prompt's name in theirs, others their file's too."""
-    for rename in (_with_prompt, lambda task: _renamed_to(task, task.origin.task_id)):
-        counts = Counter(task.task.task_id for task in tasks)
-        tasks = [rename(task) if counts[task.task.task_id] > 1 else task for task in tasks]
-    counts = Counter(task.task.task_id for task in tasks)
-    repeated = [task for task in tasks if counts[task.task.task_id] > 1]
-    if repeated:
-        message = "other tasks have this id too; convert them one by one"
-        raise InputError([task.problem("", f"{task.task.task_id!r}: {message}") for task in repeated])
-    return list(tasks)
+def _with_own_ids(sources: Sequence[SourceTask]) -> list[SourceTask]:
+    """Tasks with no id twice. Raises `InputError` for tasks that have the same id whatever is tried."""
+
+    def repeated() -> set[str]:
+        return {task_id for task_id, count in Counter(one.task.task_id for one in tasks).items() if count > 1}
+
+    tasks = list(sources)
+    # The prompt's name comes first: it is short, while the full id has the file's path in it.
+    for own_id in (_id_with_prompt, attrgetter("origin.task_id")):
+        ids = repeated()
+        tasks = [
+            replace(one, task=one.task.model_copy(update={"task_id": own_id(one)})) if one.task.task_id in ids else one
+            for one in tasks
+        ]
+    ids = repeated()
+    message = "other tasks have this id too; convert them one by one"
+    if ids:
+        raise InputError(
+            [one.problem("", f"{one.task.task_id!r}: {message}") for one in tasks if one.task.task_id in ids]
+        )
+    return tasks
 
 
-def _with_prompt(task: SourceTask) -> SourceTask:
+def _id_with_prompt(task: SourceTask) -> str:
     _, found, label = task.origin.task_id.rpartition(f"{task.task.task_id}#")
-    return _renamed_to(task, f"{task.task.task_id}#{label}") if found else task
+    return f"{task.task.task_id}#{label}" if found else task.task.task_id
 
 
-def _renamed_to(task: SourceTask, task_id: str) -> SourceTask:
-    return replace(task, task=task.task.model_copy(update={"task_id": task_id}))
-
-
-def _renamed(before: Sequence[SourceTask], after: Sequence[SourceTask]) -> Iterator[str]:
-    for one, other in zip(before, after, strict=True):
-        if one.task.task_id != other.task.task_id:
-            yield f"{one.origin.file}:{one.origin.line}: {one.task.task_id!r} is written as {other.task.task_id!r}"
-
-
-def _not_written(tasks: Sequence[SourceTask], output: ConvertedFiles) -> tuple[Problem, ...]:
-    """What is known to be missing before anything is read again."""
-    return tuple(
-        task.problem(loss.path, f"task {task.task.task_id!r}: {loss.reason}")
-        for task, losses in zip(tasks, output.losses, strict=True)
-        for loss in losses
+def _read_again(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
+    """The tasks of the written files, in the order in which they were written."""
+    if destination.dialect is not Dialect.FOUR_SUITE:
+        # The first file names the others: a JSONL file has its sidecar beside it.
+        return tests_of_file(next(iter(staged.places)), output.root, destination.policy, destination.environment)
+    read = [task_of_file(written, output.root, destination.policy) for written in staged.places]
+    return Found(
+        tuple(task for one in read for task in one.tasks), tuple(problem for one in read for problem in one.problems)
     )
 
 
-def _read(
-    tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, destination: Destination
-) -> tuple[SourceTask, ...]:
-    """The tasks of the written files. Raises `InputError` where they cannot be read."""
-    read = _READERS[destination.dialect](output, staged, destination)
-    if read.problems:
-        raise InputError(list(_unreadable(tasks, output, staged, read)))
-    return read.tasks
-
-
 def _not_read(
-    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], destination: Destination
-) -> tuple[Problem, ...]:
+    tasks: Sequence[SourceTask], output: ConvertedFiles, read: Sequence[SourceTask], what: str
+) -> Iterator[Problem]:
     """What the written files do not say."""
-    lost: list[Problem] = []
     for task, expected, again in zip(tasks, output.expected, read, strict=True):
         whom = f"task {task.task.task_id!r}"
-        message = f"{whom}: {_WHAT[destination.dialect]} has no words for it"
-        lost += [
-            task.problem(path, message) for path in differences(expected, serialised_task(again.task, _SERIALISATION))
-        ]
+        for path in differences(expected, serialised_task(again.task, Serialisation(lambda path: path))):
+            yield task.problem(path, f"{whom}: {what} has no words for it")
+        # What kept the task from a run is lost with it: then a run would take the task for one that it can measure.
         if len(again.origin.cannot_run) < len(task.origin.cannot_run):
-            lost += [
-                task.problem("", f"{whom} cannot be run, and could be then: {why}") for why in task.origin.cannot_run
-            ]
-    return tuple(lost)
+            for why in task.origin.cannot_run:
+                yield task.problem("", f"{whom} cannot be run, and could be then: {why}")
 
 
 def _unreadable(tasks: Sequence[SourceTask], output: ConvertedFiles, staged: Staged, read: Found) -> Iterator[Problem]:
@@ -207,29 +202,11 @@ def _number(problem: Problem, place: Path | None, output: ConvertedFiles) -> int
         return min(int(listed[1]), count - 1)
     if place is not None and len(files) == count:
         return files.index(place)
-    return min(problem.line, count) - 1 if place is not None and place.suffix == ".jsonl" else 0
+    return min(problem.line, count) - 1 if place is not None and place.suffix == ".jsonl" else 0  # a line is a task
 
 
-def _read_each(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
-    read = [task_of_file(written, output.root, destination.policy) for written in staged.places]
-    return Found(
-        tuple(task for one in read for task in one.tasks), tuple(problem for one in read for problem in one.problems)
-    )
-
-
-def _read_first(output: ConvertedFiles, staged: Staged, destination: Destination) -> Found:
-    return tests_of_file(next(iter(staged.places)), output.root, destination.policy, destination.environment)
-
-
-_SERIALISATION = Serialisation(lambda path: path)
-_WHAT = {Dialect.FOUR_SUITE: "a task file", Dialect.EVAL: "EVAL.yaml", Dialect.JSONL: "JSONL"}
-_OUTPUTS: Mapping[Dialect, Callable[[Sequence[SourceTask], Path], ConvertedFiles]] = {
-    Dialect.FOUR_SUITE: four_suite_output,
-    Dialect.EVAL: eval_output,
-    Dialect.JSONL: lines_output,
-}
-_READERS: Mapping[Dialect, Callable[[ConvertedFiles, Staged, Destination], Found]] = {
-    Dialect.FOUR_SUITE: _read_each,
-    Dialect.EVAL: _read_first,
-    Dialect.JSONL: _read_first,
+_DIALECTS: Mapping[Dialect, tuple[str, Callable[[Sequence[SourceTask], Path], ConvertedFiles]]] = {
+    Dialect.FOUR_SUITE: ("a task file", four_suite_output),
+    Dialect.EVAL: ("EVAL.yaml", eval_output),
+    Dialect.JSONL: ("JSONL", lines_output),
 }

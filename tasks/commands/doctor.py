@@ -1,4 +1,4 @@
-"""Doctor: the machine, the files, the judge and the agents in, what is well with them and what is not out."""
+"""Doctor: find what keeps a run from working in the machine, the files, the LLM judge and the agents."""
 
 import asyncio
 import platform
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from passgate import __version__
 from passgate.tasks.agents import FORMS
@@ -21,10 +21,10 @@ from passgate.tasks.formats.targets_file import TARGETS_FILE
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.checks import State, Symptom
-from passgate.tasks.model.grade import JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.policy import Policy
 from passgate.tasks.model.price import PriceTable
-from passgate.tasks.model.task import EvalTask, Suite
+from passgate.tasks.model.task import Suite
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import MEASURED, FinishedTrial
 from passgate.tasks.planning.diagnosis import USUAL_KEYS, diagnose, price_symptom
@@ -32,16 +32,14 @@ from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_
 from passgate.tasks.sandboxes.isolation import best_isolation
 
 JUDGE_SECONDS = 30.0
-"""For the judge's reply: some models think before it."""
+"""How long the judge may take to reply: some models think before they do."""
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
-_NOT_MEASURED: Final = "this trial says nothing of the agent: mend what the reason names"
-_CRASHED: Final = "the agent starts and does not come to its end: look at the trial below"
 _Content = TypeVar("_Content")
 
 
 @dataclass(frozen=True)
 class _Setup:
-    """What the judge and the agents are looked at with."""
+    """What doctor needs to check the judge and the agents."""
 
     gates: Path
     suites: Path
@@ -50,18 +48,11 @@ class _Setup:
     prices: PriceTable
     named: NamedAgents
 
-    @property
-    def needs_price(self) -> str | None:
-        """What makes an unknown price an error."""
-        gates = self.policy.gates.items() if self.policy else ()
-        limited = sorted(gate for gate, rules in gates if rules.limits.cost_increase_pct is not None)
-        return f"there is a cost limit in {', '.join(limited)}" if limited else None
-
 
 async def examine_and_try(
     names: Sequence[str], gates: Path, suites: Path, *, tries: bool
 ) -> tuple[list[Symptom], list[FinishedTrial]]:
-    """What `examine` finds; where `tries` is set also a trial of each agent that nothing keeps from one."""
+    """The symptoms that `examine` finds. With `tries`, also a trial of each agent that has no failed symptom."""
     symptoms = list(await examine(names, gates, suites))
     failed = {symptom.subject for symptom in symptoms if symptom.state is State.FAILED}
     trials: list[FinishedTrial] = []
@@ -74,44 +65,53 @@ async def examine_and_try(
 
 
 async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symptom, ...]:
-    """Look at the machine, the files, the judge and the agents: those named, else all that have names.
+    """Check the machine, the files, the judge and the named agents. Without names, check every agent that has a name.
 
-    No symptom holds a key. What has to be asked over the network is asked at the same time.
+    No symptom contains a key. All endpoints are asked at the same time.
     """
     files, setup = _files(gates, suites)
-    subjects = [_found(name, setup, asked_for=True) for name in names] or [
-        _found(name, setup, asked_for=False) for name in (*setup.named.agents, *setup.named.target_names)
+    subjects = [_found(name, setup, State.FAILED) for name in names] or [
+        # AgentV's targets may be no agents of ours and still be right for AgentV.
+        _found(name, setup, State.WARNING)
+        for name in (*setup.named.agents, *setup.named.target_names)
     ]
+    agents = [subject for subject in subjects if isinstance(subject, AgentSpec)]
+
+    async def diagnosed(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
+        if isinstance(subject, list):
+            return subject
+        return await diagnose(subject, setup.suites, setup.prices, _needs_price(setup.policy))
+
     # The agents first: what they import is there before anything is waited for.
-    *agents, judge, machine = await asyncio.gather(
-        *(_agent(subject, setup) for subject in subjects), _judge(setup), asyncio.to_thread(_machine)
+    *groups, judge, machine = await asyncio.gather(
+        *map(diagnosed, subjects), _judge(setup), asyncio.to_thread(_machine)
     )
+    # A broken agents.yaml has names too, so "none" would be wrong.
     files_are_right = all(symptom.what != "agents" or symptom.state is State.OK for symptom in files)
     if not subjects and files_are_right:
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
-        agents.append([_symptom("agents", "names", State.OK, "there are none", remedy)])
-    masker = _masker(setup, [subject for subject in subjects if isinstance(subject, AgentSpec)])
-    found = [symptom for group in (machine, files, judge, *agents) for symptom in group]
-    return tuple(_masked(symptom, masker) for symptom in found)
+        groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
+    # Answers of endpoints can quote the key that they got.
+    masker = _masker(setup, agents)
+    return tuple(
+        symptom.model_copy(update={key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")})
+        for group in (machine, files, judge, *groups)
+        for symptom in group
+    )
 
 
-def _found(name: str, setup: _Setup, *, asked_for: bool) -> AgentSpec | list[Symptom]:
+def _found(name: str, setup: _Setup, failure: State) -> AgentSpec | list[Symptom]:
     try:
         return find_agent(name, setup.gates, setup.suites)
     except PassgateError as error:
-        # A target may be no agent of ours and still be right for AgentV.
-        return _failures(f"agent {name}", "name", error, State.FAILED if asked_for else State.WARNING)
+        return _failures(f"agent {name}", "name", error, failure)
 
 
-def _masked(symptom: Symptom, masker: Masker) -> Symptom:
-    texts = {key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")}
-    return symptom.model_copy(update=texts)
-
-
-async def _agent(subject: AgentSpec | list[Symptom], setup: _Setup) -> list[Symptom]:
-    if isinstance(subject, list):
-        return subject
-    return await diagnose(subject, setup.suites, setup.prices, setup.needs_price)
+def _needs_price(policy: Policy | None) -> str | None:
+    """What makes an unknown price an error."""
+    gates = policy.gates.items() if policy else ()
+    limited = sorted(gate for gate, rules in gates if rules.limits.cost_increase_pct is not None)
+    return f"there is a cost limit in {', '.join(limited)}" if limited else None
 
 
 def _symptom(subject: str, what: str, state: State, found: str, remedy: str = "") -> Symptom:
@@ -126,25 +126,16 @@ def _masker(setup: _Setup, agents: Sequence[AgentSpec]) -> Masker:
 
 
 def _machine() -> list[Symptom]:
-    git = shutil.which("git")
-    without_git = "install git: without it runs have no commit and no branch, and so no baseline"
     python = f"{platform.python_version()}, with passgate {__version__}"
-    return [
-        _isolation(),
-        _symptom("machine", "python", State.OK, python),
-        _prefect(),
-        _symptom(
-            "machine", "git", State.OK if git else State.WARNING, git or "not on PATH", "" if git else without_git
-        ),
-    ]
-
-
-def _prefect() -> Symptom:
+    symptoms = [_isolation(), _symptom("machine", "python", State.OK, python)]
     try:
-        return _symptom("machine", "prefect", State.OK, version("prefect"))
+        symptoms.append(_symptom("machine", "prefect", State.OK, version("prefect")))
     except PackageNotFoundError:
         remedy = "install passgate together with its dependencies"
-        return _symptom("machine", "prefect", State.FAILED, "not installed", remedy)
+        symptoms.append(_symptom("machine", "prefect", State.FAILED, "not installed", remedy))
+    git = shutil.which("git")
+    remedy = "" if git else "install git: without it runs have no commit and no branch, and so no baseline"
+    return [*symptoms, _symptom("machine", "git", State.OK if git else State.WARNING, git or "not on PATH", remedy)]
 
 
 def _isolation() -> Symptom:
@@ -152,10 +143,10 @@ def _isolation() -> Symptom:
         name = best_isolation((), run_folder=folder).name
     if name == "bubblewrap":
         return _symptom("machine", "isolation", State.OK, name)
-    installed = shutil.which("bwrap") is not None
-    why = "bubblewrap does not work here" if installed else "bubblewrap is not installed"
-    remedy = "allow it unprivileged user namespaces" if installed else "install it (the program bwrap)"
-    found = f"{name}, for {why}: agents can read the tests, use the network and write where you can"
+    why, remedy = "bubblewrap is not installed", "install bubblewrap (the program bwrap)"
+    if shutil.which("bwrap") is not None:
+        why, remedy = "bubblewrap does not work here", "allow unprivileged user namespaces"
+    found = f"only {name}, because {why}: agents can read the tests, use the network and write where you can"
     return _symptom("machine", "isolation", State.WARNING, found, f"{remedy}, or try only agents that you trust")
 
 
@@ -171,17 +162,17 @@ def _files(gates: Path, suites: Path) -> tuple[list[Symptom], _Setup]:
         symptoms.append(_symptom("files", what, State.OK, shown(content)))
         return content
 
-    policy = read("gates", lambda: policy_of_run(gates)[0], lambda policy: f"{gates}: {_gates(policy)}")
+    policy = read(
+        "gates", lambda: policy_of_run(gates)[0], lambda policy: f"{gates}: {', '.join(sorted(policy.gates))}"
+    )
     if policy is not None and not gates.is_file():
-        found = f"no {gates}: runs go by the policy that passgate ships: {_gates(policy)}"
+        found = f"no {gates}: runs use the policy that passgate ships: {', '.join(sorted(policy.gates))}"
         symptoms[-1] = _symptom("files", "gates", State.WARNING, found, "make one with `passgate init`")
-    prices = read("prices", lambda: load_prices(gates), lambda prices: f"of {len(prices.models)} patterns of models")
+    prices = read(
+        "prices", lambda: load_prices(gates), lambda prices: f"{len(prices.models)} models or patterns of them"
+    )
     named = read("agents", lambda: named_agents(gates, suites), _names)
     return symptoms, _Setup(gates, suites, policy, prices or PriceTable(), named or NamedAgents({}, ()))
-
-
-def _gates(policy: Policy) -> str:
-    return ", ".join(sorted(policy.gates))
 
 
 def _names(named: NamedAgents) -> str:
@@ -203,62 +194,46 @@ async def _judge(setup: _Setup) -> list[Symptom]:
     except PassgateError as error:
         return _failures("judge", "settings", error)
     if judge is None:
-        found = "there is none: rubrics cannot be marked"
-        return [_symptom("judge", "settings", State.WARNING, found, f"name one with {SETTINGS}")]
+        found = "no LLM judge is set, so rubrics cannot be graded"
+        return [_symptom("judge", "settings", State.WARNING, found, f"set one with {SETTINGS}")]
     if isinstance(judge, RecordedJudge):
-        return [_symptom("judge", "settings", State.OK, f"{judge.name}, and no model")]
-    return [await _reply(judge), price_symptom("judge", judge.name, setup.prices, None)]
-
-
-async def _reply(judge: LlmJudge) -> Symptom:
+        return [_symptom("judge", "settings", State.OK, f"{judge.name}; no model is asked")]
+    # One word from the model shows what no setting does: that the address, the key and the model's name are right.
+    reply = _symptom("judge", "reply", State.OK, f"{judge.name} replies")
     try:
         async with asyncio.timeout(JUDGE_SECONDS):
             await judge.reply(_QUESTION)
     except (MeasurementError, TimeoutError) as error:
-        found = str(error) or f"{judge.name} has not replied in {JUDGE_SECONDS:g} s"
-        return _symptom("judge", "reply", State.FAILED, found, f"check {SETTINGS}, and the key")
+        found = str(error) or f"{judge.name} did not reply within {JUDGE_SECONDS:g} s"
+        reply = _symptom("judge", "reply", State.FAILED, found, f"check {SETTINGS}, and the key")
     finally:
         await judge.close()
-    return _symptom("judge", "reply", State.OK, f"{judge.name} replies")
+    return [reply, price_symptom("judge", judge.name, setup.prices, None)]
 
 
 async def _try_agent(name: str, gates: Path, suites: Path) -> tuple[Symptom, FinishedTrial | None]:
-    """Run one trial of an agent, of a golden task where there is one. Nothing is recorded.
-
-    Gives what is to be said of the trial, and the trial; `None` when there could be none.
-    """
-    try:
-        finished = await _trial_of(name, gates, suites)
-    except PassgateError as error:
-        return _symptom(f"agent {name}", "trial", State.FAILED, str(error)), None
-    trial = finished.trial
-    found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")
-    state, remedy = _judged(finished)
-    return _symptom(f"agent {name}", "trial", state, found, remedy), finished
-
-
-async def _trial_of(name: str, gates: Path, suites: Path) -> FinishedTrial:
+    """Run one trial of an agent and record nothing. Gives `None` for the trial when it cannot be begun."""
     # Running trials imports pandas, which the other checks need not wait for.
     from passgate.tasks.commands.try_task import one_trial
 
-    agent = find_agent(name, gates, suites)
-    policy, _ = policy_of_run(gates)
-    return await one_trial(_first_to_run(load_folder(suites, policy).tasks), agent, gates, suites, policy)
-
-
-def _first_to_run(tasks: Sequence[EvalTask]) -> EvalTask:
-    runnable = [task for task in tasks if not task.cannot_run]
-    if not runnable:
-        raise UsageError("there is no task that can be run: name the folder of the suites with --suites")
-    return min(runnable, key=lambda task: list(Suite).index(task.suite))
-
-
-def _judged(finished: FinishedTrial) -> tuple[State, str]:
-    """How well it is with an agent that had this trial, and what to do."""
+    try:
+        agent = find_agent(name, gates, suites)
+        policy, _ = policy_of_run(gates)
+        runnable = [task for task in load_folder(suites, policy).tasks if not task.cannot_run]
+        if not runnable:
+            raise UsageError("there is no task that can be run: name the folder of the suites with --suites")
+        task = min(runnable, key=lambda task: list(Suite).index(task.suite))  # `Suite` begins with golden
+        finished = await one_trial(task, agent, gates, suites, policy)
+    except PassgateError as error:
+        return _symptom(f"agent {name}", "trial", State.FAILED, str(error)), None
+    trial = finished.trial
+    # A trial that fails its graders is well: it shows that the agent can be run and measured.
+    state, remedy = State.OK, ""
     if finished.has_not_started:
-        return State.FAILED, START_REMEDY
-    if finished.trial.status not in MEASURED:
-        return State.FAILED, _NOT_MEASURED
-    if finished.transcript.end is EndReason.CRASHED:
-        return State.WARNING, _CRASHED
-    return State.OK, ""
+        state, remedy = State.FAILED, START_REMEDY
+    elif trial.status not in MEASURED:
+        state, remedy = State.FAILED, "this trial could not measure the agent: repair what the reason names"
+    elif finished.transcript.end is EndReason.CRASHED:
+        state, remedy = State.WARNING, "the agent started and then crashed: see the trial below"
+    found = f"{trial.suite}/{trial.task_id} {trial.status}" + (f": {trial.reason}" if trial.reason else "")
+    return _symptom(f"agent {name}", "trial", state, found, remedy), finished

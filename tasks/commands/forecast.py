@@ -1,7 +1,7 @@
-"""Forecast: a gate's plan and what is known of its agent in, how often the gate will be red out."""
+"""Forecast: a gate's plan and the pass rates of its agent in, how often the gate will be red out."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,13 +40,12 @@ from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 RATES = (1.0, 0.99, 0.98, 0.96, 0.94, 0.92, 0.9, 0.875, 0.85, 0.825, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
-"""Pass rates of the curve."""
+"""The pass rates of the curve."""
 _NO_ERRORS = ErrorRates(0.0, {})
-_TOO_FEW = f"fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs have any at the baseline, and so they are not judged"
 
 
 def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
-    """The plan of a run that is not to be run, compared with what such a run would be compared with.
+    """The plan of a run that is never run, with the base that such a run would be compared with.
 
     Raises `InputError` or `UsageError`.
     """
@@ -57,7 +56,7 @@ def plan_of_forecast(gate: GateName, request: RunRequest) -> Plan:
 
 
 def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None) -> Basis:
-    """What is known of the plan's agent with one pass rate for every task, with those of a file, or with neither.
+    """The basis with one pass rate for every task, with the rates of a file, or with those of the history alone.
 
     Raises `InputError` for the file, and as `basis_of`.
     """
@@ -73,29 +72,36 @@ def basis_of_options(plan: Plan, assumed: float | None, rates_file: Path | None)
 
 
 def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
-    """What the history says of the plan's agent, and the pass rates that are given in place of those of the history.
+    """What the history says of the plan's agent. The given pass rates replace those of the history.
 
-    Raises `UsageError` where a task's rate is neither given nor to be had from the history, and `StorageError`.
+    Raises `UsageError` if a task's rate is neither given nor in the history, and `StorageError`.
     """
-    location = plan.history_location
     where = {"agent": str(plan.agent)}
-    history = open_history(location, Checkout(Path.cwd()))
+    history = open_history(plan.history_location, Checkout(Path.cwd()))
     earlier = read_earlier_runs(history, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
     rows = earlier.trials
     baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
-        raise UsageError(f"{_why_no_rates(plan, location, baseline, rows)}; `--assume 0.99` forecasts without any")
+        raise UsageError(f"{_why_no_rates(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
     return Basis(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline))
 
 
-def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFrame) -> str:
-    """Why the rows of an agent say nothing of the plan's tasks, and what to do about it."""
+def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
+    """Why the rows of an agent give no pass rates for the plan's tasks, and what to do about it."""
     has_runs = any(baseline.of(task.name).state is not BaselineState.NEW for task in plan.tasks)
+    statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
+    but = ""
+    if has_runs and statuses.isin([str(status) for status in MEASURED]).any():
+        but = ", but none measured them as they are now"
+    elif has_runs:
+        but = ", but they measured nothing"
+    elif len(statuses) and plan.pins is None:
+        but = ", only runs of other commits or of files that were not committed"
     where = "there" if plan.pins else f"on {plan.policy.baseline.branch}"
     what = (
-        f"the history {location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the tasks of "
-        f"{plan.gate}{_but(plan, rows, has_runs)}{f' ({plan.base.note})' if plan.base.note else ''}"
+        f"the history {plan.history_location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the "
+        f"tasks of {plan.gate}{but}{f' ({plan.base.note})' if plan.base.note else ''}"
     )
     if plan.pins is not None:
         commit, runs = plan.pins.commit, ", ".join(plan.pins.runs)
@@ -105,45 +111,43 @@ def _why_no_rates(plan: Plan, location: str, baseline: Baseline, rows: pd.DataFr
     return f"{what}: `{run}` makes {'another' if has_runs else 'the first'}"
 
 
-def _but(plan: Plan, rows: pd.DataFrame, has_runs: bool) -> str:
-    """What there is in place of runs that say something."""
-    statuses = rows["status"][(rows["suite"] + "/" + rows["task_id"]).isin([task.name for task in plan.tasks])]
-    if not has_runs:
-        is_elsewhere = len(statuses) and plan.pins is None
-        return ", only runs of other commits or of files that were not committed" if is_elsewhere else ""
-    measured = statuses.isin([str(status) for status in MEASURED]).any()
-    return ", but none measured them as they are now" if measured else ", but they measured nothing"
-
-
 def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:
-    """What the plan's gate will do with its agent. So many `gates` are simulated for the limits, from a seed; all else
-    is computed exactly, with trials that are independent of each other.
+    """What the plan's gate will do with its agent. `gates` is how many runs are simulated for the limits, from a seed.
+
+    Everything else is computed exactly, for trials that are independent of each other.
     """
     setting = Setting(plan, _assumptions(plan, basis))
-    baseline_runs = len(basis.baseline.runs)
-    limits = NO_LIMITS
-    if not plan.agent.is_reference:
-        limits = simulate_limits(setting.tasks, basis.noises, gates, seed)
-    tests = RegressionTests()
+    # A gate does not compare the latency and the cost of reference agents.
+    limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
+    tests = RegressionTests()  # shared: tests take long to make, and the policies that are compared have most in common
 
     def evaluate(one: Setting) -> SettingForecast:
         return SettingForecast(one, limits, tests)
 
     now, strict = evaluate(setting), evaluate(_strict(setting))
     gaps = _gaps(plan, basis.baseline)
+    advice = None
+    if now.red > TARGET:
+        improved = improve(now, evaluate, TARGET)
+        then = improved.forecast
+        reaches, catches = then.red <= TARGET, then.catches(strict)
+        advice = Advice(
+            changes=improved.changes, reaches_target=reaches, red=then.red, catches=catches, effort=then.effort
+        )
     return Forecast(
         gate=plan.gate,
         agent=str(plan.agent),
         rates=basis.source,
-        baseline_runs=baseline_runs,
+        baseline_runs=len(basis.baseline.runs),
         red=now.red,
+        # Differences of sums of floats leave next to nothing below 0.
         inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.chances.passed, 12), 0.0),
         strict_red=strict.red,
         catches=now.catches(strict),
         effort=now.effort,
         rules=tuple(now.rules()),
         causes=tuple(now.causes()),
-        advice=None if now.red <= TARGET else _advice(now, strict, evaluate),
+        advice=advice,
         tasks=tuple(_tasks(now, basis)),
         curve=now.curve(strict, RATES),
         simulated=gates,
@@ -168,24 +172,12 @@ def _assumptions(plan: Plan, basis: Basis) -> tuple[TaskAssumptions, ...]:
 
 
 def _strict(setting: Setting) -> Setting:
-    """The gate whose every failed task blocks but those in quarantine."""
+    """The gate in which every failed task blocks, except those in quarantine."""
     plan = setting.plan
     regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
     gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
     policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
     return Setting(plan.model_copy(update={"policy": policy}), setting.tasks)
-
-
-def _advice(now: SettingForecast, strict: SettingForecast, evaluate: Callable[[Setting], SettingForecast]) -> Advice:
-    improved = improve(now, evaluate, TARGET)
-    then = improved.forecast
-    return Advice(
-        changes=improved.changes,
-        reaches_target=then.red <= TARGET,
-        red=then.red,
-        catches=then.catches(strict),
-        effort=then.effort,
-    )
 
 
 def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
@@ -206,7 +198,7 @@ def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
 
 
 def _all(plan: Plan, status: TrialStatus) -> Measurement:
-    """What is measured when all trials come to the same."""
+    """The measurement of a run in which every trial has this status."""
     return measurement_of(plan.tasks, [one for task in plan.tasks for one in trials_of(task, status)])
 
 
@@ -214,7 +206,7 @@ def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
     """Why the gate is INCONCLUSIVE even if every trial passes."""
     ruling = rule_on(plan, plan.gate_policy, _all(plan, TrialStatus.PASSED), baseline)
     return tuple(
-        f"whatever the trials say, no run can PASS: {reason.message}"
+        f"no run can PASS, whatever its trials give: {reason.message}"
         for reason in ruling.reasons
         if reason.blocking and reason.rule is Rule.MISSING_EVIDENCE
     )
@@ -222,10 +214,7 @@ def _gaps(plan: Plan, baseline: Baseline) -> tuple[str, ...]:
 
 def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     gate = plan.gate_policy
-    if plan.base.note:
-        yield plan.base.note
-    if basis.baseline.left_out:
-        yield basis.baseline.left_out
+    yield from filter(None, (plan.base.note, basis.baseline.left_out))
     by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
     if by_scores:
         yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"
@@ -233,7 +222,8 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     for rule, bounds, figures in ((Rule.LATENCY, limits.latency, "times"), (Rule.COST, limits.cost, "costs")):
         is_limited = rule in gate.blocks_on and any(name.startswith(rule) for name in limited)
         if is_limited and bounds is None and not plan.agent.is_reference:
-            yield f"no red is forecast for {figures}: {_TOO_FEW}"
+            too_few = f"the baseline has {figures} for fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs"
+            yield f"{rule} is not forecast: {too_few}, so the gate does not judge it"
     vetoes = VETOES & {*gate.blocks_on}
     if vetoes and not any(one.violations for one in basis.error_rates.values()):
-        yield "no violation is on record, so no red is forecast for one"
+        yield "violations are not forecast: the history has none"

@@ -1,4 +1,4 @@
-"""Sign off: a run that awaits it and what a person has decided in, the verdict that now stands out."""
+"""Sign-off: record what a person decides about a run that waits for it, and give the verdict that now holds."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from passgate.tasks.attestations.statement import (
     statement_of,
 )
 from passgate.tasks.errors import InputError, StorageError, UsageError
-from passgate.tasks.history.masking import Masker, masker_of
+from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore, verdict_text
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import inputs_of
@@ -37,12 +37,17 @@ _NAMED_TASKS = 3
 def sign_off(
     run_id: str, *, by: str, decision: Literal["approve", "reject"], reason: str, key_file: Path | None = None
 ) -> Verdict:
-    """Decide on a verdict that awaits it, write it again with its reports, and sign it where there is a key.
+    """Decide on a verdict that waits for it, write it again with its reports, and sign it if there is a key.
 
-    Raises `UsageError` for a verdict that awaits nothing or whose inputs have changed since, and for a key that cannot
-    be used; then nothing has been written.
+    Raises `UsageError` for a verdict that waits for nothing or whose inputs have changed since, and for a key that
+    cannot be used. Then nothing is written.
     """
-    key = None if key_file is None else _key(key_file)
+    key = None
+    if key_file is not None:
+        try:
+            key = signing_key(read_bounded(key_file, MAX_KEY_BYTES), os.environ.get(PASSPHRASE_VARIABLE, ""))
+        except UnreadableError as error:
+            raise UsageError(f"the key {key_file} {error}") from error
     store = RunStore.of(run_id)
     with store.held():
         verdict, plan = _awaiting(store), store.read_plan()
@@ -56,20 +61,16 @@ def sign_off(
             verdict_digest=verdict_digest(verdict),
         )
         signed = signed_off(verdict, decided)
-        _write(signed, key, store, masker)
+        trials = [one.trial for one in store.read_journal()]
+        # The signature comes first: until the verdict is written nothing is decided, and then nothing may stay signed.
+        store.write_attestation(None if key is None else _attested(signed, key))
+        try:
+            report(view_of(signed, trials, store), store, masker)
+        except StorageError:
+            if store.read_verdict() != signed:
+                store.write_attestation(None)
+            raise
     return signed
-
-
-def _write(signed: Verdict, key: SigningKey | None, store: RunStore, masker: Masker) -> None:
-    """The verdict comes after its signature: until it is there nothing has been decided, and nothing stays signed."""
-    trials = [one.trial for one in store.read_journal()]
-    store.write_attestation(None if key is None else _attested(signed, key))
-    try:
-        report(view_of(signed, trials, store), store, masker)
-    except StorageError:
-        if store.read_verdict() != signed:
-            store.write_attestation(None)
-        raise
 
 
 def _text(option: str, text: str, longest: int) -> str:
@@ -79,17 +80,10 @@ def _text(option: str, text: str, longest: int) -> str:
     if len(text) > longest:
         raise UsageError(f"{option} is longer than {longest} characters")
     try:
-        text.encode("utf-8")
+        text.encode("utf-8")  # the command line can hold bytes that are no UTF-8, which Python reads as surrogates
     except UnicodeEncodeError as error:
         raise UsageError(f"{option} is not UTF-8 text") from error
     return text
-
-
-def _key(file: Path) -> SigningKey:
-    try:
-        return signing_key(read_bounded(file, MAX_KEY_BYTES), os.environ.get(PASSPHRASE_VARIABLE, ""))
-    except UnreadableError as error:
-        raise UsageError(f"the key {file} {error}") from error
 
 
 def _attested(verdict: Verdict, key: SigningKey) -> str:
@@ -100,15 +94,12 @@ def _attested(verdict: Verdict, key: SigningKey) -> str:
 
 
 def _awaiting(store: RunStore) -> Verdict:
-    """The verdict of a run that is to be signed off."""
     verdict, run_id = store.read_verdict(), store.name
     if verdict is None:
         raise UsageError(f"the run {run_id} has no verdict: carry it on with `passgate run GATE --resume {run_id}`")
-    if verdict.sign_off is not None:
-        signed = verdict.sign_off
-        raise UsageError(
-            f"the run {run_id} is signed off already: {signed.decided} at {signed.at:%Y-%m-%d %H:%M:%S %Z}"
-        )
+    if (signed := verdict.sign_off) is not None:
+        when = f"{signed.at:%Y-%m-%d %H:%M:%S %Z}"
+        raise UsageError(f"the run {run_id} is signed off already: {signed.decided} at {when}")
     if not verdict.awaiting_sign_off:
         raise UsageError(f"the run {run_id} awaits no sign-off, its verdict stands: {verdict.headline}")
     return verdict
@@ -128,9 +119,9 @@ def _refuse_changed_inputs(plan: Plan, verdict: Verdict, store: RunStore) -> Non
 
 
 def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]:
-    """What of the files, and of passgate, is not as it was."""
+    """The files that have changed, and passgate if its version has."""
     if plan.base.judged_by == "base":
-        # Those of the merge base have judged, and are in the plan; those that lie here are in that of the change.
+        # The files of the merge base have judged and are in the plan. Those that lie here are in the change's plan.
         yield from _differences(inputs, plan, plan)
         plan = store.change.read_plan()
         inputs = _inputs(plan)
@@ -139,7 +130,7 @@ def _changed_files(plan: Plan, inputs: Inputs, store: RunStore) -> Iterator[str]
     except (InputError, UsageError) as error:
         yield f"the files, which cannot be read any more ({error})"
         return
-    # As it would have been read back.
+    # The stored plan was masked and went through JSON, so this one must too.
     present = Plan.model_validate_json(masker_of(plan).json(now.model_dump_json(exclude_unset=True)))
     yield from _differences(inputs, plan, present)
     if present.agent_digest != plan.agent_digest and present.agent == plan.agent:
@@ -154,29 +145,25 @@ def _inputs(plan: Plan) -> Inputs:
 
 
 def _differences(inputs: Inputs, plan: Plan, present: Plan) -> Iterator[str]:
-    """What is not the same in digests and in a plan. The trials are held against the journal, and what the baseline was
-    does not change with the files.
-    """
     now = _inputs(present).model_dump()
+    # The trials are compared with the journal, and the baseline of a run does not change with the files.
     for name, before in inputs.model_dump(exclude={"trials", "baseline", "baseline_runs"}).items():
         if now[name] != before:
             yield _changed(name, plan, present)
 
 
 def _changed(name: str, plan: Plan, present: Plan) -> str:
-    match name:
-        case "passgate_version":
-            return f"passgate (it was {plan.passgate_version}, now it is {present.passgate_version})"
-        case "tasks" | "graders":
-            attribute = "task_digest" if name == "tasks" else "grader_digest"
-            before, now = ({task.task_id: getattr(task, attribute) for task in one.tasks} for one in (plan, present))
-            different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
-            more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
-            return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
-        case "agent":
-            return "the spec of the agent"
-        case _:
-            return f"the {name}"
+    if name == "passgate_version":
+        return f"passgate (it was {plan.passgate_version}, now it is {present.passgate_version})"
+    if name == "agent":
+        return "the spec of the agent"
+    if name not in {"tasks", "graders"}:
+        return f"the {name}"
+    attribute = "task_digest" if name == "tasks" else "grader_digest"
+    before, now = ({task.task_id: getattr(task, attribute) for task in one.tasks} for one in (plan, present))
+    different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
+    more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
+    return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
 
 
 def _changed_trials(verdict: Verdict, store: RunStore) -> Iterator[str]:

@@ -7,7 +7,6 @@ from typing import Final
 import pandas as pd
 
 from passgate.tasks.model.baseline import TrendPoint
-from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
 from passgate.tasks.stats.decision import decide, in_order, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval
@@ -29,15 +28,13 @@ COLUMNS = (
     "unmeasured_cost",
     "wall_time_seconds",
 )
-"""What a trend is read from."""
+"""The columns of the history that a trend is read from."""
 _STATUSES: Final = ("passed", "failed", "error")
 _ESTIMATORS: Final = {Metric.PASS_AT_K: pass_at_k, Metric.PASS_HAT_K: pass_hat_k}
 
 
 def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
-    """What the history says of each suite in each run, the oldest run first. Confirming trials cost what they cost and
-    count for nothing else.
-    """
+    """One point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else."""
     if trials.empty:
         return []
     groups = trials.groupby(["run_id", "suite"], sort=True)
@@ -45,7 +42,7 @@ def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
 
 
 def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
-    costs = pd.concat([rows["cost"], rows["unmeasured_cost"]]).dropna()
+    costs = pd.concat([rows["cost"], rows["unmeasured_cost"]]).dropna()  # of confirming trials too
     rows = rows[rows["trial"] < rows["k"]]
     values = [_value(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
     measured = rows[rows["status"].isin(_STATUSES[:2])]
@@ -71,29 +68,22 @@ def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
 
 
 def _value(rows: pd.DataFrame) -> float:
-    """The value of one task's metric; NaN where its trials do not tell it."""
+    """The value of one task's metric; NaN if the trials do not give it."""
     statuses = rows["status"].value_counts()
     passed, failed, errors = (int(statuses.get(status, 0)) for status in _STATUSES)
     n, k = passed + failed, int(rows["k"].iloc[0])
     metric, sequential = Metric(rows["metric"].iloc[0]), rows["sequential"].iloc[0]
     if isinstance(sequential, str):
-        return _accepted(rows, SequentialTest.model_validate_json(sequential), k)
-    if metric not in _ESTIMATORS:
+        measured = rows[rows["status"].isin(_STATUSES[:2])]
+        outcomes = zip(measured["trial"].tolist(), (measured["status"] == "passed").tolist(), strict=True)
+        test = SequentialTest.model_validate_json(sequential)
+        state = decide(metric, passed=0, failed=0, planned=k, sequential=test, outcomes=in_order(outcomes, k))
+    elif metric not in _ESTIMATORS:
         score = score_of(metric, list(rows["score"].dropna()), k)
         return math.nan if score is None else score
-    if n < k and not errors and len(rows) == k:
-        # What was not run was not needed, or there was no money for it: the value is known only if it was not needed.
-        return _indicator(decide(metric, passed=passed, failed=failed, planned=k))
-    return float(_ESTIMATORS[metric](n, passed, k))
-
-
-def _accepted(rows: pd.DataFrame, test: SequentialTest, k: int) -> float:
-    """1 where a sequential test accepts the task, 0 where it rejects it."""
-    measured = rows[rows["status"].isin(_STATUSES[:2])]
-    outcomes = zip(measured["trial"].tolist(), (measured["status"] == "passed").tolist(), strict=True)
-    metric = Metric(rows["metric"].iloc[0])
-    return _indicator(decide(metric, passed=0, failed=0, planned=k, sequential=test, outcomes=in_order(outcomes, k)))
-
-
-def _indicator(state: TaskState) -> float:
+    elif n < k and not errors and len(rows) == k:
+        # Early stopping left out the other trials, or there was no money for them. Only early stopping gives a value.
+        state = decide(metric, passed=passed, failed=failed, planned=k)
+    else:
+        return float(_ESTIMATORS[metric](n, passed, k))
     return math.nan if state.indicator is None else state.indicator

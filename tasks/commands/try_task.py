@@ -1,6 +1,6 @@
 """Try: a task by its file or its name and an agent in, one trial out. Nothing is recorded."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from passgate.tasks.planning.named_agents import find_agent
 def try_task(
     named: Path, task_id: str | None, agent: str, gates: Path, suites: Path
 ) -> Coroutine[Any, Any, FinishedTrial]:
-    """One trial, to be awaited, of a task that a file holds or that reports call so.
+    """One trial, to be awaited, of a task. `named` is the task's file or the task's name as reports print it.
 
     Raises `InputError` or `UsageError`.
     """
@@ -35,25 +35,33 @@ def try_task(
 
 
 async def one_trial(task: EvalTask, agent: AgentSpec, gates: Path, suites: Path, policy: Policy) -> FinishedTrial:
-    """One trial, whose errors are not retried. Raises `InputError` or `UsageError`."""
+    """One trial of a task. Raises `InputError` or `UsageError`."""
     prices = load_prices(gates)
+    # Whoever tries a task wants to see the first error at once, so no error is retried.
     opened = open_resources(agent, suites, policy, grade=grade, prices=prices, cost_cap=CostCap(), error_retries=0)
     async with opened as resources:
         return await run_trial(task, 0, resources)
 
 
 def _task_of_file(file: Path, task_id: str | None, policy: Policy) -> EvalTask:
-    """The task of a file. Raises `InputError` if the file has problems, `UsageError` if no task is chosen."""
+    """The task of an id or of the end of an id; without an id, the only task of the file."""
     loaded = load_paths([file], policy)
     if loaded.problems:
         raise InputError(loaded.problems)
-    task = _chosen(loaded.tasks, task_id, file)
-    refuse_what_cannot_run([task], loaded)
-    return task
+    ids, found = [task.task_id for task in loaded.tasks], list(loaded.tasks)
+    if task_id is None and len(found) != 1:
+        raise UsageError(f"{file} has {len(ids)} tasks: choose one with --task; known: {', '.join(ids)}")
+    if task_id is not None:
+        found = [task for task in loaded.tasks if task.task_id == task_id]
+        found = found or [task for task in loaded.tasks if task.task_id.endswith(f"/{task_id}")]
+        if len(found) != 1:
+            raise UsageError(f"{file} has {'several tasks' if found else 'no task'} {task_id!r}{nearest(task_id, ids)}")
+    refuse_what_cannot_run(found, loaded)
+    return found[0]
 
 
 def _task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
-    """The task of a name that reports print, whatever problems other tasks have. Raises `UsageError`."""
+    """The task of a name. Problems of other tasks do not matter: their authors may be at work on them."""
     if not suites.is_dir():
         raise UsageError(f"no task file {name}, and no suites folder {suites} with a task of this name")
     loaded = load_paths([suites], policy)
@@ -62,18 +70,4 @@ def _task_of_suites(name: str, suites: Path, policy: Policy) -> EvalTask:
         names = [task.name for task in loaded.tasks]
         raise UsageError(f"no task file {name}, and no task {name!r} in {suites}{nearest(name, names)}")
     refuse_what_cannot_run(found, loaded)
-    return found[0]
-
-
-def _chosen(tasks: Sequence[EvalTask], task_id: str | None, file: Path) -> EvalTask:
-    """The task of an id or of the end of an id; without an id, the only task. Raises `UsageError`."""
-    ids = [task.task_id for task in tasks]
-    if task_id is None and len(tasks) == 1:
-        return tasks[0]
-    if task_id is None:
-        raise UsageError(f"{file} has {len(tasks)} tasks: choose one with --task; known: {', '.join(ids)}")
-    found = [task for task in tasks if task.task_id == task_id]
-    found = found or [task for task in tasks if task.task_id.endswith(f"/{task_id}")]
-    if len(found) != 1:
-        raise UsageError(f"{file} has {'several tasks' if found else 'no task'} {task_id!r}{nearest(task_id, ids)}")
     return found[0]

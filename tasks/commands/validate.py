@@ -1,4 +1,4 @@
-"""Validate: files in, their tasks and everything that is wrong with them out. Nothing is run."""
+"""Validate: files in, their tasks and all their problems out. Nothing is run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,10 +17,10 @@ from passgate.tasks.planning.preflight import problems_at_gates, warnings_of
 
 
 def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None]) -> Loaded:
-    """The tasks and warnings of files and folders, settings among them, which are counted too.
+    """The tasks and warnings of files and folders. Settings files count as files too.
 
-    `tell` is called with them before anything is raised for what is in the files. Raises `InputError` with all that is
-    wrong, `UsageError` for a path that is not there, for paths without tasks, and for gates that cannot be used.
+    `tell` is called with them before any problem is raised. Raises `InputError` with all problems, `UsageError` for a
+    path that does not exist, for paths without tasks, and for gates that cannot be used.
     """
     for path in paths:
         if not path.exists():
@@ -28,18 +28,24 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
     readers = readers_of_settings(gates.name)
     quarantines = [path for path in paths if path.name == QUARANTINE_FILE]
     settings = [path for path in paths if path.name in readers]
-    problems = [problem for file in settings for problem in _problems(readers[file.name], file)]
+    problems: list[Problem] = []
+    for file in settings:
+        try:
+            readers[file.name](file)
+        except InputError as error:
+            problems += error.problems
     task_paths = [path for path in paths if path not in {*settings, *quarantines}]
-    # Tasks are read by the policy: of a broken one they would only have problems that are its own.
+    # Tasks are read by the policy. With a broken policy they would only have problems that are the policy's own.
     policy_is_broken = any(path.name == gates.name for path in settings) and problems
     policy = None if policy_is_broken else policy_or_default(gates)
     loaded = Loaded() if policy is None else load_paths(task_paths, policy)
     runnable = [task for task in loaded.tasks if not task.cannot_run]
     warnings, files = (*loaded.warnings, *warnings_of(runnable)), loaded.files + len(settings) + len(quarantines)
+    # What cannot be run is raised as a problem below, so the command must not print it as a remark too.
     found = replace(loaded, warnings=warnings, cannot_run=(), files=files)
     tell(found)
     problems += problems_at_gates(runnable, policy) if policy else []
-    # That the tasks of a quarantine exist can be checked only where all tasks are known: in a folder of suites.
+    # passgate can check that the tasks of a quarantine exist only if it knows all tasks: in a folder of suites.
     has_suites = any((path / suite).is_dir() for path in task_paths for suite in Suite)
     tasks = loaded.tasks if has_suites and not policy_is_broken and not loaded.problems else None
     for file in quarantines:
@@ -55,11 +61,3 @@ def validate(paths: Sequence[Path], gates: Path, tell: Callable[[Loaded], None])
 def readers_of_settings(gates: str) -> Mapping[str, Callable[[Path], object]]:
     """The reader of each settings file by the file's name. A reader raises `InputError` or `UsageError`."""
     return {gates: load_policy, AGENTS_FILE: load_agents, PRICES_FILE: load_price_table, PINS_FILE: load_pins_file}
-
-
-def _problems(read: Callable[[Path], object], file: Path) -> tuple[Problem, ...]:
-    try:
-        read(file)
-    except InputError as error:
-        return error.problems
-    return ()

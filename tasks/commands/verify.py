@@ -1,4 +1,4 @@
-"""Verify: an envelope and a public key in, what it says and what of it holds out."""
+"""Verify: a signed verdict and a public key in, what the verdict says and which of it is still true out."""
 
 import hashlib
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.verdict import CheckResult, Claim, Statement, Verdict, Verification, VerificationCheck
 
+# The files come from somebody else, so each has a size above which it is not read into memory.
 _MAX_ENVELOPE_BYTES = 16 * 1024**2
 _MAX_VERDICT_BYTES = 256 * 1024**2
 _MAX_JOURNAL_BYTES = 2 * 1024**3
@@ -41,14 +42,17 @@ _not_here = partial(_check, CheckResult.NOT_HERE)
 
 
 def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
-    """Look at the signature of an envelope, then at everything it names: files beside it, the commit in a repository.
+    """Check the signature of an envelope, then everything it names: files beside it, the commit in a repository.
 
-    Raises `UsageError` for files that are no envelope and no key, and for an envelope that somebody has signed who says
-    nothing of a verdict.
+    Raises `UsageError` for files that are no envelope and no key, and for an envelope with a valid signature that
+    contains no statement about a verdict.
     """
-    envelope = _envelope(file)
-    key = _key(key_file)
-    signature = _signature(envelope, key)
+    try:
+        envelope = read_envelope(read_bounded(file, _MAX_ENVELOPE_BYTES))
+    except UnreadableError as error:
+        raise UsageError(f"{file} is no signed verdict: it {error}") from error
+    signature = _signature(envelope, _key(key_file))
+    # What nobody has signed may say anything: it is neither read nor shown.
     if signature.finding is not CheckResult.OK:
         return Verification(checks=(signature,))
     try:
@@ -66,13 +70,6 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
     return Verification(checks=checks, statement=statement)
 
 
-def _envelope(file: Path) -> Envelope:
-    try:
-        return read_envelope(read_bounded(file, _MAX_ENVELOPE_BYTES))
-    except UnreadableError as error:
-        raise UsageError(f"{file} is no signed verdict: it {error}") from error
-
-
 def _key(file: Path | None) -> VerifyingKey:
     if file is None:
         raise UsageError(
@@ -87,16 +84,15 @@ def _key(file: Path | None) -> VerifyingKey:
 
 def _signature(envelope: Envelope, key: VerifyingKey) -> VerificationCheck:
     message = signed_bytes(envelope.payload, envelope.payload_type)
-    # Whatever keys the signatures say that they are by: that is not signed.
+    # The key ids in an envelope are not signed, so every signature is tried with the key.
     if any(key.has_signed(message, signature.sig) for signature in envelope.signatures):
         return _ok("signature", f"by the key {key.keyid}")
     named = ", ".join(dict.fromkeys(signature.keyid or "unknown" for signature in envelope.signatures))
-    detail = f"not by the key {key.keyid}, or of something else; it names the key {named}"
-    return _differs("signature", detail)
+    return _differs("signature", f"not by the key {key.keyid}, or of something else; it names the key {named}")
 
 
 def _verdict(file: Path, statement: Statement) -> Iterator[VerificationCheck]:
-    """The file by its digest; what it says by what the statement says of it."""
+    """The digest of the file, then its content."""
     if not file.exists():
         yield _not_here(VERDICT_FILE, "no such file beside the envelope")
         return
@@ -114,10 +110,10 @@ def _verdict(file: Path, statement: Statement) -> Iterator[VerificationCheck]:
 
 
 def _content(content: bytes, claim: Claim) -> VerificationCheck:
-    """What the file says of the gate, the inputs and the sign-off."""
     try:
         verdict = Verdict.model_validate_json(content)
     except ValidationError:
+        # The digest is right, so the file is what was signed. Another version of passgate wrote it.
         detail = f"written by passgate {claim.inputs.passgate_version}: this one, {__version__}, cannot read it"
         return _not_here("verdict", detail)
     here = claim_of(verdict)
@@ -130,7 +126,7 @@ def _content(content: bytes, claim: Claim) -> VerificationCheck:
 
 
 def _trials(folder: Path, claim: Claim) -> VerificationCheck:
-    """Every transcript by the digest that its trial names, and the trials by the digest of what was judged."""
+    """Check every transcript by the digest in its trial, and the trials by the digest of what was judged."""
     parts = sorted(folder.glob(_PARTS))
     if not parts:
         return _not_here(_JOURNAL, "no such file beside the envelope")
@@ -140,16 +136,17 @@ def _trials(folder: Path, claim: Claim) -> VerificationCheck:
         return _differs(_JOURNAL, str(error))
     digest = trials_digest(trials)
     if digest != claim.inputs.trials:
-        detail = f"its {len(trials)} trials have the digest {digest}, judged were {claim.inputs.trials}"
-        return _differs(_JOURNAL, detail)
+        return _differs(
+            _JOURNAL, f"its {len(trials)} trials have the digest {digest}, judged were {claim.inputs.trials}"
+        )
     return _ok(_JOURNAL, f"{len(trials)} trials, digest {digest}")
 
 
 def _commit(repository: Path, claim: Claim) -> VerificationCheck:
-    """Whether the repository that a folder lies in knows the commit: what git calls so cannot be something else."""
     commit = claim.revision.commit
     if not commit:
         return _not_here("commit", "the run was not made in a repository")
+    # git's name of a commit is a digest of its content, so a repository that knows the name has the same commit.
     if full_commit(repository, commit) != commit:
         return _not_here("commit", f"no repository here that knows {commit}")
     changes = ", but what was tested had changes that are in no commit" if claim.revision.dirty else ""

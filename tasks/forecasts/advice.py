@@ -1,4 +1,4 @@
-"""The smallest change of policy that brings false reds down to what a team puts up with, out of all that are tried."""
+"""Finds the smallest change of policy that brings the false-failure rate down to the target."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 import yaml
+from pydantic_core import to_jsonable_python
 
 from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.setting_forecast import SettingForecast
@@ -16,22 +17,20 @@ from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, 
 from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
 
 _FAILURES: Final = frozenset({Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED})
-MOST_TASKS: Final = 3
-"""Tasks that are tried in quarantine, each alone."""
+MOST_TASKS: Final = 3  # tasks that are tried in quarantine, each alone
 _PERCENTS: Final = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 75.0, 100.0)
 _SHARES: Final = (0.95, 0.9, 0.8)
 _STEPS: Final = 3
 _MOST_TRIALS: Final = 500
 _QUARANTINE_DAYS: Final = 30
+# A second change is tried with so many single ones: the smallest, and those that leave the fewest false failures.
 _FIRST_OF_PAIRS: Final = 4
-"""So many single changes are tried with a second one: the smallest, and those that leave the fewest false reds."""
-_MOST_PAIRS: Final = 30
-"""Some take a second or more: a forecast has to be quick."""
+_MOST_PAIRS: Final = 30  # some take a second or more, and a forecast has to be quick
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A change, and what the gate is then."""
+    """A change, and the setting with it."""
 
     change: Change
     setting: Setting
@@ -40,34 +39,46 @@ class Candidate:
 def candidates(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
     """Single changes of a gate that is red by these causes, the smallest first.
 
-    Small is what leaves the gate's rules as they are and only asks for more evidence; then come rules that bear more,
-    then tasks that do not block, and last other numbers of trials. Nothing makes vetoes rarer.
+    The smallest leave the gate's rules as they are and only ask for more evidence. Then come weaker rules, then tasks
+    that do not block, and last other numbers of trials. No change makes vetoes rarer.
     """
     rules, failures = {cause.rule for cause in causes}, [cause for cause in causes if cause.rule in _FAILURES]
     if failures or Rule.THRESHOLD in rules:
         yield from _of_evidence(setting, failures)
     yield from _of_limits(setting, rules)
-    yield from _of_thresholds(setting, causes)
-    yield from _of_tasks(setting, failures)
+    for cause in causes:
+        if cause.rule is Rule.THRESHOLD and cause.suite is not None:
+            least = setting.plan.gate_policy.thresholds[cause.suite]
+            for share in [share for share in _SHARES if share < least]:
+                yield _gate(setting, ("thresholds", str(cause.suite)), least, share)
+    if setting.plan.gate_policy.admission is False and failures:
+        yield _gate(setting, ("admission",), "off", Admission().model_dump())
+    safe = {task.name for task in setting.tasks if task.safety}
+    names = dict.fromkeys(cause.task for cause in failures if cause.task not in safe)
+    yield from (_quarantine(setting, task) for task in islice(names, MOST_TASKS))
     yield from _of_k(setting, failures)
 
 
 def _of_evidence(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
     regression = setting.plan.gate_policy.regression
+
+    def changed(name: str, value: Any) -> Candidate:
+        return _gate(setting, ("regression", name), getattr(regression, name), value)
+
     if regression.mode == "strict":
-        yield _regression(setting, "mode", "evidence")
+        yield changed("mode", "evidence")
         return
     red = set(map(_suite, causes))
     by_trials = {task.failed.suite for task in setting.tasks if task.failed.metric in BY_TRIALS}
     for suite in Suite:
         if suite in red & by_trials and suite not in regression.suites:
-            yield _regression(setting, "suites", (*regression.suites, suite))
+            yield changed("suites", (*regression.suites, suite))
     if regression.max_trials < _MOST_TRIALS:
-        yield _regression(setting, "max_trials", min(2 * regression.max_trials, _MOST_TRIALS))
+        yield changed("max_trials", min(2 * regression.max_trials, _MOST_TRIALS))
     for halvings in range(1, _STEPS + 1):
-        yield _regression(setting, "alpha", float(f"{regression.alpha / 2**halvings:.2g}"))
+        yield changed("alpha", float(f"{regression.alpha / 2**halvings:.2g}"))
     if regression.undecided == "block":
-        yield _regression(setting, "undecided", "warn")
+        yield changed("undecided", "warn")
 
 
 def _of_limits(setting: Setting, rules: set[Rule]) -> Iterator[Candidate]:
@@ -82,85 +93,57 @@ def _of_limits(setting: Setting, rules: set[Rule]) -> Iterator[Candidate]:
             is_percent = name.endswith("_pct")
             steps = [step for step in _PERCENTS if step > limit] if is_percent else [limit * 1.5, limit * 2, limit * 3]
             for step in steps[:_STEPS]:
-                yield _gate(setting, ("limits", name), _plain(limit), _plain(step))
-
-
-def _of_thresholds(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    for cause in causes:
-        if cause.rule is Rule.THRESHOLD and cause.suite is not None:
-            least = setting.plan.gate_policy.thresholds[cause.suite]
-            for share in [share for share in _SHARES if share < least]:
-                yield _gate(setting, ("thresholds", str(cause.suite)), _plain(least), share)
-
-
-def _of_tasks(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    if setting.plan.gate_policy.admission is False and causes:
-        wanted = Admission().model_dump()
-        yield _gate(setting, ("admission",), "off", wanted)
-    safe = {task.name for task in setting.tasks if task.safety}
-    check_of = dict.fromkeys(cause.task for cause in causes if cause.task not in safe)
-    for task in list(check_of)[:MOST_TASKS]:
-        yield _quarantine(setting, task)
+                yield _gate(setting, ("limits", name), limit, step)
 
 
 def _of_k(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]:
-    """Fewer trials under the AND rule, more under the OR rule, for tasks that have their suite's k. Not of suites that
-    guard safety: there every trial is a chance to find a violation.
-    """
+    """Fewer trials under the AND rule, more under the OR rule, for tasks that have their suite's k."""
     for suite in dict.fromkeys(map(_suite, causes)):
-        of_suite = setting.plan.policy.suites[suite]
+        k = setting.plan.policy.suites[suite].k
         tasks = [task for task in setting.tasks if task.failed.suite is suite]
         metrics = {task.failed.metric for task in tasks}
+        # In a suite that guards safety every trial is a chance to find a violation.
         if any(task.safety for task in tasks):
             continue
-        if metrics == {Metric.PASS_HAT_K} and of_suite.k > 1:
-            yield _k(setting, suite, of_suite.k - 1)
+        if metrics == {Metric.PASS_HAT_K} and k > 1:
+            yield _k(setting, suite, k - 1)
         elif metrics == {Metric.PASS_AT_K}:
-            yield _k(setting, suite, of_suite.k + 1)
+            yield _k(setting, suite, k + 1)
 
 
 def _suite(cause: Cause) -> Suite:
     return Suite(cause.task.partition("/")[0])
 
 
-def _regression(setting: Setting, name: str, value: Any) -> Candidate:
-    before = getattr(setting.plan.gate_policy.regression, name)
-    return _gate(setting, ("regression", name), _shown(before), _shown(value))
-
-
 def _gate(setting: Setting, path: tuple[str, ...], before: Any, after: Any) -> Candidate:
-    """With another value at a path of the gate's policy."""
-    plan = setting.plan
-    gate = _changed(plan.gate_policy, path, after)
-    policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
+    """The setting with another value at a path of the gate's policy."""
+    plan, (before, after) = setting.plan, map(_as_written, (before, after))
+    document = plan.gate_policy.model_dump(mode="json")
+    place, nested = document, after
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = after
+    for key in reversed(path):
+        nested = {key: nested}
+    gates = {**plan.policy.gates, plan.gate: GatePolicy.model_validate(document)}
+    policy = plan.policy.model_copy(update={"gates": gates})
     change = Change(
         what=f"{'.'.join(path)}: {_text(before)} -> {_text(after)}",
         file="gates.yaml",
-        lines=_lines({"gates": {str(plan.gate): _nested(path, after)}}),
+        lines=_lines({"gates": {str(plan.gate): nested}}),
     )
     return Candidate(change, replace(setting, plan=plan.model_copy(update={"policy": policy})))
 
 
-def _changed(gate: GatePolicy, path: tuple[str, ...], value: Any) -> GatePolicy:
-    document = gate.model_dump(mode="json")
-    place = document
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return GatePolicy.model_validate(document)
-
-
 def _quarantine(setting: Setting, task: str) -> Candidate:
     expires = (setting.plan.created_at + timedelta(days=_QUARANTINE_DAYS)).date()
-    said = {"task": task, "owner": "WHO REPAIRS IT", "reason": "fails now and then", "issue": "LINK"}
-    entry = QuarantineEntry.model_validate({**said, "expires": expires})
+    # Who repairs it and where that is followed only the user knows: the capitals show what to fill in.
+    keys = {"task": task, "owner": "WHO REPAIRS IT", "reason": "fails now and then", "issue": "LINK"}
+    document = {**keys, "expires": expires}
     file = setting.plan.quarantine
-    quarantine = file.model_copy(update={"tasks": (*file.tasks, entry)})
-    change = Change(
-        what=f"quarantine of {task}",
-        file="quarantine.yaml",
-        lines=_lines({"tasks": [{**said, "expires": expires}]}),
-    )
+    quarantine = file.model_copy(update={"tasks": (*file.tasks, QuarantineEntry.model_validate(document))})
+    lines = _lines({"tasks": [document]})
+    change = Change(what=f"quarantine of {task}", file="quarantine.yaml", lines=lines)
     return Candidate(change, replace(setting, plan=setting.plan.model_copy(update={"quarantine": quarantine})))
 
 
@@ -168,6 +151,7 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
     plan, before = setting.plan, setting.plan.policy.suites[suite]
     suites = {**plan.policy.suites, suite: before.model_copy(update={"k": k})}
     policy = plan.policy.model_copy(update={"suites": suites})
+    # A task with a k of its own keeps it.
     tasks = tuple(
         task.model_copy(update={"k": k, "sequential": policy.suites[suite].sequential_for(k, task.metric)})
         if (task.suite, task.k) == (suite, before.k)
@@ -177,16 +161,15 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
     assumed = tuple(
         one.with_k(k, policy) if (one.failed.suite, one.failed.k) == (suite, before.k) else one for one in setting.tasks
     )
-    change = Change(
-        what=f"k of {suite}: {before.k} -> {k}",
-        file="gates.yaml",
-        lines=_lines({"suites": {str(suite): {"k": k}}}),
-    )
+    lines = _lines({"suites": {str(suite): {"k": k}}})
+    change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)
     return Candidate(change, Setting(plan.model_copy(update={"policy": policy, "tasks": tasks}), assumed))
 
 
-def _nested(path: tuple[str, ...], value: Any) -> Any:
-    return _nested(path[:-1], {path[-1]: value}) if path else value
+def _as_written(value: Any) -> Any:
+    """A value as a person writes it in YAML: no tuples, no fraction of 0."""
+    value = to_jsonable_python(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _lines(document: dict[str, Any]) -> tuple[str, ...]:
@@ -194,38 +177,28 @@ def _lines(document: dict[str, Any]) -> tuple[str, ...]:
     return tuple(text.splitlines())
 
 
-def _shown(value: Any) -> Any:
-    """As JSON has it."""
-    return list(map(str, value)) if isinstance(value, tuple) else value
-
-
-def _plain(number: float) -> float | int:
-    """Without a fraction where there is none."""
-    return int(number) if number == int(number) else number
-
-
 def _text(value: Any) -> str:
-    """In a line, as YAML has it."""
+    """A value as YAML writes it in a line, strings without quotes."""
     if isinstance(value, str):
         return value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
-    return str(text).removesuffix("...\n").strip()
+    return str(text).removesuffix("...\n").strip()  # YAML ends a document that is a single number so
 
 
 @dataclass(frozen=True)
 class Improved:
-    """A policy that differs by some changes, and what its gate will do."""
+    """A policy that differs by some changes, and the forecast of its gate."""
 
     changes: tuple[Change, ...]
     forecast: SettingForecast
 
 
 def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast], target: float) -> Improved:
-    """The first single change that brings false reds down to the target, or else the first pair of changes.
+    """The first single change that brings the false-failure rate down to the target, or else the first pair.
 
-    Where neither does, what leaves the fewest false reds; without changes where none leaves fewer, and where vetoes
-    alone are too many: no change makes them rarer.
+    If neither does, those that leave the fewest false failures; no changes if none leaves fewer.
     """
+    # No change makes vetoes rarer, so nothing helps where they alone are too many.
     if now.vetoed > target:
         return Improved((), now)
     singles: list[Improved] = []
@@ -245,12 +218,8 @@ def improve(now: SettingForecast, evaluate: Callable[[Setting], SettingForecast]
 
 
 def _after(before: Improved, evaluate: Callable[[Setting], SettingForecast]) -> Iterator[Improved]:
-    """With every change more that is of something else."""
-    changed = {_subject(change) for change in before.changes}
+    """The policy with one change more, of something that it has not changed yet."""
+    changed = {change.what.partition(":")[0] for change in before.changes}
     for candidate in list(candidates(before.forecast.setting, before.forecast.causes())):
-        if _subject(candidate.change) not in changed:
+        if candidate.change.what.partition(":")[0] not in changed:
             yield Improved((*before.changes, candidate.change), evaluate(candidate.setting))
-
-
-def _subject(change: Change) -> str:
-    return change.what.partition(":")[0]

@@ -1,4 +1,4 @@
-"""What a forecast is made from: what is known of an agent, and what that says of each task."""
+"""What a forecast is made from: what is known of an agent, and what follows for each task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,14 +26,13 @@ class Basis:
 
     baseline: Baseline
     rates: Mapping[str, float]
-    """How many of its measured trials each task passes; of a task that goes by its scores, how many of its runs."""
+    """The share of passes in each task's measured trials. For a task that goes by its scores, in its runs."""
     source: Source
     error_rates: Mapping[str, ErrorRates] = field(default_factory=dict)
-    noises: Mapping[Rule, Noise] = field(default_factory=dict)
-    """Of latency and of cost."""
+    noises: Mapping[Rule, Noise] = field(default_factory=dict)  # of latency and of cost
 
     def known(self, name: str) -> BaselineTask | None:
-        """The baseline of a task; `None` where it is what runs of such an agent would give."""
+        """The baseline of a task; `None` if it is to be assumed from the pass rate."""
         entry = self.baseline.of(name)
         return entry if entry.runs or self.source not in {"assumed", "file"} else None
 
@@ -47,10 +46,10 @@ def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
 
 
 def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
-    """The pass rate of each task by its trials at the baseline, drawn towards that of all (`shrunk_rates`); of tasks
-    that go by their scores by its runs. A task of which nothing is known has the mean rate; empty where that is so of
-    all.
+    """The pass rate of each task at the baseline, drawn towards that of all (`shrunk_rates`). It is a share of trials,
+    or of runs for a task that goes by its scores. A task without any has the mean rate; empty if none has any.
     """
+    # Shares of trials and of runs are different quantities, so each is drawn towards its own mean.
     by_kind: dict[bool, dict[str, tuple[int, int]]] = {True: {}, False: {}}
     for task in tasks:
         entry, by_trials = baseline.of(task.name), task.metric in BY_TRIALS
@@ -70,18 +69,12 @@ def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, f
 class TaskAssumptions:
     """One task and how the agent does it."""
 
-    failed: TaskMeasurement
-    """The task as it is measured when it has failed."""
-    rate: float
-    """How many of its measured trials pass."""
-    errors: float = 0.0
-    """How many of its trials cannot be measured."""
-    violations: Mapping[Rule, float] = field(default_factory=dict)
-    """How many of its measured trials violate each rule."""
-    known: BaselineTask | None = None
-    """Its baseline; where there is none, it is what runs of such an agent would give."""
-    safety: bool = False
-    """Whether it guards safety, so that no quarantine is for it."""
+    failed: TaskMeasurement  # the task as it is measured when it has failed
+    rate: float  # the share of its measured trials that pass
+    errors: float = 0.0  # the share of its trials that cannot be measured
+    violations: Mapping[Rule, float] = field(default_factory=dict)  # the share of measured trials, by rule
+    known: BaselineTask | None = None  # `None`: what runs of such an agent would give
+    safety: bool = False  # it guards safety, so no quarantine is for it
 
     @property
     def name(self) -> str:
@@ -93,12 +86,12 @@ class TaskAssumptions:
         return TrialRule(self.failed.k, self.failed.metric, self.failed.sequential)
 
     def trials(self, policy: GatePolicy, fallen_to: float | None = None) -> TrialShares:
-        """What its trials come to; those of a task that has fallen violate nothing."""
+        """What its trials give. Those of a task that has fallen violate nothing."""
         measured = 1 - self.errors
         if fallen_to is not None:
             return TrialShares(fallen_to * measured, errors=self.errors)
         vetoes = sum(share for rule, share in self.violations.items() if rule in policy.blocks_on)
-        violated = min(vetoes, 1 - self.rate)
+        violated = min(vetoes, 1 - self.rate)  # a trial that violates has not passed
         return TrialShares(self.rate * measured, violated * measured, self.errors)
 
     def baselines(self, policy: Policy, gate: GatePolicy) -> tuple[Possible, ...]:
@@ -116,7 +109,7 @@ class TaskAssumptions:
 
 @dataclass(frozen=True)
 class Setting:
-    """A plan and its tasks as the forecast sees them: what a change of the files changes."""
+    """A plan and its tasks as the forecast sees them. A change of the policy makes another setting."""
 
     plan: Plan
     tasks: tuple[TaskAssumptions, ...]
@@ -127,7 +120,7 @@ class Setting:
 
 
 def trials_of(task: EvalTask, status: TrialStatus, count: int | None = None) -> list[Trial]:
-    """The first trials of a task, all k where no number is given, all of one status."""
+    """The first trials of a task, all of one status; all k without a `count`."""
     return [
         Trial(
             suite=task.suite,

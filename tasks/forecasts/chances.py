@@ -1,6 +1,6 @@
 """All tasks together: how often the gate is red."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial, reduce
 from itertools import accumulate
 from math import prod
@@ -30,24 +30,36 @@ class _Term(NamedTuple):
     sign: int
     pick: Callable[[ChancesByAdmission], TaskChances]
     allowed: int | None
-    """How many tasks may fail before the suite's value is below its threshold; `None` where none blocks."""
+    """How many tasks may fail before the suite's value is below its threshold; `None` without a threshold."""
+
+    @property
+    def size(self) -> int:
+        """How many coefficients the product of its polynomials needs."""
+        return 1 if self.allowed is None else self.allowed + 1
+
+    def product_sum(self, polynomials: Iterable[Floats]) -> float:
+        """The chance that no more tasks fail than are allowed."""
+        return float(reduce(partial(_times, size=self.size), polynomials, _ONE).sum())
 
 
 class GateChances:
     """How often the gate is FAIL and how often PASS, from its tasks and limits, which are independent of each other.
 
-    Of a suite with a threshold the number of its failed tasks is followed: the coefficients of a polynomial, which is
-    the product of one of each task. Of others only that none blocks.
+    For a suite with a threshold, the number of failed tasks matters. Each task has a polynomial, whose coefficients are
+    the chances of 0 and of 1 failed task; their product has the chances of every number. For other suites it only
+    matters that no task blocks.
 
-    Admission binds the tasks of a suite together: it is in force where any is admitted. That is all that may come of
-    them with admission in force, less the part in which none is admitted, and that part without it.
+    Admission ties the tasks of a suite together: it is in force if any is admitted. So the chance of a suite is that
+    with admission in force, minus the part in which none is admitted, plus that part without admission.
     """
 
     def __init__(self, gate: GatePolicy, members: Sequence[GateTask], limits: Mapping[Rule, float]) -> None:
         self._members = members
         self._within_limits = prod(1 - chance for chance in limits.values())
-        self._terms = {suite: _terms(gate, suite, members) for suite in {member.suite for member in members}}
-        self._calm = {suite: self._chance(suite, _calm) for suite in self._terms}
+        # Not a set: its order changes from process to process, and with it the last digit of every product.
+        suites = dict.fromkeys(member.suite for member in members)
+        self._terms = {suite: _terms(gate, suite, members) for suite in suites}
+        self._calm = {suite: self._chance(suite, _calm) for suite in suites}
         self._others: dict[int, list[Floats]] = {}
 
     @property
@@ -73,16 +85,14 @@ class GateChances:
             self._follow_others()
         others = prod(chance for other, chance in self._calm.items() if other is not suite)
         own = sum(
-            term.sign * _product_sum([rest, _calm(term.pick(by_admission), term.allowed)], term.allowed)
+            term.sign * term.product_sum([rest, _calm(term.pick(by_admission), term.allowed)])
             for term, rest in zip(self._terms[suite], self._others[index], strict=True)
         )
         return 1 - self._within_limits * others * own
 
     def _chance(self, suite: Suite, polynomial: Callable[[TaskChances, int | None], Floats]) -> float:
-        """That no more tasks of a suite fail than are allowed, by the polynomial of each."""
         return sum(
-            term.sign * _product_sum(self._polynomials(suite, term, polynomial), term.allowed)
-            for term in self._terms[suite]
+            term.sign * term.product_sum(self._polynomials(suite, term, polynomial)) for term in self._terms[suite]
         )
 
     def _polynomials(
@@ -91,12 +101,13 @@ class GateChances:
         return [polynomial(term.pick(one.by_admission), term.allowed) for one in self._members if one.suite is suite]
 
     def _follow_others(self) -> None:
-        """Of every task and every term the product over the others of its suite."""
+        """For every task and every term, the product over the other tasks of its suite."""
         self._others = {index: [] for index in range(len(self._members))}
         for suite, terms in self._terms.items():
             indices = [index for index, member in enumerate(self._members) if member.suite is suite]
             for term in terms:
-                own, times = self._polynomials(suite, term, _calm), partial(_times, size=_size(term.allowed))
+                own, times = self._polynomials(suite, term, _calm), partial(_times, size=term.size)
+                # Products from both ends: to divide the whole by one task's polynomial fails where that is 0.
                 before = list(accumulate(own, times, initial=_ONE))
                 after = list(accumulate(reversed(own), times, initial=_ONE))
                 for place, index in enumerate(indices):
@@ -121,7 +132,7 @@ def _terms(gate: GatePolicy, suite: Suite, members: Sequence[GateTask]) -> list[
 
 
 def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
-    """Of so many tasks that are judged, how many may fail."""
+    """How many of the judged tasks may fail."""
     least = gate.thresholds.get(suite)
     if least is None or Rule.THRESHOLD not in gate.blocks_on:
         return None
@@ -129,25 +140,20 @@ def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
     return max((failed for failed in range(tasks + 1) if tasks and (tasks - failed) / tasks >= least), default=0)
 
 
-def _calm(chances: TaskChances, allowed: int | None) -> Floats:
-    """That a task does not block: by whether it has failed all the same."""
-    return _of_calm(chances, chances.chance - chances.blocks, allowed)
+def _calm(chances: TaskChances, allowed: int | None, *, missing: float = 0.0) -> Floats:
+    """A task that does not block, by whether it has failed all the same."""
+    calm = max(chances.chance - chances.blocks - missing, 0.0)
+    return _ONE * calm if allowed is None else _polynomial(max(calm - chances.quiet, 0.0), chances.quiet, allowed)
 
 
 def _calm_and_known(chances: TaskChances, allowed: int | None) -> Floats:
-    """The same, and that no evidence of it is missing."""
-    return _of_calm(chances, chances.chance - chances.blocks - chances.missing, allowed)
+    """A task that does not block and has all its evidence, by whether it has failed."""
+    return _calm(chances, allowed, missing=chances.missing)
 
 
 def _passed_or_failed(chances: TaskChances, allowed: int | None) -> Floats:
-    """Whether it has failed, blocking or not."""
+    """A task by whether it has failed, blocking or not."""
     return _polynomial(chances.chance - chances.failed, chances.failed, allowed)
-
-
-def _of_calm(chances: TaskChances, calm: float, allowed: int | None) -> Floats:
-    if allowed is None:
-        return _ONE * max(calm, 0.0)
-    return _polynomial(max(calm - chances.quiet, 0.0), chances.quiet, allowed)
 
 
 def _polynomial(passed: float, failed: float, allowed: int | None) -> Floats:
@@ -155,14 +161,5 @@ def _polynomial(passed: float, failed: float, allowed: int | None) -> Floats:
 
 
 def _times(left: Floats, right: Floats, size: int) -> Floats:
-    product: Floats = np.convolve(left, right)[:size]
+    product: Floats = np.convolve(left, right)[:size]  # more failed tasks than are allowed need no coefficient
     return product
-
-
-def _size(allowed: int | None) -> int:
-    return 1 if allowed is None else allowed + 1
-
-
-def _product_sum(polynomials: Sequence[Floats], allowed: int | None) -> float:
-    """The chances of all numbers of failed tasks that are allowed, together."""
-    return float(reduce(lambda left, right: _times(left, right, _size(allowed)), polynomials, _ONE).sum())

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from passgate.tasks.forecasts.assumptions import TaskAssumptions
 from passgate.tasks.gates.limits import exceeds
@@ -16,11 +15,10 @@ _NO_NOISE = Noise({}, 0.0, 0)
 
 @dataclass(frozen=True)
 class SimulatedLimits:
-    """The bounds that simulated gates hold against their limits; `None` where nothing can be compared."""
+    """The bounds that simulated gates hold against their limits; `None` if nothing can be compared."""
 
     latency: Floats | None
-    latency_p95_seconds: float
-    """At the baseline."""
+    latency_p95_seconds: float  # at the baseline
     cost: Floats | None
 
     def chances(self, gate: GatePolicy) -> dict[Rule, float]:
@@ -34,30 +32,25 @@ class SimulatedLimits:
 
 
 NO_LIMITS = SimulatedLimits(None, 0.0, None)
-"""Nothing is compared."""
 
 
 def simulate_limits(
     tasks: Sequence[TaskAssumptions], noises: Mapping[Rule, Noise], gates: int, seed: int
 ) -> SimulatedLimits:
-    """Simulate so many gates, with the noise that there was."""
+    """Simulate as many gates, with the noise that there was at the baseline."""
     known = [(task.name, task.failed.k, task.known) for task in tasks if task.known]
-    times = _Figures({name: (pooled(before.wall_times), k) for name, k, before in known})
-    costs = _Figures({name: (pooled(before.costs), k) for name, k, before in known})
-    every_time = [value for before, _ in times.tasks.values() for value in before]
+    times = {name: (pooled(before.wall_times), k) for name, k, before in known}
+    costs = {name: (pooled(before.costs), k) for name, k, before in known}
     return SimulatedLimits(
-        latency=times.bounds(noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
-        latency_p95_seconds=percentile(every_time, 95) or 0.0,
-        cost=costs.bounds(noises.get(Rule.COST, _NO_NOISE), gates, seed + 1),
+        latency=_bounds(times, noises.get(Rule.LATENCY, _NO_NOISE), gates, seed),
+        latency_p95_seconds=percentile([value for before, _ in times.values() for value in before], 95) or 0.0,
+        # Another seed: with the same one, latency and cost would rise and fall together.
+        cost=_bounds(costs, noises.get(Rule.COST, _NO_NOISE), gates, seed + 1),
     )
 
 
-class _Figures(NamedTuple):
-    """Of each task, those at the baseline and how many there will be in a run."""
-
-    tasks: Mapping[str, tuple[Sequence[float], int]]
-
-    def bounds(self, noise: Noise, gates: int, seed: int) -> Floats | None:
-        counted = {name: (sum(value > 0 for value in before), k) for name, (before, k) in self.tasks.items()}
-        pairs = [Pair(before, k, noise.spreads.get(name)) for name, (before, k) in counted.items() if before]
-        return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)
+def _bounds(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise, gates: int, seed: int) -> Floats | None:
+    """`figures` are those of each task at the baseline, and how many a run will have."""
+    counted = {name: (sum(value > 0 for value in before), k) for name, (before, k) in figures.items()}
+    pairs = [Pair(before, k, noise.spreads.get(name)) for name, (before, k) in counted.items() if before]
+    return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)

@@ -1,7 +1,7 @@
 """What a gate will do under one policy."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from math import prod
 from statistics import fmean
@@ -10,7 +10,7 @@ from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trial
 from passgate.tasks.forecasts.chances import GateChances, GateTask
 from passgate.tasks.forecasts.first_trials import expected_trials
 from passgate.tasks.forecasts.limits import SimulatedLimits
-from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTests, TaskChances
+from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTests
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.model.baseline import pooled
 from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
@@ -20,48 +20,8 @@ from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 
 
-def effort(setting: Setting, task_chances: Sequence[TaskChances]) -> Effort:
-    """The trials of an unchanged agent, and what they cost by the means of the baseline; a task whose cost or time is
-    not known there has the mean of the others.
-    """
-    plan = setting.plan
-    planned_tasks = {task.name: task for task in plan.tasks}
-    first = [_first(plan, planned_tasks[task.name], task) for task in setting.tasks]
-    planned = sum(task.failed.k for task in setting.tasks)
-    trials = [one + chances.confirming for one, chances in zip(first, task_chances, strict=True)]
-    before = [task.known for task in setting.tasks]
-    seconds = _in_all(trials, [pooled(one.wall_times) if one else () for one in before])
-    at_once = plan.request.jobs or plan.policy.concurrency.trials
-    return Effort(
-        planned=planned,
-        confirming=sum(chances.confirming for chances in task_chances),
-        saved=max(planned - sum(first), 0.0),
-        cost=_in_all(trials, [pooled(one.costs) if one else () for one in before]),
-        seconds=None if seconds is None else seconds / at_once,
-    )
-
-
-def _first(plan: Plan, task: EvalTask, assumed: TaskAssumptions) -> float:
-    """Expected of the first k trials."""
-    by_pass = task.sequential is not None or task.metric is Metric.PASS_AT_K
-    status = TrialStatus.PASSED if by_pass else TrialStatus.FAILED
-    deciding = trials_of(task, status, None if task.sequential is not None else 1)
-    stops = needless(plan, task, deciding) is not None
-    return expected_trials(assumed.rule, assumed.trials(plan.gate_policy), stops=stops)
-
-
-def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> float | None:
-    """The sum over the tasks of trials times the mean figure of each."""
-    means = [fmean(values) if values else None for values in figures]
-    known = [mean for mean in means if mean is not None]
-    if not known:
-        return None
-    others = fmean(known)
-    return sum(count * (others if mean is None else mean) for count, mean in zip(trials, means, strict=True))
-
-
 class SettingForecast:
-    """All that is computed of one policy; what is not asked for is not computed."""
+    """Everything that is computed for one policy. What nobody asks for is not computed."""
 
     def __init__(self, setting: Setting, limits: SimulatedLimits, tests: RegressionTests) -> None:
         self.setting = setting
@@ -90,7 +50,23 @@ class SettingForecast:
 
     @cached_property
     def effort(self) -> Effort:
-        return effort(self.setting, self.task_chances)
+        """The trials of an unchanged agent, and what they cost by the means of the baseline. A task whose cost or time
+        is not known there gets the mean of the others.
+        """
+        tasks, request = self.setting.tasks, self.setting.plan.request
+        planned_tasks = {task.name: task for task in self.setting.plan.tasks}
+        first = [_first_trials(self.setting.plan, planned_tasks[task.name], task) for task in tasks]
+        planned = sum(task.failed.k for task in tasks)
+        trials = [one + chances.confirming for one, chances in zip(first, self.task_chances, strict=True)]
+        seconds = _in_all(trials, [pooled(task.known.wall_times) if task.known else () for task in tasks])
+        at_once = request.jobs or self.setting.plan.policy.concurrency.trials
+        return Effort(
+            planned=planned,
+            confirming=sum(chances.confirming for chances in self.task_chances),
+            saved=max(planned - sum(first), 0.0),
+            cost=_in_all(trials, [pooled(task.known.costs) if task.known else () for task in tasks]),
+            seconds=None if seconds is None else seconds / at_once,
+        )
 
     def caught(self, index: int, fallen_to: float) -> float:
         """How often a task that has fallen makes the gate red by its own failure."""
@@ -98,26 +74,37 @@ class SettingForecast:
 
     def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
         """How surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
-        return tuple(self._catch(fallen_to, strict) for fallen_to in FALLS)
-
-    def _catch(self, fallen_to: float, strict: "SettingForecast") -> Catch:
-        falling = [index for index in self.able if self.setting.tasks[index].rate > fallen_to]
-        caught = {index: self.caught(index, fallen_to) for index in falling}
-        strictly = [strict.caught(index, fallen_to) for index in falling]
-        worst = min(caught, key=lambda index: caught[index], default=None)
-        return Catch(
-            pass_rate=fallen_to,
-            tasks=len(falling),
-            mean=fmean(caught.values()) if caught else None,
-            worst=None if worst is None else caught[worst],
-            worst_task="" if worst is None else self.setting.tasks[worst].name,
-            strict_mean=fmean(strictly) if strictly else None,
-            strict_worst=min(strictly, default=None),
-        )
+        found = []
+        for fallen_to in FALLS:
+            falling = [index for index in self.able if self.setting.tasks[index].rate > fallen_to]
+            caught = {index: self.caught(index, fallen_to) for index in falling}
+            strictly = [strict.caught(index, fallen_to) for index in falling]
+            worst = min(caught, key=lambda index: caught[index], default=None)
+            found.append(
+                Catch(
+                    pass_rate=fallen_to,
+                    tasks=len(falling),
+                    mean=fmean(caught.values()) if caught else None,
+                    worst=None if worst is None else caught[worst],
+                    worst_task="" if worst is None else self.setting.tasks[worst].name,
+                    strict_mean=fmean(strictly) if strictly else None,
+                    strict_worst=min(strictly, default=None),
+                )
+            )
+        return tuple(found)
 
     def causes(self) -> list[Cause]:
         """What makes the gate red on an unchanged agent, by rule and task, the most frequent first."""
-        found = [*self._of_tasks(), *self._of_thresholds()]
+        tasks = self.setting.tasks
+        found = [
+            Cause(rule=rule, task=task.name, chance=chance, share=0.0)
+            for task, chances in zip(tasks, self.task_chances, strict=True)
+            for rule, chance in chances.red.items()
+        ]
+        for suite in Suite:
+            if any(task.failed.suite is suite for task in tasks):
+                chance = self.chances.threshold_missed(suite)
+                found.append(Cause(rule=Rule.THRESHOLD, suite=suite, chance=chance, share=0.0))
         found += [Cause(rule=rule, chance=chance, share=0.0) for rule, chance in self._limits.items()]
         return _shared(found)
 
@@ -128,33 +115,43 @@ class SettingForecast:
             by_rule[cause.rule] += cause.chance
         return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
 
-    def _of_tasks(self) -> Iterator[Cause]:
-        for task, chances in zip(self.setting.tasks, self.task_chances, strict=True):
-            for rule, chance in chances.red.items():
-                yield Cause(rule=rule, task=task.name, chance=chance, share=0.0)
-
-    def _of_thresholds(self) -> Iterator[Cause]:
-        for suite in Suite:
-            if any(task.failed.suite is suite for task in self.setting.tasks):
-                chance = self.chances.threshold_missed(suite)
-                yield Cause(rule=Rule.THRESHOLD, suite=suite, chance=chance, share=0.0)
-
     def red_at(self, rate: float, able: Sequence[int]) -> float:
-        """How often the gate is red when one of these tasks passes so often and all others are unchanged."""
+        """How often the gate is red when one of these tasks has this pass rate and all others are unchanged."""
         tasks = self.setting.tasks
         reds = [self.chances.red_with(index, self._tasks.by_admission(tasks[index], rate)) for index in able]
         return fmean(reds) if reds else self.red
 
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:
-        """That of the tasks that can block by falling, under this policy and under a strict one."""
+        """The curve of the tasks that can block by falling, under this policy and under a strict one."""
         return tuple(
             CurvePoint(pass_rate=rate, red=self.red_at(rate, self.able), strict_red=strict.red_at(rate, self.able))
             for rate in rates
         )
 
 
+def _first_trials(plan: Plan, task: EvalTask, assumed: TaskAssumptions) -> float:
+    """How many of the first k trials are expected to be run."""
+    # One pass decides the OR rule and one failure the AND rule; a sequential test takes more. Whether early stopping
+    # then leaves out the rest depends on the policy, so the gate's own code is asked.
+    by_pass = task.sequential is not None or task.metric is Metric.PASS_AT_K
+    status = TrialStatus.PASSED if by_pass else TrialStatus.FAILED
+    deciding = trials_of(task, status, None if task.sequential is not None else 1)
+    stops = needless(plan, task, deciding) is not None
+    return expected_trials(assumed.rule, assumed.trials(plan.gate_policy), stops=stops)
+
+
+def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> float | None:
+    """The sum over the tasks of trials times the mean figure of each."""
+    means = [fmean(values) if values else None for values in figures]
+    known = [mean for mean in means if mean is not None]
+    if not known:
+        return None
+    others = fmean(known)
+    return sum(count * (others if mean is None else mean) for count, mean in zip(trials, means, strict=True))
+
+
 def _shared(causes: Sequence[Cause]) -> list[Cause]:
-    """Those that there are, each with its share of all, the most frequent first."""
+    """The causes that have a chance, each with its share of all, the most frequent first."""
     whole = sum(cause.chance for cause in causes)
     known = [cause.model_copy(update={"share": cause.chance / whole}) for cause in causes if cause.chance > 0]
     return sorted(known, key=lambda cause: (-cause.chance, cause.rule, cause.task))

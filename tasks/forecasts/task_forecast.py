@@ -18,14 +18,14 @@ from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
 
 _NEGLIGIBLE: Final = 1e-12
-# Whether a failure blocks hangs on what was found, not on how many trials it took.
+# Whether a failure blocks depends on what was found, not on how many trials it took.
 _ANY_TRIALS: Final = Confirmation(
     task="", finding=Finding.FALLEN, passed=0, n=0, confirming=0, baseline_passed=0, baseline_n=0, alpha=0.0
 )
 
 
 class Against(NamedTuple):
-    """What a test is made from; see `regression_test`."""
+    """The arguments of a test; see `regression_test`."""
 
     passed: int
     n: int
@@ -53,77 +53,64 @@ class RegressionTests:
             self._tests.update(zip(wanted, made, strict=True))
 
     def operation(self, key: Against, pass_rate: float) -> Operation:
-        """What a test does with a task that passes so often."""
-        found = self._operations.get((key, pass_rate))
-        if found is None:
+        """The chances of each finding of a test, for a task with this pass rate."""
+        if (key, pass_rate) not in self._operations:
             self.make([key])
-            found = self._operations[key, pass_rate] = self._tests[key].operation(pass_rate)
-        return found
+            self._operations[key, pass_rate] = self._tests[key].operation(pass_rate)
+        return self._operations[key, pass_rate]
 
 
 class Consequences(NamedTuple):
-    """By which rule each of these blocks; `None` where it does not."""
+    """By which rule a failed task blocks in each case; `None` where it does not."""
 
-    withheld: bool
-    """Not admitted, or in quarantine."""
-    weighed: bool
-    """Whether the failure is held against the baseline by evidence."""
-    failed: Rule | None
-    """A failure that is not."""
-    fallen: Rule | None
-    undecided: Rule | None
+    withheld: bool = False  # it is not admitted, or in quarantine
+    weighed: bool = False  # the failure is held against the baseline by evidence
+    failed: Rule | None = None  # a failure that is not weighed
+    fallen: Rule | None = None
+    undecided: Rule | None = None
 
 
 def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *, in_force: bool) -> Consequences:
     """What follows when a task has failed whose baseline is `entry`. `in_force`: other tasks of its suite are
-    admitted."""
+    admitted.
+    """
     gate = setting.plan.gate_policy
     baseline = Baseline(branch=setting.branch, tasks={task.name: entry})
     in_quarantine = task.name in quarantined(setting.plan.quarantine, setting.plan.created_at.date())
     if in_quarantine or (in_force and not is_admitted(gate, task, entry)):
-        return Consequences(True, False, None, None, None)
-    if is_weighed(gate, task) and entry.state is BaselineState.GREEN:
-        fallen, undecided = (
-            _blocking(gate, task, baseline, {task.name: _ANY_TRIALS.model_copy(update={"finding": finding})})
-            for finding in (Finding.FALLEN, Finding.UNDECIDED)
-        )
-        return Consequences(False, True, None, fallen, undecided)
-    return Consequences(False, False, _blocking(gate, task, baseline, {}), None, None)
+        return Consequences(withheld=True)
+
+    def rule_with(confirmed: Mapping[str, Confirmation]) -> Rule | None:
+        reasons = failed_tasks(gate, [task], baseline, confirmed)
+        return next((one.rule for one in reasons if one.blocking and one.rule in gate.blocks_on), None)
+
+    if not is_weighed(gate, task) or entry.state is not BaselineState.GREEN:
+        return Consequences(failed=rule_with({}))
+    fallen, undecided = (
+        rule_with({task.name: _ANY_TRIALS.model_copy(update={"finding": finding})})
+        for finding in (Finding.FALLEN, Finding.UNDECIDED)
+    )
+    return Consequences(weighed=True, fallen=fallen, undecided=undecided)
 
 
 def is_admitted(gate: GatePolicy, task: TaskMeasurement, entry: BaselineTask) -> bool:
     """Whether a task may block, beside others of its suite that may."""
     shown = (True,) * gate.admission.of if gate.admission else ()
+    # Admission is in force from the first admitted task of a suite on, so the suite gets one that surely is.
     other = BaselineTask(state=BaselineState.GREEN, newest=shown)
     return not_admitted(gate, task, Baseline(branch="", tasks={f"{task.suite}/": other, task.name: entry})) is None
-
-
-def _blocking(
-    gate: GatePolicy, task: TaskMeasurement, baseline: Baseline, confirmed: Mapping[str, Confirmation]
-) -> Rule | None:
-    for reason in failed_tasks(gate, [task], baseline, confirmed):
-        if reason.blocking and reason.rule in gate.blocks_on:
-            return reason.rule
-    return None
 
 
 class TaskChances(NamedTuple):
     """The chances of one task in one run."""
 
-    red: Mapping[Rule, float]
-    """It blocks by this rule."""
-    failed: float
-    """It has failed, blocking or not, and is not withheld."""
-    quiet: float
-    """It has failed without blocking, and is not withheld."""
-    missing: float
-    """Errors leave it open, so that evidence is missing."""
-    withheld: float
-    """It may not block but for a veto."""
-    confirming: float
-    """Expected confirming trials."""
-    chance: float = 1.0
-    """Of the baselines that it is of; the other chances are within it."""
+    red: Mapping[Rule, float]  # it blocks by this rule
+    failed: float  # it has failed, blocking or not, and is not withheld
+    quiet: float  # it has failed without blocking, and is not withheld
+    missing: float  # errors leave it open, so that evidence is missing
+    withheld: float  # it may not block but for a veto
+    confirming: float  # the expected confirming trials
+    chance: float = 1.0  # of the baselines that these belong to; the other chances are within it
 
     @property
     def blocks(self) -> float:
@@ -135,33 +122,42 @@ NEVER: Final = TaskChances({}, failed=0.0, quiet=0.0, missing=0.0, withheld=0.0,
 
 
 class ChancesByAdmission(NamedTuple):
-    """The chances of one task, by whether admission is in force in its suite. It is from the first admitted task on; so
-    what follows of the baseline of one task hangs on those of the others.
+    """The chances of one task, by whether admission is in force in its suite. It is from the first admitted task on, so
+    what follows from the baseline of one task depends on those of the others.
     """
 
-    in_force: TaskChances
-    """With every baseline that the task may have."""
-    unproven: TaskChances = NEVER
-    """The part of it in which the task is not admitted."""
-    not_in_force: TaskChances = NEVER
-    """What that part is where no other task is admitted either: all of them may block."""
+    in_force: TaskChances  # with every baseline that the task may have
+    unproven: TaskChances = NEVER  # the part of it in which the task is not admitted
+    not_in_force: TaskChances = NEVER  # that part if no other task is admitted either: then all of them may block
 
 
 class ChancesOfTasks:
     """The chances of every task under one policy."""
 
     def __init__(self, setting: Setting, tests: RegressionTests) -> None:
-        self._setting = setting
+        self._setting, self._tests = setting, tests
         self._policy, self._gate = setting.plan.policy, setting.plan.gate_policy
         self._quarantined = quarantined(setting.plan.quarantine, setting.plan.created_at.date())
-        self._tests = tests
-        self._unproven = self._chances_of_no_admission()
-        self._alpha = alpha_of_one(self._gate.regression, round(self._weighed()))
+        # By suite, how likely it is of each task that it is not admitted.
+        self._unproven: dict[Suite, dict[str, float]] = defaultdict(dict)
+        for task in setting.tasks:
+            self._unproven[task.failed.suite][task.name] = sum(
+                chance for entry, chance in self._baselines(task) if not is_admitted(self._gate, task.failed, entry)
+            )
+        weighed = [
+            (task, entry, chance)
+            for task in setting.tasks
+            if is_weighed(self._gate, task.failed)
+            for entry, chance in self._baselines(task)
+            if entry.state is BaselineState.GREEN
+        ]
+        # The weighed tasks of a run share alpha. Their number depends on chance, so the expected number is taken.
+        self._alpha = alpha_of_one(self._gate.regression, round(sum(chance for _, _, chance in weighed)))
         self._known: dict[object, ChancesByAdmission] = {}
-        tests.make(self._against(task, entry) for task in setting.tasks for entry in self._green(task))
+        tests.make(self._against(task, entry) for task, entry, _ in weighed)
 
     def of(self, task: TaskAssumptions, fallen_to: float | None = None) -> TaskChances:
-        """Of one task, unchanged or with another pass rate against the baseline that it had."""
+        """The chances of one task, unchanged or with another pass rate against the baseline that it had."""
         by_admission = self.by_admission(task, fallen_to)
         unproven = self._unproven[task.failed.suite]
         none = prod(chance for name, chance in unproven.items() if name != task.name)
@@ -169,43 +165,16 @@ class ChancesOfTasks:
 
     def by_admission(self, task: TaskAssumptions, fallen_to: float | None = None) -> ChancesByAdmission:
         """The same by whether admission is in force."""
-        key = (*self._likeness(task), fallen_to)
+        # Tasks that share all of this have the same chances. A task with a baseline of its own is single.
+        own = task.name if task.known is not None or task.name in self._quarantined else ""
+        shares = (task.rate, task.errors, tuple(sorted(task.violations.items())))
+        key = (task.failed.suite, task.rule, *shares, own, fallen_to)
         if key not in self._known:
             self._known[key] = self._mixed(task, fallen_to)
         return self._known[key]
 
-    def _likeness(self, task: TaskAssumptions) -> tuple[object, ...]:
-        """What tasks have in common that have the same chances; tasks with a baseline of their own are single."""
-        own = task.name if task.known is not None or task.name in self._quarantined else ""
-        shares = (task.rate, task.errors, tuple(sorted(task.violations.items())))
-        return (task.failed.suite, task.rule, *shares, own)
-
-    def _weighed(self) -> float:
-        """The expected number of tasks among which alpha is shared out."""
-        return sum(
-            chance
-            for task in self._setting.tasks
-            if is_weighed(self._gate, task.failed)
-            for entry, chance in self._baselines(task)
-            if entry.state is BaselineState.GREEN
-        )
-
-    def _chances_of_no_admission(self) -> Mapping[Suite, Mapping[str, float]]:
-        """By suite, how likely it is of each task that it is not admitted."""
-        chances: dict[Suite, dict[str, float]] = defaultdict(dict)
-        for task in self._setting.tasks:
-            chances[task.failed.suite][task.name] = sum(
-                chance for entry, chance in self._baselines(task) if not is_admitted(self._gate, task.failed, entry)
-            )
-        return chances
-
     def _baselines(self, task: TaskAssumptions) -> Sequence[Possible]:
         return task.baselines(self._policy, self._gate)
-
-    def _green(self, task: TaskAssumptions) -> list[BaselineTask]:
-        if not is_weighed(self._gate, task.failed):
-            return []
-        return [entry for entry, _ in self._baselines(task) if entry.state is BaselineState.GREEN]
 
     def _against(self, task: TaskAssumptions, entry: BaselineTask) -> Against:
         failed, most = task.failed, self._gate.regression.max_trials
@@ -216,34 +185,29 @@ class ChancesOfTasks:
         first = first_trials(task.rule, trial)
 
         def chances(baselines: Iterable[Possible], *, in_force: bool) -> TaskChances:
-            return _sum(
-                [
-                    (self._with(task, entry, trial, first, in_force=in_force, vetoes=fallen_to is None), chance)
-                    for entry, chance in baselines
-                ]
-            )
+            with_each = [
+                (self._with(task, one.entry, trial, first, in_force=in_force), one.chance) for one in baselines
+            ]
+            return _sum(with_each)
 
         baselines = self._baselines(task)
         in_force = chances(baselines, in_force=True)._replace(chance=1.0)
+        # That no task of the suite is admitted can be too rare to change any figure.
         if prod(self._unproven[task.failed.suite].values()) < _NEGLIGIBLE:
             return ChancesByAdmission(in_force)
         unproven = [one for one in baselines if not is_admitted(self._gate, task.failed, one.entry)]
         return ChancesByAdmission(in_force, chances(unproven, in_force=True), chances(unproven, in_force=False))
 
     def _with(
-        self,
-        task: TaskAssumptions,
-        entry: BaselineTask,
-        trial: TrialShares,
-        first: FirstTrials,
-        *,
-        in_force: bool,
-        vetoes: bool,
+        self, task: TaskAssumptions, entry: BaselineTask, trial: TrialShares, first: FirstTrials, *, in_force: bool
     ) -> TaskChances:
-        """With one baseline."""
+        """The chances of a task with one baseline."""
         follows = consequences(self._setting, task.failed, entry, in_force=in_force)
-        red = dict(self._vetoes(task, first.vetoed)) if vetoes else {}
+        # Trials of a task that has fallen violate nothing, so `vetoed` is 0 for it.
+        shares = {rule: share for rule, share in task.violations.items() if share and rule in self._gate.blocks_on}
+        red = {rule: first.vetoed * share / sum(shares.values()) for rule, share in shares.items() if first.vetoed}
         if follows.withheld:
+            # Neither quarantine nor admission holds for vetoes.
             return TaskChances(red, failed=0.0, quiet=0.0, missing=0.0, withheld=1.0, confirming=0.0)
         blocking, confirming = self._failures(task, entry, follows, trial, first)
         for rule, chance in blocking.items():
@@ -256,11 +220,6 @@ class ChancesOfTasks:
             withheld=0.0,
             confirming=confirming,
         )
-
-    def _vetoes(self, task: TaskAssumptions, vetoed: float) -> list[tuple[Rule, float]]:
-        """The chance of a veto, shared out over the rules as their violations are."""
-        shares = {rule: share for rule, share in task.violations.items() if share and rule in self._gate.blocks_on}
-        return [(rule, vetoed * share / sum(shares.values())) for rule, share in shares.items()]
 
     def _failures(
         self, task: TaskAssumptions, entry: BaselineTask, follows: Consequences, trial: TrialShares, first: FirstTrials
@@ -281,7 +240,7 @@ class ChancesOfTasks:
 
 
 def _sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
-    """Each times its weight."""
+    """The sum of chances, each times its weight."""
     parts = [(chances, weight) for chances, weight in parts if chances.chance and weight]
     red: dict[Rule, float] = defaultdict(float)
     for chances, weight in parts:
@@ -291,6 +250,6 @@ def _sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
         sum(getattr(chances, name) * weight for chances, weight in parts)
         for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance")
     )
-    # What is subtracted again leaves next to nothing below 0.
+    # A weight can be negative, and differences of floats leave next to nothing below 0.
     red = {rule: max(share, 0.0) for rule, share in red.items()}
     return TaskChances(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)

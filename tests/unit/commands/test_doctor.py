@@ -53,14 +53,14 @@ async def test_the_machine(bubblewrap_works: bool) -> None:
 async def test_a_machine_without_isolation_is_told_of(without_bubblewrap: None) -> None:
     isolation = (await of("machine"))["isolation"]
     assert isolation.state is State.WARNING
-    assert isolation.found.startswith("process_group, for bubblewrap does not work here")
-    assert isolation.remedy.startswith("allow it unprivileged user namespaces")
+    assert isolation.found.startswith("only process_group, because bubblewrap does not work here")
+    assert isolation.remedy.startswith("allow unprivileged user namespaces")
 
 
 async def test_a_machine_without_programs_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     machine = await of("machine")
-    assert machine["isolation"].remedy.startswith("install it (the program bwrap)")
+    assert machine["isolation"].remedy.startswith("install bubblewrap (the program bwrap)")
     assert machine["git"].state is State.WARNING
     assert "install git" in machine["git"].remedy
 
@@ -89,7 +89,7 @@ async def test_without_a_gates_file_it_is_the_policy_that_passgate_ships(project
     (project / "gates.yaml").unlink()
     gates = (await of("files"))["gates"]
     assert gates.state is State.WARNING
-    assert gates.found.startswith("no gates.yaml: runs go by the policy that passgate ships: ci_merge")
+    assert gates.found.startswith("no gates.yaml: runs use the policy that passgate ships: ci_merge")
     assert gates.remedy == "make one with `passgate init`"
 
 
@@ -171,7 +171,7 @@ async def test_no_judge_is_a_warning(project: Path) -> None:
     judge = await of("judge")
     assert (judge["settings"].state, judge["settings"].found) == (
         State.WARNING,
-        "there is none: rubrics cannot be marked",
+        "no LLM judge is set, so rubrics cannot be graded",
     )
 
 
@@ -229,4 +229,4 @@ async def test_agents_that_cannot_be_read_are_not_said_to_be_none(project: Path)
     (project / "agents.yaml").write_text("agents: {bot: {agent: 'cli:sh', modle: x}}\n")
     symptoms = await doctor()
     assert [symptom.state for symptom in symptoms if symptom.what == "agents"] == [State.FAILED]
-    assert "there are none" not in {symptom.found for symptom in symptoms}
+    assert "no agent has a name" not in {symptom.found for symptom in symptoms}

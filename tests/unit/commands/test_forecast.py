@@ -70,7 +70,7 @@ def test_violations_on_record_are_red() -> None:
     found = assumed(plan_with(*TWENTY[:2], **EVIDENCE), 0.99, error_rates=error_rates)
     assert found.rules[0].rule is Rule.SAFETY_VIOLATION
     assert found.rules[0].chance == pytest.approx(1 - 0.99**3)
-    assert not any("no violation" in note for note in found.notes)
+    assert not any("violations" in note for note in found.notes)
 
 
 def test_the_baseline_of_the_history_goes_before_the_assumed_one() -> None:
@@ -88,15 +88,15 @@ def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
     plan = plan_with(*TWENTY, **gate).model_copy(update={"agent": AgentSpec(kind=AgentKind.ORACLE, target="")})
     found = forecast(plan, Basis(costs, dict.fromkeys(costs.tasks, 0.99), "history"), gates=100)
     assert {cause.rule for cause in found.rules} == {Rule.GOLDEN_REGRESSION}
-    assert not any("is forecast for" in note for note in found.notes if "violation" not in note)
+    assert not any("is not forecast" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(("rule", "figures"), [("latency", "times"), ("cost", "costs")])
 def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
     limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]
     notes = assumed(plan_with(*TWENTY, **{**EVIDENCE, "limits": limits})).notes
-    too_few = "fewer than 8 tasks or 2 runs have any at the baseline, and so they are not judged"
-    assert [note for note in notes if "judged" in note] == [f"no red is forecast for {figures}: {too_few}"]
+    too_few = f"the baseline has {figures} for fewer than 8 tasks or 2 runs, so the gate does not judge it"
+    assert [note for note in notes if "judge" in note] == [f"{rule} is not forecast: {too_few}"]
 
 
 def test_tasks_that_go_by_their_scores_are_said() -> None:

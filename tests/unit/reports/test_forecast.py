@@ -21,7 +21,7 @@ def section(shown: str, title: str) -> str:
 
 
 def test_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(text(notes=("no violation is on record, so no red is forecast for one",)), "forecast.txt")
+    matches_golden(text(notes=("violations are not forecast: the history has none",)), "forecast.txt")
 
 
 @pytest.mark.parametrize("width", [60, 80, 140])
