@@ -10,7 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from passgate.flows.cli.app import VerdictCode, app
-from passgate.flows.cli.terminal import StandardStream, take_standard_streams, warnings_printed
+from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError, first_known
@@ -31,7 +31,11 @@ def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None 
     output = take_standard_streams()
     ended = _ended(sys.argv[1:], report)
     ignore_interrupts()
-    code = _code_after_output(ended, _exit_code(ended), output)
+    code, failure = _exit_code(ended), output.failure if output is not None else None
+    # A reader that closed the pipe, such as `| head`, is not an error.
+    if failure is not None and failure.errno != errno.EPIPE:
+        warn(f"cannot write to standard output: {failure.strerror}")
+        code = code if isinstance(ended, VerdictCode | BaseException) else ExitCode.INCONCLUSIVE
     report.ended(code)
     return code
 
@@ -49,23 +53,14 @@ def _ended(arguments: Sequence[str], report: WorkerReport) -> int | BaseExceptio
     return ExitCode.PASS if result is None else result
 
 
-def _code_after_output(ended: int | BaseException, code: int, output: StandardStream | None) -> int:
-    """Return the exit code of a command after its output was written or not.
-
-    A reader that closed the pipe, such as `| head`, is not an error.
-    """
-    failure = output.failure if output is not None else None
-    if failure is None or failure.errno == errno.EPIPE:
-        return code
-    warn(f"cannot write to standard output: {failure.strerror}")
-    return code if isinstance(ended, VerdictCode | BaseException) else ExitCode.INCONCLUSIVE
-
-
 def _exit_code(ended: int | BaseException) -> int:
     """Return the exit code of a command that ended or raised an error. Print the error."""
     if isinstance(ended, int):
         return ExitCode(ended)
-    error = first_known(ended) or _first(ended)
+    # A task group wraps its errors. Without an error of passgate in it, the first one has to do.
+    error = first_known(ended) or ended
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
     if isinstance(error, TyperException):
         warn(f"{error.format_message()} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
@@ -84,10 +79,3 @@ def _exit_code(ended: int | BaseException) -> int:
         traceback.print_exception(error, file=file)
     warn(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first error of a group."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -40,7 +40,6 @@ def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
 
 app = typer.Typer(
     name="passgate",
-    help="A merge gate for AI agents. It runs every task k times and gives one verdict and one exit code.",
     epilog="Exit codes: 0 PASS, 1 FAIL, 2 bad usage or input, 3 INCONCLUSIVE, 70 a bug of passgate, 130 interrupted.",
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, BaseOption, GatesOption, HistoryOption, JsonOption, SuitesOption
+from passgate.flows.cli import options
 
 LONGEST_REASON = 1000
 
@@ -21,12 +21,12 @@ def _baseline(context: typer.Context) -> None:
 
 @baseline.command()
 def show(
-    agent: AgentOption = "oracle",
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
-    base: BaseOption = None,
-    as_json: JsonOption = False,
+    agent: options.AgentOption = "oracle",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    base: options.BaseOption = None,
+    as_json: options.JsonOption = False,
 ) -> int:
     """Show the state of every task at the baseline and the runs that form the baseline."""
     from passgate import __version__
@@ -58,8 +58,8 @@ def pin(
         typer.Option("--run", metavar="ID", help="Use this run, or all runs whose id begins so. Repeatable."),
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who pins it. Default: your name in git.")] = None,
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
 ) -> int:
     """Pin the baseline to a commit or to runs. Write the pin to baseline.yaml beside the gates file."""
     from passgate.flows.cli.terminal import say
@@ -95,7 +95,7 @@ def pin(
 
 
 @baseline.command()
-def clear(gates: GatesOption = "gates.yaml") -> int:
+def clear(gates: options.GatesOption = "gates.yaml") -> int:
     """Remove the pin. The baseline is again the merge base with the baseline branch."""
     from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.baseline import clear as remove

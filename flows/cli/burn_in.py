@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from passgate.flows.cli.options import (
-    AgentOption,
-    GateArgument,
-    GatesOption,
-    HistoryOption,
-    JobsOption,
-    JsonOption,
-    MaxCostOption,
-    SuitesOption,
-)
+from passgate.flows.cli import options
 from passgate.tasks.reports.messages import warn, write_line
 
 if TYPE_CHECKING:
@@ -26,15 +17,15 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 def burn_in(
-    gate: GateArgument,
+    gate: options.GateArgument,
     runs: Annotated[int, typer.Option(metavar="N", min=2, max=10_000, help="Number of runs of the gate.")] = 50,
-    agent: AgentOption = "oracle",
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
-    max_cost: MaxCostOption = None,
-    jobs: JobsOption = None,
-    as_json: JsonOption = False,
+    agent: options.AgentOption = "oracle",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    max_cost: options.MaxCostOption = None,
+    jobs: options.JobsOption = None,
+    as_json: options.JsonOption = False,
 ) -> int:
     """Run a gate many times with the same agent. Measure the false-failure rate and compare it with the forecast.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, JsonOption, SuitesOption, named_path
+from passgate.flows.cli import options
 
 
 def check_graders(
@@ -14,12 +14,12 @@ def check_graders(
         typer.Argument(
             metavar="PATH",
             help="Task files, eval files, folders that contain them. Default: the suites folder.",
-            parser=named_path,
+            parser=options.named_path,
         ),
     ] = None,
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
-    as_json: JsonOption = False,
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
+    as_json: options.JsonOption = False,
 ) -> int:
     """Test the graders: good solutions must pass, wrong solutions must fail.
 

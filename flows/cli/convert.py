@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, TaskFilesArgument
+from passgate.flows.cli import options
 
 DIALECTS = ("four-suite", "eval", "jsonl")
 
 
 def convert(
-    paths: TaskFilesArgument,
+    paths: options.TaskFilesArgument,
     to: Annotated[
         str,
         typer.Option(
@@ -21,7 +21,7 @@ def convert(
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="PATH", help="four-suite: the suites folder. eval, jsonl: the file.")],
-    gates: GatesOption = "gates.yaml",
+    gates: options.GatesOption = "gates.yaml",
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Omit what the format cannot express; list it on standard error.")
     ] = False,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, SuitesOption
+from passgate.flows.cli import options
 
 
 def doctor(
@@ -13,8 +13,8 @@ def doctor(
         list[str] | None,
         typer.Argument(metavar="AGENT", help="Agents, as for --agent. Default: every agent with a name."),
     ] = None,
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
     tries: Annotated[
         bool, typer.Option("--try", help="Also run and show one trial of each AGENT. Record nothing.")
     ] = False,

@@ -22,7 +22,6 @@ from passgate.tasks.reports.messages import warn
 if TYPE_CHECKING:
     from passgate.flows.embedded.server import EmbeddedServer
 
-
 SECONDS_TO_END = 20.0
 """The most seconds that Prefect may take to end the flow run after the verdict."""
 _SECONDS_OF_SILENCE = 2.0
@@ -56,26 +55,18 @@ async def run_gate(store: RunStore, gate: GateName, request: RunRequest, engine:
     """
     if engine is EngineName.PREFECT:
         try:
-            await _run_in_flow(gate, request, store)
+            async with _prefect():
+                from passgate.flows.prefect_engine import WITHOUT_VERDICT
+
+                state = await _ended(gate, request, store)
+            if not store.has_verdict() and state.name in WITHOUT_VERDICT:
+                raise await state.aresult(raise_on_failure=False)
+            if not store.has_verdict():
+                raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
         except EngineError as error:
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
-        else:
-            return
     if not store.has_verdict():
         await evaluate(gate, request, NoEngine())
-
-
-async def _run_in_flow(gate: GateName, request: RunRequest, store: RunStore) -> None:
-    """Run the flow of a gate. Raise the errors of the gate, and `EngineError` if Prefect fails."""
-    async with _prefect():
-        from passgate.flows.prefect_engine import WITHOUT_VERDICT
-
-        state = await _ended(gate, request, store)
-    if store.has_verdict():
-        return
-    if state.name not in WITHOUT_VERDICT:
-        raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
-    raise await state.aresult(raise_on_failure=False)
 
 
 async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
@@ -85,13 +76,18 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     def begin(*_: object) -> None:
         begun.set()
 
-    flow = _flow(gate).with_options(on_running=[begin])
+    async def verdict_is_there() -> None:
+        while not store.has_verdict():  # noqa: ASYNC110 - a file has no event to wait for
+            await asyncio.sleep(_POLL_SECONDS)
+
+    # Imported here: each flow imports Prefect, which has to have its settings by then.
+    flow = getattr(import_module(f"passgate.flows.{gate}"), gate).with_options(on_running=[begin])
     running = asyncio.create_task(flow(request, return_state=True))
     try:
         await _first_of(running, begun.wait(), _seconds_to_start())
         if not running.done() and not begun.is_set():
             raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
-        await _first_of(running, _until_there(store), None)
+        await _first_of(running, verdict_is_there(), None)
         await asyncio.wait([running], timeout=SECONDS_TO_END)
         if not running.done():
             raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {SECONDS_TO_END:g} s")
@@ -113,11 +109,6 @@ async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, obj
         await asyncio.wait([running, waiting], timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         waiting.cancel()
-
-
-async def _until_there(store: RunStore) -> None:
-    while not store.has_verdict():  # noqa: ASYNC110 - a file has no event to wait for
-        await asyncio.sleep(_POLL_SECONDS)
 
 
 @asynccontextmanager
@@ -154,28 +145,23 @@ async def _connected() -> "EmbeddedServer | None":
 
 def _connect(connecting: "Future[EmbeddedServer | None]") -> None:
     try:
-        connecting.set_result(_embedded_unless_named())
+        from prefect.context import refresh_global_settings_context
+        from prefect.settings import PREFECT_API_URL
+
+        server = None
+        if not PREFECT_API_URL.value():
+            from passgate.flows.embedded.server import EmbeddedServer
+
+            server = EmbeddedServer()
+            # For this process only: agents that use Prefect must not reach this server.
+            os.environ[_API_URL] = server.start().result()
+            try:
+                refresh_global_settings_context()
+            finally:
+                del os.environ[_API_URL]
+        connecting.set_result(server)
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
         connecting.set_exception(error)
-
-
-def _embedded_unless_named() -> "EmbeddedServer | None":
-    """Start Prefect's API in this process, unless Prefect's settings name a server."""
-    from prefect.context import refresh_global_settings_context
-    from prefect.settings import PREFECT_API_URL
-
-    if PREFECT_API_URL.value():
-        return None
-    from passgate.flows.embedded.server import EmbeddedServer
-
-    server = EmbeddedServer()
-    # For this process only: agents that use Prefect must not reach this server.
-    os.environ[_API_URL] = server.start().result()
-    try:
-        refresh_global_settings_context()
-    finally:
-        del os.environ[_API_URL]
-    return server
 
 
 def _seconds_to_start() -> float:
@@ -189,8 +175,3 @@ def _at_server() -> str:
     """Return the address of Prefect for messages, if the user has set a server."""
     url = os.environ.get(_API_URL)
     return f" at {url} ({_API_URL})" if url else ""
-
-
-def _flow(gate: GateName) -> Any:
-    """The flow of a gate, which stands under the gate's name in a module of this name."""
-    return getattr(import_module(f"passgate.flows.{gate}"), gate)

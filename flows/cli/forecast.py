@@ -5,25 +5,16 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import (
-    AgentOption,
-    BaseOption,
-    GateArgument,
-    GatesOption,
-    HistoryOption,
-    JsonOption,
-    PlotOption,
-    SuitesOption,
-)
+from passgate.flows.cli import options
 
 
 def forecast(
-    gate: GateArgument,
-    agent: AgentOption = "oracle",
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
-    base: BaseOption = None,
+    gate: options.GateArgument,
+    agent: options.AgentOption = "oracle",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    base: options.BaseOption = None,
     assume: Annotated[
         float | None, typer.Option(metavar="RATE", min=0, max=1, help="Assume this pass rate for every task: 0.99.")
     ] = None,
@@ -37,8 +28,8 @@ def forecast(
         int, typer.Option(metavar="N", min=100, max=1_000_000, help="Simulated runs for latency and cost.")
     ] = 10_000,
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulation.")] = 0,
-    plot: PlotOption = None,
-    as_json: JsonOption = False,
+    plot: options.PlotOption = None,
+    as_json: options.JsonOption = False,
 ) -> int:
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
     from passgate.flows.cli.terminal import color, say, width, write_plot

@@ -32,14 +32,22 @@ def init(
     from passgate.tasks.errors import StorageError
 
     named = None if agent is None else _named(agent, folder)
-    wanted = _contents(agent, named)
+    wanted, written = _contents(agent, named), set()
     try:
-        written = [name for name, content in wanted.items() if _write(folder / name, content)]
+        for name, content in wanted.items():
+            if not (folder / name).exists():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+                written.add(name)
     except OSError as error:
         raise StorageError(f"cannot write into {folder}: {error}") from error
     for name in wanted:
         say(f"{'wrote' if name in written else 'kept '} {folder / name}")
-    say(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{_next(named, written)}")
+    then = f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
+    if named is not None:
+        then = f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
+        then += "" if _WORKFLOW in written else f"\nThen: put it into env.AGENT of {_WORKFLOW}"
+    say(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{then}")
     return 0
 
 
@@ -82,18 +90,3 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         workflow = workflow.replace(_UNNAMED, f"AGENT: {json.dumps(named)}")
     contents[_WORKFLOW] = workflow.encode()
     return contents
-
-
-def _write(target: Path, content: bytes) -> bool:
-    if target.exists():
-        return False
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content)
-    return True
-
-
-def _next(named: str | None, written: list[Path]) -> str:
-    if named is None:
-        return f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
-    command = f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
-    return command if _WORKFLOW in written else f"{command}\nThen: put it into env.AGENT of {_WORKFLOW}"

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from passgate.flows.cli.options import GatesOption, HistoryOption, RunArgument
+from passgate.flows.cli import options
 
 
-def judge(run: RunArgument, gates: GatesOption = "gates.yaml", history: HistoryOption = None) -> int:
+def judge(
+    run: options.RunArgument, gates: options.GatesOption = "gates.yaml", history: options.HistoryOption = None
+) -> int:
     """Judge a stored run by the policy of a gates file. Run nothing and write nothing."""
     from passgate.flows.cli.terminal import color, say, width
     from passgate.tasks.errors import UsageError

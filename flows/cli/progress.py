@@ -5,10 +5,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -39,15 +38,13 @@ class JournalFollower:
         with suppress(StorageError):
             for line in self._store.new_lines(self._seen):
                 with suppress(ValueError, LookupError, TypeError):
-                    self._count(json.loads(line)["trial"])
+                    trial = json.loads(line)["trial"]
+                    status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
+                    self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
         counts: dict[str, Counter[str]] = {}
         for (suite, _, _), status in self._statuses.items():
             counts.setdefault(suite, Counter())[status] += 1
         return counts
-
-    def _count(self, trial: Mapping[str, Any]) -> None:
-        status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
-        self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
 
 
 def _done(counts: Counter[str]) -> int:
@@ -56,7 +53,6 @@ def _done(counts: Counter[str]) -> int:
 
 
 def _outcome(counts: Counter[str]) -> str:
-    """The counts to show beside the number of trials: failed, error, confirming."""
     shown = (TrialStatus.FAILED, TrialStatus.ERROR, _CONFIRMING)
     return ", ".join(f"{counts[status]} {status}" for status in shown if counts[status])
 
@@ -109,15 +105,12 @@ class Progress:
             last = self._stopped.wait(_LIVE_SECONDS)
             due = last or time.monotonic() >= next_line
             for suite, counts in self._follower.counts().items():
-                before = shown.get(suite)
-                if counts != before and (due or self._has_ended(suite, counts, before)):
+                before, total = shown.get(suite), self._totals[suite]
+                # The end of a suite gets its line at once, whenever the next lines are due.
+                ended = _done(counts) == total and (before is None or _done(before) < total)
+                if counts != before and (due or ended):
                     outcome = f", {_outcome(counts)}" if _outcome(counts) else ""
-                    write_line(f"{suite}: {_done(counts)}/{self._totals[suite]} trials{outcome}")
+                    write_line(f"{suite}: {_done(counts)}/{total} trials{outcome}")
                     shown[suite] = counts
             if due:
                 next_line = time.monotonic() + _PLAIN_SECONDS
-
-    def _has_ended(self, suite: str, counts: Counter[str], before: Counter[str] | None) -> bool:
-        """Whether the last planned trial of a suite has ended since the last line about the suite."""
-        total = self._totals[suite]
-        return _done(counts) == total and (before is None or _done(before) < total)

@@ -6,17 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from passgate.flows.cli.options import (
-    AgentOption,
-    BaseOption,
-    EngineName,
-    GateArgument,
-    GatesOption,
-    HistoryOption,
-    JobsOption,
-    MaxCostOption,
-    SuitesOption,
-)
+from passgate.flows.cli import options
 from passgate.flows.process.worker_report import BegunRun, WorkerReport
 from passgate.tasks.model.task import GateName
 
@@ -32,25 +22,25 @@ _ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})
 
 def run(
     context: typer.Context,
-    gate: GateArgument,
-    agent: AgentOption = "oracle",
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
+    gate: options.GateArgument,
+    agent: options.AgentOption = "oracle",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Trials of every task, whatever the tasks say.")] = None,
     task: Annotated[
         str | None, typer.Option(metavar="GLOB", help="Run only these tasks: 'golden/*'. Such a run cannot give PASS.")
     ] = None,
-    base: BaseOption = None,
-    jobs: JobsOption = None,
-    max_cost: MaxCostOption = None,
+    base: options.BaseOption = None,
+    jobs: options.JobsOption = None,
+    max_cost: options.MaxCostOption = None,
     resume: Annotated[
         str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, or `last`.")
     ] = None,
     engine: Annotated[
-        EngineName,
+        options.EngineName,
         typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
-    ] = EngineName.PREFECT,
+    ] = options.EngineName.PREFECT,
 ) -> int:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
     from passgate.tasks.model.run import RunRequest
@@ -77,9 +67,12 @@ def run(
     return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())
 
 
-def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: WorkerReport) -> int:
+def _judged(gate: GateName, request: "RunRequest", engine: options.EngineName, report: WorkerReport) -> int:
     """Run a gate, print its verdict and return the verdict's exit code. Tell the supervisor when the run begins."""
+    from passgate.flows.cli.terminal import color, say, width
     from passgate.flows.process.interrupts import InterruptionError, ignore_interrupts, until_ended
+    from passgate.tasks.reports.annotations import github_annotations
+    from passgate.tasks.reports.terminal import terminal
 
     begun: list[RunStore] = []
 
@@ -98,12 +91,15 @@ def _judged(gate: GateName, request: "RunRequest", engine: EngineName, report: W
             raise InterruptionError(message) from error
         verdict = stands
     ignore_interrupts()
-    _print(verdict, begun[0])
+    say(terminal(verdict, width=width(), color=color()))
+    say(f"artifacts  {begun[0].shown}")
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        say(github_annotations(verdict))
     return verdict.exit_code
 
 
 async def _run(
-    gate: GateName, request: "RunRequest", engine: EngineName, begin: "Callable[[RunStore], None]"
+    gate: GateName, request: "RunRequest", engine: options.EngineName, begin: "Callable[[RunStore], None]"
 ) -> "Verdict":
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
     from passgate.flows.cli.engine import run_gate
@@ -114,8 +110,9 @@ async def _run(
     from passgate.tasks.reports.messages import warn
 
     plan = load(gate, request)
-    if plan.base.prefect_edits:  # on import, Prefect loads the modules that they name
-        engine = EngineName.NONE
+    # On import, Prefect loads the modules that its settings name, and the change has edited these settings.
+    if plan.base.prefect_edits:
+        engine = options.EngineName.NONE
     store = RunStore.of(plan.run_id)
     store.begin()
     begin(store)
@@ -131,14 +128,3 @@ async def _run(
     if failure is not None:
         warn(f"the verdict stands, but {first_known(failure) or failure}")
     return verdict
-
-
-def _print(verdict: "Verdict", store: "RunStore") -> None:
-    from passgate.flows.cli.terminal import color, say, width
-    from passgate.tasks.reports.annotations import github_annotations
-    from passgate.tasks.reports.terminal import terminal
-
-    say(terminal(verdict, width=width(), color=color()))
-    say(f"artifacts  {store.shown}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        say(github_annotations(verdict))

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from passgate.flows.cli.options import GatesOption, JsonOption, TaskFilesArgument
+from passgate.flows.cli import options
 
 
-def show(paths: TaskFilesArgument, gates: GatesOption = "gates.yaml", as_json: JsonOption = False) -> int:
+def show(
+    paths: options.TaskFilesArgument, gates: options.GatesOption = "gates.yaml", as_json: options.JsonOption = False
+) -> int:
     """Print the tasks of every format in one form, with names resolved and the defaults of the suite."""
     from passgate.flows.cli.task_files import read_tasks
     from passgate.flows.cli.terminal import say

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from passgate.flows.cli.options import RunArgument
+from passgate.flows.cli import options
 
 
 def sign_off(
-    run: RunArgument,
+    run: options.RunArgument,
     by: Annotated[str, typer.Option(metavar="NAME", help="Your name.")],
     decision: Annotated[Literal["approve", "reject"], typer.Option(help="`approve` gives PASS, `reject` gives FAIL.")],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why you decide so.")],

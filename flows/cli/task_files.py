@@ -1,6 +1,6 @@
 """Reads the tasks of files for commands, and prints warnings and notes about them on standard error."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from passgate.tasks.errors import InputError, Problem, UsageError
@@ -50,17 +50,14 @@ def read_tasks_by_folder(paths: Sequence[Path], policy: Policy) -> dict[Path, li
 
 def remark(loaded: Loaded) -> None:
     """Print warnings, tasks that cannot be run, files that are not eval files, and how many tasks name no suite."""
-    for line in _remarks(loaded):
-        write_line(line)
-
-
-def _remarks(loaded: Loaded) -> Iterable[str]:
-    yield from (f"warning: {warning}" for warning in loaded.warnings)
-    yield from (f"cannot be run: {missing}" for missing in loaded.cannot_run)
-    yield from (f"not an eval file: {file}" for file in loaded.others[:_MOST_OTHERS])
+    lines = [f"warning: {warning}" for warning in loaded.warnings]
+    lines += [f"cannot be run: {missing}" for missing in loaded.cannot_run]
+    lines += [f"not an eval file: {file}" for file in loaded.others[:_MOST_OTHERS]]
     if len(loaded.others) > _MOST_OTHERS:
-        yield f"not an eval file: {len(loaded.others) - _MOST_OTHERS} more"
+        lines.append(f"not an eval file: {len(loaded.others) - _MOST_OTHERS} more")
     assumed = sum(task.suite_assumed for task in loaded.tasks)
     if assumed:
         are = "1 task names no suite and is" if assumed == 1 else f"{assumed} tasks name no suite and are"
-        yield f"warning: {are} taken as golden: write `suite:`, or put the file into the folder of a suite"
+        lines.append(f"warning: {are} taken as golden: write `suite:`, or put the file into the folder of a suite")
+    for line in lines:
+        write_line(line)

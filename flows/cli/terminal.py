@@ -66,16 +66,10 @@ def _null() -> int:
 
 
 def _text(output: StandardStream, before: TextIO | None) -> io.TextIOWrapper:
-    """Wrap a stream in a text stream with the encoding that it had."""
     if not isinstance(before, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace")
-    return io.TextIOWrapper(
-        io.BufferedWriter(output),
-        encoding=before.encoding,
-        errors=before.errors,
-        line_buffering=before.line_buffering,
-        write_through=before.write_through,
-    )
+    settings = {name: getattr(before, name) for name in ("encoding", "errors", "line_buffering", "write_through")}
+    return io.TextIOWrapper(io.BufferedWriter(output), **settings)
 
 
 def width() -> int:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, HistoryOption, PlotOption
+from passgate.flows.cli import options
 
 
 def trend(
-    gates: GatesOption = "gates.yaml",
-    history: HistoryOption = None,
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
     agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Default: the agent of the newest run.")] = None,
-    plot: PlotOption = None,
+    plot: options.PlotOption = None,
 ) -> int:
     """Show the history by suite and day. Mark every day with a run that is worse than the others."""
     from passgate.flows.cli.terminal import color, say, width, write_plot

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import AgentOption, GatesOption, SuitesOption, named_path
+from passgate.flows.cli import options
 
 
 def try_task(
@@ -14,15 +14,15 @@ def try_task(
         typer.Argument(
             metavar="TASK",
             help="The task's file, or its name as reports print it: golden/action-items_1.",
-            parser=named_path,
+            parser=options.named_path,
         ),
     ],
     task: Annotated[
         str | None, typer.Option(metavar="ID", help="One task of the file. Required if the file has several.")
     ] = None,
-    agent: AgentOption = "oracle",
-    suites: SuitesOption = "suites",
-    gates: GatesOption = "gates.yaml",
+    agent: options.AgentOption = "oracle",
+    suites: options.SuitesOption = "suites",
+    gates: options.GatesOption = "gates.yaml",
 ) -> int:
     """Run one trial of one task and print the transcript and the grades. Record nothing."""
     from passgate.flows.cli.terminal import color, say, width

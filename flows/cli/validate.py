@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.flows.cli.options import GatesOption, named_path
+from passgate.flows.cli import options
 
 
 def validate(
@@ -15,10 +15,10 @@ def validate(
             metavar="PATH",
             help="Task files, eval files, folders that contain them, "
             "gates.yaml, agents.yaml, prices.yaml, quarantine.yaml, baseline.yaml.",
-            parser=named_path,
+            parser=options.named_path,
         ),
     ],
-    gates: GatesOption = "gates.yaml",
+    gates: options.GatesOption = "gates.yaml",
 ) -> int:
     """Check files and list every problem as file:line:column. Run nothing."""
     from passgate.flows.cli.task_files import remark

@@ -57,17 +57,12 @@ class JudgedRun:
 class Finished:
     """The runs that have finished so far. A burn-in that is interrupted reports these."""
 
-    begun: int = 0
-    """Runs, those that did not finish among them."""
-    first: list[tuple[Trial, ...]] = field(default_factory=list)
-    """The trials of each run that makes the baseline."""
+    begun: int = 0  # runs, also those that did not finish
+    first: list[tuple[Trial, ...]] = field(default_factory=list)  # the runs that make the baseline
     judged: list[JudgedRun] = field(default_factory=list)
-    spent: float = 0.0
-    """US dollars, of runs that did not finish too."""
-    error: str = ""
-    """The reason of the first trial that could not be measured."""
-    pool: Pool | None = None
-    """What the judged runs are compared with."""
+    spent: float = 0.0  # US dollars, of runs that did not finish too
+    error: str = ""  # the reason of the first trial that could not be measured
+    pool: Pool | None = None  # what the judged runs are compared with
 
     @property
     def all(self) -> list[tuple[Trial, ...]]:

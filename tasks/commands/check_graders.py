@@ -24,7 +24,6 @@ from passgate.tasks.graders import grade
 from passgate.tasks.graders.grader_checks.faults import Mutated, Proof, Tried, check_of, must_be_killed
 from passgate.tasks.graders.grader_checks.transcripts import (
     Mutant,
-    Refusals,
     derived_transcript,
     is_cheap,
     is_judged,
@@ -65,7 +64,10 @@ async def check_graders(
     for folder, of_folder in tasks.items():
         opened = open_resources(_ORACLE, folder, policy, grade=grade_evidence, prices=prices, cost_cap=CostCap())
         async with opened as resources:
-            checks += await _together(_check_task(task, resources, limit) for task in of_folder)
+            proofs = await _together(_proof(task, resources, limit) for task in of_folder)
+        # A check quotes transcripts, so it may contain secrets.
+        texts = (resources.masker.json(check_of(proof).model_dump_json()) for proof in proofs)
+        checks += map(GraderCheck.model_validate_json, texts)
     return checks
 
 
@@ -76,14 +78,10 @@ async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [one.result() for one in running]
 
 
-async def _check_task(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> GraderCheck:
-    proof = Proof(task, grader_problem) if task.cannot_run else await _proof(task, resources, limit)
-    # The check quotes transcripts, so it may contain secrets.
-    return GraderCheck.model_validate_json(resources.masker.json(check_of(proof).model_dump_json()))
-
-
 async def _proof(task: EvalTask, resources: TrialResources, limit: asyncio.Semaphore) -> Proof:
     folder = resources.suites_folder
+    if task.cannot_run:
+        return Proof(task, grader_problem)
     examples = task.reference.counterexamples if task.reference else ()
 
     async def try_bad(what: str, agent: Agent) -> Tried:
@@ -170,7 +168,9 @@ async def _mutated(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
     for mutant in mutants_of(lifted, good.transcript):
         counts = must_be_killed(lifted, mutant, good)
         # Mutants that correct graders may pass are tried only where that takes neither a judge nor a program.
-        if counts or _is_free(lifted, mutant):
+        parts = [list(parts_of(grader)) for grader in lifted.graders]
+        looking = [part for of_grader in parts if any(map(mutant.looks, of_grader)) for part in of_grader]
+        if counts or all(map(is_cheap, looking)):
             mutated.append(Mutated(mutant, await again(mutant), counts))
     bad_calls = [call.tool for tried in proof.bad for call in tried.transcript.tool_calls]
     refusals = refusals_of(lifted, bad_calls, [call.tool for call in good.transcript.tool_calls])
@@ -178,11 +178,6 @@ async def _mutated(proof: Proof, good: Tried, evidence: Evidence) -> Proof:
     if refusals is None:
         return proof
     return replace(proof, refused=(await again(_refusal(refusals.naming)), await again(_refusal(refusals.plain))))
-
-
-def _is_free(task: EvalTask, mutant: Mutant) -> bool:
-    parts = [list(parts_of(grader)) for grader in task.graders]
-    return all(is_cheap(part) for of_grader in parts if any(map(mutant.looks, of_grader)) for part in of_grader)
 
 
 def _refusal(transcript: Transcript) -> Mutant:

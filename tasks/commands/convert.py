@@ -37,15 +37,11 @@ class Destination:
     """Where tasks are written, and as what."""
 
     dialect: Dialect
-    path: Path
-    """A folder for `four-suite`, else a file."""
+    path: Path  # a folder for `four-suite`, else a file
     policy: Policy
-    environment: Mapping[str, str]
-    """The variables of the process, which eval files may ask for."""
-    lossy: bool = False
-    """Whether to leave out what the dialect cannot say."""
-    overwrite: bool = False
-    """Whether to write over files that are there."""
+    environment: Mapping[str, str]  # the variables of the process, which eval files may ask for
+    lossy: bool = False  # leave out what the dialect cannot express
+    overwrite: bool = False  # write over files that exist
 
 
 @dataclass(frozen=True)
@@ -54,12 +50,9 @@ class Converted:
 
     tasks: int
     files: tuple[Path, ...]
-    left_out: tuple[Problem, ...]
-    """What the dialect cannot say, at the tasks that say it."""
-    renamed: tuple[str, ...]
-    """Tasks that had the id of another, as in `a is written as b/a`."""
-    not_comparable: tuple[Problem, ...]
-    """Tasks for which earlier results are no baseline any more, and why."""
+    left_out: tuple[Problem, ...]  # what the dialect cannot express, at the tasks that say it
+    renamed: tuple[str, ...]  # tasks that had the id of another: `a is written as b/a`
+    not_comparable: tuple[Problem, ...]  # tasks whose earlier results are no baseline any more, and why
 
 
 def convert(paths: Sequence[Path], destination: Destination) -> Converted:

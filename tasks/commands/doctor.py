@@ -76,11 +76,14 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         for name in (*setup.named.agents, *setup.named.target_names)
     ]
     agents = [subject for subject in subjects if isinstance(subject, AgentSpec)]
+    gate_policies = setup.policy.gates.items() if setup.policy else ()
+    limited = sorted(gate for gate, rules in gate_policies if rules.limits.cost_increase_pct is not None)
+    needs_price = f"there is a cost limit in {', '.join(limited)}" if limited else None
 
     async def diagnosed(subject: AgentSpec | list[Symptom]) -> list[Symptom]:
         if isinstance(subject, list):
             return subject
-        return await diagnose(subject, setup.suites, setup.prices, _needs_price(setup.policy))
+        return await diagnose(subject, setup.suites, setup.prices, needs_price)
 
     # The agents first: what they import is there before anything is waited for.
     *groups, judge, machine = await asyncio.gather(
@@ -92,7 +95,10 @@ async def examine(names: Sequence[str], gates: Path, suites: Path) -> tuple[Symp
         remedy = f"name agents in {gates.parent / AGENTS_FILE}, or give one to this command: {FORMS}"
         groups.append([_symptom("agents", "names", State.OK, "no agent has a name", remedy)])
     # Answers of endpoints can quote the key that they got.
-    masker = _masker(setup, agents)
+    declared = (*setup.policy.secrets, setup.policy.judge.api_key_variable) if setup.policy else ()
+    endpoints = [endpoint for agent in agents for endpoint in (agent.upstreams.openai, agent.upstreams.anthropic)]
+    keys = [endpoint.api_key_variable for endpoint in endpoints if endpoint.api_key_variable]
+    masker = Masker.of_environment([*declared, *keys, *USUAL_KEYS])
     return tuple(
         symptom.model_copy(update={key: masker.text(getattr(symptom, key)) for key in ("subject", "found", "remedy")})
         for group in (machine, files, judge, *groups)
@@ -107,22 +113,8 @@ def _found(name: str, setup: _Setup, failure: State) -> AgentSpec | list[Symptom
         return _failures(f"agent {name}", "name", error, failure)
 
 
-def _needs_price(policy: Policy | None) -> str | None:
-    """What makes an unknown price an error."""
-    gates = policy.gates.items() if policy else ()
-    limited = sorted(gate for gate, rules in gates if rules.limits.cost_increase_pct is not None)
-    return f"there is a cost limit in {', '.join(limited)}" if limited else None
-
-
 def _symptom(subject: str, what: str, state: State, found: str, remedy: str = "") -> Symptom:
     return Symptom(subject=subject, what=what, state=state, found=found, remedy=remedy)
-
-
-def _masker(setup: _Setup, agents: Sequence[AgentSpec]) -> Masker:
-    declared = (*setup.policy.secrets, setup.policy.judge.api_key_variable) if setup.policy else ()
-    endpoints = [endpoint for agent in agents for endpoint in (agent.upstreams.openai, agent.upstreams.anthropic)]
-    named = [endpoint.api_key_variable for endpoint in endpoints if endpoint.api_key_variable]
-    return Masker.of_environment([*declared, *named, *USUAL_KEYS])
 
 
 def _machine() -> list[Symptom]:

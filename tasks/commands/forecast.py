@@ -18,8 +18,7 @@ from passgate.tasks.forecasts.assumptions import (
     noises_of,
     trials_of,
 )
-from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
-from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates

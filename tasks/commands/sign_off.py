@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from passgate.tasks.attestations.keys import MAX_KEY_BYTES, SigningKey, signing_key
+from passgate.tasks.attestations.keys import MAX_KEY_BYTES, signing_key
 from passgate.tasks.attestations.reading import UnreadableError, read_bounded, recorded_trials
 from passgate.tasks.attestations.statement import (
     IN_TOTO,
@@ -23,7 +23,7 @@ from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.judge import inputs_of
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.json_values import trials_digest
-from passgate.tasks.model.run import Plan, Revision
+from passgate.tasks.model.run import Plan
 from passgate.tasks.model.verdict import Inputs, SignOff, Verdict, signed_off, verdict_digest
 from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.report import report, view_of
@@ -63,7 +63,12 @@ def sign_off(
         signed = signed_off(verdict, decided)
         trials = [one.trial for one in store.read_journal()]
         # The signature comes first: until the verdict is written nothing is decided, and then nothing may stay signed.
-        store.write_attestation(None if key is None else _attested(signed, key))
+        attestation = None
+        if key is not None:
+            payload = statement_of(signed, verdict_text(signed).encode("utf-8"))
+            signature = Signature(keyid=key.keyid, sig=key.sign(signed_bytes(payload)))
+            attestation = envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
+        store.write_attestation(attestation)
         try:
             report(view_of(signed, trials, store), store, masker)
         except StorageError:
@@ -86,13 +91,6 @@ def _text(option: str, text: str, longest: int) -> str:
     return text
 
 
-def _attested(verdict: Verdict, key: SigningKey) -> str:
-    """The envelope with the signed statement about a verdict."""
-    payload = statement_of(verdict, verdict_text(verdict).encode("utf-8"))
-    signature = Signature(keyid=key.keyid, sig=key.sign(signed_bytes(payload)))
-    return envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
-
-
 def _awaiting(store: RunStore) -> Verdict:
     verdict, run_id = store.read_verdict(), store.name
     if verdict is None:
@@ -106,11 +104,17 @@ def _awaiting(store: RunStore) -> Verdict:
 
 
 def _refuse_changed_inputs(plan: Plan, verdict: Verdict, store: RunStore) -> None:
-    changed = [
-        *_changed_files(plan, verdict.inputs, store),
-        *_changed_trials(verdict, store),
-        *_changed_revision(verdict.revision),
-    ]
+    changed = [*_changed_files(plan, verdict.inputs, store)]
+    try:
+        trials = recorded_trials(content for _, content in store.journal_parts())
+        changed += [] if trials_digest(trials) == verdict.inputs.trials else ["the trials in the journal"]
+    except StorageError as error:
+        changed.append(f"the journal ({error})")
+    before, now = verdict.revision, Checkout(Path.cwd()).revision
+    if now.commit != before.commit:
+        changed.append(f"the commit (it was {before.commit[:12] or 'none'}, now it is {now.commit[:12] or 'none'})")
+    elif now.dirty != before.dirty:
+        changed.append(f"the tracked files ({'their changes are gone' if before.dirty else 'some have changes now'})")
     if changed:
         raise UsageError(
             f"the inputs of {verdict.run_id} have changed since it was judged: {', '.join(dict.fromkeys(changed))}. "
@@ -164,21 +168,3 @@ def _changed(name: str, plan: Plan, present: Plan) -> str:
     different = sorted(task for task in {*before, *now} if before.get(task) != now.get(task))
     more = f" and {len(different) - _NAMED_TASKS} more" if len(different) > _NAMED_TASKS else ""
     return f"the {name} ({', '.join(different[:_NAMED_TASKS])}{more})" if different else f"the {name}"
-
-
-def _changed_trials(verdict: Verdict, store: RunStore) -> Iterator[str]:
-    try:
-        trials = recorded_trials(content for _, content in store.journal_parts())
-    except StorageError as error:
-        yield f"the journal ({error})"
-        return
-    if trials_digest(trials) != verdict.inputs.trials:
-        yield "the trials in the journal"
-
-
-def _changed_revision(before: Revision) -> Iterator[str]:
-    now = Checkout(Path.cwd()).revision
-    if now.commit != before.commit:
-        yield f"the commit (it was {before.commit[:12] or 'none'}, now it is {now.commit[:12] or 'none'})"
-    elif now.dirty != before.dirty:
-        yield f"the tracked files ({'their changes are gone' if before.dirty else 'some have changes now'})"

@@ -11,23 +11,9 @@ from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
 from passgate.tasks.stats.decision import decide, in_order, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval
 
-COLUMNS = (
-    "run_id",
-    "suite",
-    "task_id",
-    "gate",
-    "started_at",
-    "agent",
-    "trial",
-    "k",
-    "metric",
-    "sequential",
-    "status",
-    "score",
-    "cost",
-    "unmeasured_cost",
-    "wall_time_seconds",
-)
+_OF_RUN = ("run_id", "suite", "task_id", "gate", "started_at", "agent")
+_OF_TRIAL = ("trial", "k", "metric", "sequential", "status", "score", "cost", "unmeasured_cost", "wall_time_seconds")
+COLUMNS = (*_OF_RUN, *_OF_TRIAL)
 """The columns of the history that a trend is read from."""
 _STATUSES: Final = ("passed", "failed", "error")
 _ESTIMATORS: Final = {Metric.PASS_AT_K: pass_at_k, Metric.PASS_HAT_K: pass_hat_k}

@@ -13,7 +13,6 @@ from passgate.tasks.attestations.reading import UnreadableError, read_bounded, r
 from passgate.tasks.attestations.statement import (
     IN_TOTO,
     VERDICT_FILE,
-    Envelope,
     claim_of,
     read_envelope,
     read_statement,
@@ -51,10 +50,15 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
         envelope = read_envelope(read_bounded(file, _MAX_ENVELOPE_BYTES))
     except UnreadableError as error:
         raise UsageError(f"{file} is no signed verdict: it {error}") from error
-    signature = _signature(envelope, _key(key_file))
-    # What nobody has signed may say anything: it is neither read nor shown.
-    if signature.finding is not CheckResult.OK:
-        return Verification(checks=(signature,))
+    key, message = _key(key_file), signed_bytes(envelope.payload, envelope.payload_type)
+    # The key ids in an envelope are not signed, so every signature is tried with the key.
+    if any(key.has_signed(message, signature.sig) for signature in envelope.signatures):
+        signed = _ok("signature", f"by the key {key.keyid}")
+    else:
+        # What nobody has signed may say anything: it is neither read nor shown.
+        named = ", ".join(dict.fromkeys(signature.keyid or "unknown" for signature in envelope.signatures))
+        detail = f"not by the key {key.keyid}, or of something else; it names the key {named}"
+        return Verification(checks=(_differs("signature", detail),))
     try:
         if envelope.payload_type != IN_TOTO:
             raise UnreadableError(f"holds no in-toto statement but {envelope.payload_type!r}")
@@ -62,7 +66,7 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
     except UnreadableError as error:
         raise UsageError(f"{file} is signed, but {error}") from error
     checks = (
-        signature,
+        signed,
         *_verdict(file.parent / VERDICT_FILE, statement),
         _trials(file.parent, statement.claim),
         _commit(repository, statement.claim),
@@ -80,15 +84,6 @@ def _key(file: Path | None) -> VerifyingKey:
         return verifying_key(read_bounded(file, MAX_KEY_BYTES))
     except UnreadableError as error:
         raise UsageError(f"the key {file} {error}") from error
-
-
-def _signature(envelope: Envelope, key: VerifyingKey) -> VerificationCheck:
-    message = signed_bytes(envelope.payload, envelope.payload_type)
-    # The key ids in an envelope are not signed, so every signature is tried with the key.
-    if any(key.has_signed(message, signature.sig) for signature in envelope.signatures):
-        return _ok("signature", f"by the key {key.keyid}")
-    named = ", ".join(dict.fromkeys(signature.keyid or "unknown" for signature in envelope.signatures))
-    return _differs("signature", f"not by the key {key.keyid}, or of something else; it names the key {named}")
 
 
 def _verdict(file: Path, statement: Statement) -> Iterator[VerificationCheck]:

@@ -70,7 +70,7 @@ class GateChances:
     @property
     def passed(self) -> float:
         """How often it is PASS."""
-        return self._within_limits * prod(self._chance(suite, _calm_and_known) for suite in self._terms)
+        return self._within_limits * prod(self._chance(suite, partial(_calm, known=True)) for suite in self._terms)
 
     def threshold_missed(self, suite: Suite) -> float:
         """How often a suite's value is below its threshold."""
@@ -140,15 +140,10 @@ def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
     return max((failed for failed in range(tasks + 1) if tasks and (tasks - failed) / tasks >= least), default=0)
 
 
-def _calm(chances: TaskChances, allowed: int | None, *, missing: float = 0.0) -> Floats:
-    """A task that does not block, by whether it has failed all the same."""
-    calm = max(chances.chance - chances.blocks - missing, 0.0)
+def _calm(chances: TaskChances, allowed: int | None, *, known: bool = False) -> Floats:
+    """A task that does not block, by whether it has failed all the same. `known`: no evidence of it is missing."""
+    calm = max(chances.chance - chances.blocks - (chances.missing if known else 0.0), 0.0)
     return _ONE * calm if allowed is None else _polynomial(max(calm - chances.quiet, 0.0), chances.quiet, allowed)
-
-
-def _calm_and_known(chances: TaskChances, allowed: int | None) -> Floats:
-    """A task that does not block and has all its evidence, by whether it has failed."""
-    return _calm(chances, allowed, missing=chances.missing)
 
 
 def _passed_or_failed(chances: TaskChances, allowed: int | None) -> Floats:

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
-from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits
-from passgate.tasks.forecasts.setting_forecast import SettingForecast
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.policy import Policy

@@ -4,7 +4,7 @@ import pytest
 
 from passgate.tasks.forecasts.advice import Improved, improve
 from passgate.tasks.forecasts.assumptions import Setting
-from passgate.tasks.forecasts.limits import NO_LIMITS
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from tests.builders import a_baseline_task
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.limits import NO_LIMITS, SimulatedLimits, simulate_limits
+from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SimulatedLimits, simulate_limits
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import GateName
 from passgate.tasks.stats.ratios import Noise
