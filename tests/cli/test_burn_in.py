@@ -147,7 +147,7 @@ def test_what_was_measured_is_reported_when_it_is_interrupted(gate: Project, kin
     ended = interrupted(gate, [*command, "--jobs", "4"], kind, lambda: len(journals(gate)) > 24)
     assert ended.returncode == 130, ended.stderr
     found = json.loads(ended.stdout)
-    assert found["why_ended"] == "interrupted: what had finished was judged"
+    assert found["why_ended"] == "interrupted: the finished runs were judged"
     assert found["first"] == 20
     assert 1 <= found["judged"] < 20
     wait_until(lambda: marked_processes(mark) == [])
