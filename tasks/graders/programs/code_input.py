@@ -100,10 +100,9 @@ def variables_of(task: EvalTask) -> dict[str, Any]:
 
 def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
     summary = snake["trace_summary"]
-    camel_summary = (
-        None
-        if summary is None
-        else {
+    camel_summary = None
+    if summary is not None:
+        camel_summary = {
             "eventCount": summary["event_count"],
             "toolNames": sorted(summary["tool_calls"]),
             "toolCallsByName": summary["tool_calls"],
@@ -112,7 +111,6 @@ def _agentevals(snake: Mapping[str, Any], evidence: Evidence) -> dict[str, Any]:
             "costUsd": snake["cost_usd"],
             "durationMs": snake["duration_ms"],
         }
-    )
     return {
         "question": evidence.task.prompt,
         "note": evidence.task.note,

@@ -115,9 +115,8 @@ def _read(options: ToolTrajectory, calls: Sequence[ToolCall], *, when_unknown: b
     allowed = {position for positions in fits for position in positions}
     others = [call for position, call in enumerate(considered) if position not in allowed]
     checks = [Check(passed=False, message=f"{shown(call)} is not expected") for call in others[:MOST_SHOWN]]
-    return TrajectoryScore(
-        float(not others), checks or [Check(passed=True, message="the agent made only expected calls")]
-    )
+    checks = checks or [Check(passed=True, message="the agent made only expected calls")]
+    return TrajectoryScore(float(not others), checks)
 
 
 def _made(options: ToolTrajectory, calls: Sequence[ToolCall], fits: Fits) -> TrajectoryScore:
