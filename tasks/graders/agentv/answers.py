@@ -1,4 +1,4 @@
-"""The final answer as AgentV scores it: by JavaScript's rules. What a task says wrongly is no error but scores 0."""
+"""The final answer as AgentV scores it: by JavaScript's rules. Wrong options of a task score 0 and are no error."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Programs and judges as AgentV 4.42.4 takes their replies, and what it makes of several graders: with its holes."""
+"""How AgentV 4.42.4 reads the replies of programs and judges and combines several graders, its faults included."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeGuard

@@ -1,4 +1,4 @@
-"""Several graders with one score."""
+"""Several graders with one score, by a formula, a program or the LLM judge."""
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -163,13 +163,13 @@ async def grade_composite(
 ) -> Grade:
     """Ask the members, one after the other in the same sandbox, and make one grade of theirs.
 
-    How scores become one is `aggregated`'s matter, or that of a program or the judge, which are given the results. The
+    `aggregated` makes one score of theirs, or a program or the judge does, which get the results. The
     composite passes from the highest of its `threshold`, its `min_score` and the aggregator's bar on, 0.8 when there is
     none; short of its own `threshold` it fails the trial. So does a member that is required, at any depth, or has a
     violation, whatever the score is.
 
-    The grade has an error when a member could not be measured and it depends on it, or when the program or the judge
-    fails. It holds the members' grades, their violations and what they used, also then.
+    The grade has an error when a member could not be measured and the grade depends on it, or when the program or the
+    judge fails. Even then it holds the members' grades, their violations and what they used.
 
     `read_program` and `read_judge` read the reply of a program or of the judge that gives the score.
     """

@@ -38,9 +38,7 @@ class ConversationTurn(NamedTuple):
 
 
 def turns_of(task: EvalTask, transcript: Transcript) -> list[ConversationTurn]:
-    """The turns of a conversation in order. The first one is the answer to what the task asks, in however many messages
-    it does.
-    """
+    """The turns of a conversation in order. The first one answers all that the task asks, in one message or more."""
     messages = transcript.messages
     asked = [place for place, message in enumerate(messages) if message.role == "user"]
     own = [message.text for message in task.messages if message.role == "user"]
@@ -89,9 +87,9 @@ async def grade_turns(ask: Ask, options: Turns, evidence: Evidence) -> Grade:
     """Ask each turn's graders about that turn alone, see `evidence_of_turn`, and those of the conversation about all of
     it. The score of a turn is the average of its graders by their weights, and it passes as a composite does.
 
-    A turn that the agent did not come to, or did not answer, has 0. With `on_turn_failure: stop` so have those after
-    one that did not pass. Turns without graders are not counted. Raises `MeasurementError` when no turn has any; the
-    grade has an error when a turn could not be measured and it depends on it.
+    A turn that the agent did not reach or did not answer scores 0. With `on_turn_failure: stop`, so does every turn
+    after one that did not pass. Turns without graders are not counted. Raises `MeasurementError` when no turn has any.
+    The grade has an error when a turn could not be measured and the grade depends on it.
     """
 
     async def grade_part(name: str, assertions: Sequence[Grader], of_part: Evidence) -> Grade:

@@ -181,13 +181,9 @@ def _is_satisfied(part: Grader, answer: str) -> bool:
             case IsJson():
                 return not part.negate and json_check(part.value, answer).passed
             case StateCheck():
-                contents = [
-                    not isinstance(check, FileCheck)
-                    or not check.exists
-                    or bool(check.contains or check.matches or check.equals)
-                    for check in part.expect
-                ]
-                return not part.run and not any(contents)
+                files = [check for check in part.expect if isinstance(check, FileCheck) and check.exists]
+                asks_for_more = part.run or len(files) < len(part.expect)
+                return not asks_for_more and not any(one.contains or one.matches or one.equals for one in files)
             case _:
                 return False
     except MeasurementError:

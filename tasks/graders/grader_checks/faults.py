@@ -1,9 +1,9 @@
-"""What was tried with a task's graders in, the faults that it shows out.
+"""The faults of a task's graders, from everything that was tried with them.
 
-A fault is what correct graders cannot do: pass by their options, fail what must pass, pass what must fail, let a mutant
-live that must be killed, mark a refusal down for a name. Where a task ships counterexamples, each grader has to fail
-for something bad once, and so has each check of what must not be: nothing else shows a misspelled name. What could not
-be measured is neither a fault nor none: it is told apart.
+Correct graders have none of these faults: they pass whatever the agent does, fail what must pass, pass what must fail,
+let a mutant live that must be killed, or mark a refusal down for a name in it. Where a task ships counterexamples, each
+grader must fail for one of the bad transcripts, and so must each check of what is forbidden: nothing else shows a
+misspelled name. What could not be measured is no fault; it is reported by itself.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -113,7 +113,7 @@ def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:
 
 
 def check_of(proof: Proof) -> GraderCheck:
-    """What the graders of a task are worth by a proof."""
+    """What a proof shows about the graders of a task: counts, findings, what was not measured, notes."""
     task, good = proof.task, proof.good
     idle = _vacuous(proof, Fault.CANNOT_FAIL, (*graders_that_cannot_fail(task), *gives_points_for_nothing(task)))
     found = [
@@ -220,7 +220,7 @@ def _marked_down(naming: Tried, plain: Tried) -> list[int]:
 
 
 def _is_worse(grade: Grade, than: Grade) -> bool:
-    """Whether a measured grade is a fail, or has less, where another one is or has not."""
+    """Whether a grade fails, has more violations or scores less where the other one does not; both must be measured."""
     if grade.error is not None or than.error is not None:
         return False
     fails = (not grade.passed and than.passed) or len(grade.violations) > len(than.violations)
@@ -252,7 +252,7 @@ def _never_failed(proof: Proof, shown: set[int]) -> Iterator[GraderFinding]:
 
 
 def _never_broken(proof: Proof, shown: set[int]) -> Iterator[GraderFinding]:
-    """What must not be, and never was in anything bad: graders that have failed may have failed by something else."""
+    """Prohibitions that nothing bad broke. A grader that has failed may have failed by another of its checks."""
     remedy = "add a counterexample that does it to `reference.counterexamples`, or take it out"
     for place in sorted(shown):
         measured = [grade.checks for grade in _bad_grades(proof, place) if grade.error is None]

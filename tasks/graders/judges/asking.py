@@ -1,4 +1,4 @@
-"""Asking a judge: as many votes as it takes, each of which may repair one unusable reply."""
+"""Ask a judge for its votes. In each vote it may repair one unusable reply."""
 
 import asyncio
 import hashlib
@@ -181,8 +181,8 @@ def wrote_nothing(transcript: Transcript) -> bool:
 
 
 def marker_of(marked: object) -> str:
-    """A line that depends on the whole of what the agent wrote and on a rubric that it never saw, so it cannot write
-    it. `marked` is both, as a JSON value.
+    """A line that the agent cannot write: it depends on all that the agent wrote and on a rubric that it never saw.
+    `marked` is both, as a JSON value.
     """
     return f"=== {digest_of(marked)[:16]} ==="
 

@@ -32,8 +32,8 @@ _CRITERIA: Final = ("criteria", "expected_outcome")
 def render(prompt: str, transcript: Transcript) -> str:
     """The conversation without times and usage: who said what, tool calls with arguments and results.
 
-    What was said is indented, so that nobody can write a line that looks like another's. `prompt` stands in
-    for the user's message where the transcript has none. Raises `MeasurementError` when it is too long.
+    All text is indented, so that no message can contain a line that looks like the heading of another. `prompt` is the
+    user's message where the transcript has none. Raises `MeasurementError` when the conversation is too long.
     """
     parts = []
     if prompt and not any(message.role == "user" for message in transcript.messages):
@@ -62,6 +62,7 @@ def bounded(text: str, what: str) -> str:
 
 def apart(text: str) -> str:
     """A text that has no line in it which looks like a heading."""
+    # The predicate: without it `indent` leaves blank lines as they are.
     return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
 
 
@@ -199,6 +200,7 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
     told = {**({} if is_authors else _told(asked, evidence, variables)), **asked.sections}
     texts = {name: variable.text for name, variable in variables.items()}
     marked = {"template": asked.template, "variables": texts, "told": told, "material": material}
+    # The marker depends on what is marked, so `marked` must hold every text but not the marker itself.
     marker = marker_of(marked)
     prompt = filled(asked.template, variables, marker).strip()
     user = prompt if is_authors else f"{marker}\n{material}\n{marker}"
@@ -206,13 +208,8 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
     system = "\n\n".join(
         [_INSTRUCTIONS.format(marker=marker), *(_section(*section) for section in {**own, **told}.items())]
     )
-    return JudgePrompt(
-        bounded(system, "the material"),
-        bounded(user, "the material"),
-        marked,
-        is_authors,
-        "criteria" in {**own, **told},
-    )
+    system, user = bounded(system, "the material"), bounded(user, "the material")
+    return JudgePrompt(system, user, marked, is_authors, has_criteria="criteria" in {**own, **told})
 
 
 def request_of(prompt: JudgePrompt, reply: str, schema: dict[str, Any] | None) -> JudgeRequest:
@@ -230,11 +227,11 @@ def _further(asked: Asked) -> dict[str, Variable]:
 
 
 def _told(asked: Asked, evidence: Evidence, variables: Mapping[str, Variable]) -> dict[str, str]:
-    """What the judge is told of the task. Its criteria are the goal where the template stands for the criteria."""
     task = evidence.task
     criteria = (asked.criteria or task.criteria).strip()
     if not criteria and task.reference_answer:
         criteria = "The answer says the same as the reference answer."
+    # A template that shows no work is the criteria: then the task's own criteria are the goal.
     told = {"goal" if asked.template.strip() else "criteria": criteria, "note": task.note.strip()}
     shown = {"goal"} if variables.keys() & set(_CRITERIA) else set()
     return {title: text for title, text in told.items() if text and title not in shown}

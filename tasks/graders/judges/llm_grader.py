@@ -154,12 +154,8 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
     and nobody is asked. Raises `MeasurementError` when there is no judge, when no weight is above 0, or when a reply is
     unusable or marks none of the items, also after the judge was asked to repair it.
     """
-    weights = sum(item.weight for item in options.criteria)
-    if weights <= 0:
+    if sum(item.weight for item in options.criteria) <= 0:
         raise MeasurementError(f"{options.label}: no item has a weight above 0")
-    if asking.wrote_nothing(evidence.transcript):
-        nothing = [ItemMark(0.0, asking.WROTE_NOTHING)] * len(options.criteria)
-        return scored(options, 0, item_checks(options, nothing), fatal=_fatal(options, nothing))
 
     def read(reply: str, criteria: Sequence[Criterion]) -> ItemMarks:
         marks = asking.read_object(reply, lambda document: marks_in(document, criteria))
@@ -167,13 +163,24 @@ async def grade_rubrics(options: Rubrics, evidence: Evidence) -> Grade:
             raise asking.UnusableReplyError("it marks none of the items", reply)
         return marks
 
-    voted, usage = await ask_about_items(options, evidence, read)
-    every = [[vote.get(item.id, LEFT_OUT) for item in options.criteria] for vote in voted]
-    votes = [weighted(options.criteria, marks) for marks in every]
-    by_item = zip(zip(*every, strict=True), options.criteria, strict=True)
-    settled = [combined_mark(marks, item) for marks, item in by_item]
-    score = weighted(options.criteria, settled)
-    grade = scored(options, score, item_checks(options, settled), fatal=_fatal(options, settled))
+    votes: list[float] = []
+    usage = Usage()
+    if asking.wrote_nothing(evidence.transcript):
+        settled = [ItemMark(0.0, asking.WROTE_NOTHING)] * len(options.criteria)
+    else:
+        voted, usage = await ask_about_items(options, evidence, read)
+        every = [[vote.get(item.id, LEFT_OUT) for item in options.criteria] for vote in voted]
+        votes = [weighted(options.criteria, marks) for marks in every]
+        by_item = zip(zip(*every, strict=True), options.criteria, strict=True)
+        settled = [combined_mark(marks, item) for marks, item in by_item]
+    unmet = [
+        item.id
+        for item, mark in zip(options.criteria, settled, strict=True)
+        # 0 does not meet an item, also where its `min_score` is 0.
+        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING)
+    ]
+    fatal = f"required items are not met: {', '.join(unmet)}" if unmet else ""
+    grade = scored(options, weighted(options.criteria, settled), item_checks(options, settled), fatal=fatal)
     return with_votes(grade, votes, usage)
 
 
@@ -192,10 +199,7 @@ async def ask_about_items(options: Rubrics, evidence: Evidence, read: ReadMarks)
     }
     sections = {title: text for title, text in texts.items() if text}
     plain = [item.model_dump(mode="json", exclude_defaults=True) for item in criteria]
-    told = {
-        "rubrics": "\n".join(sections.values()),
-        "rubrics_json": json.dumps(plain, ensure_ascii=False, indent=2),
-    }
+    told = {"rubrics": "\n".join(sections.values()), "rubrics_json": json.dumps(plain, ensure_ascii=False, indent=2)}
     prompt = judge_prompt(Asked(options.prompt, sections=sections, told=told), evidence)
     request = request_of(prompt, " ".join([*(kind.how for kind in kinds), shape]), schema)
     return await asking.ask(evidence.judge, request, lambda reply: read(reply, criteria), shape)
@@ -232,13 +236,3 @@ def item_checks(options: Rubrics, marks: Sequence[ItemMark]) -> list[Check]:
         message = f"[{item.id}]{points} {why}".rstrip()
         checks.append(Check(passed=mark.share >= least - ROUNDING, message=shorten(message)))
     return checks
-
-
-def _fatal(options: Rubrics, marks: Sequence[ItemMark]) -> str:
-    pairs = zip(options.criteria, marks, strict=True)
-    unmet = [
-        item.id
-        for item, mark in pairs
-        if item.required and not (mark.share > 0 and mark.share >= (item.min_score or 0) - ROUNDING)
-    ]
-    return f"required items are not met: {', '.join(unmet)}" if unmet else ""
