@@ -65,17 +65,8 @@ def _tasks(verdict: Verdict, state: TaskState) -> list[str]:
 
 def claim_of(verdict: Verdict) -> Claim:
     """What a statement about a verdict says of it."""
-    return Claim(
-        gate=verdict.gate,
-        run_id=verdict.run_id,
-        agent=verdict.agent,
-        decision=verdict.decision,
-        judged_at=verdict.judged_at,
-        revision=verdict.revision,
-        sign_off=verdict.sign_off,
-        verdict_digest=verdict_digest(verdict),
-        inputs=verdict.inputs,
-    )
+    same = {name: getattr(verdict, name) for name in Claim.model_fields if name != "verdict_digest"}
+    return Claim(**same, verdict_digest=verdict_digest(verdict))
 
 
 # A statement as it is read. Pydantic passes over fields that are not known, as in-toto wants it.

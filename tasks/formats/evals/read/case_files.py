@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces
-from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents
+from passgate.tasks.formats.evals.read.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.read.node import Node
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, has_tests
 from passgate.tasks.model.json_values import strictly_equal
@@ -42,7 +42,7 @@ def read_lines(file: Path, documents: Documents) -> Iterator[Node]:
     for number, line in enumerate((documents.text(file) or "").split("\n"), start=1):
         if not line or line.isspace():
             continue
-        places = JsonPlaces(name, line, number)
+        places = TextPlaces(name, line, number)
         try:
             node = Node(parse_json(line), places, file.parent)
         except JsonError as error:
@@ -106,11 +106,11 @@ def read_table(file: Path, documents: Documents) -> Iterator[Node]:
     try:
         line += reader.line_num if reader.fieldnames else 0
         for number, row in enumerate(reader, start=1):
-            node = Node(row, LinePlaces(name, line), file.parent)
+            node = Node(row, TextPlaces(name, line=line), file.parent)
             yield documents.interpolated(node.with_value(_row_test(node, number, documents)))
             line = reader.line_num + 1  # a quoted cell may hold line feeds, so a row may take several lines
     except csv.Error as error:
-        documents.refuse(LinePlaces(name, line).problem((), f"not a CSV table: {error}"))
+        documents.refuse(TextPlaces(name, line=line).problem((), f"not a CSV table: {error}"))
 
 
 def _row_test(row: Node, number: int, documents: Documents) -> dict[str, Any]:

@@ -15,23 +15,19 @@ from passgate.tasks.formats.evals.read.case_files import (
     says_something,
     sidecar_of,
 )
-from passgate.tasks.formats.evals.read.documents import PLAIN, Documents, LinePlaces, files_of
+from passgate.tasks.formats.evals.read.documents import PLAIN, Documents, files_of
+from passgate.tasks.formats.evals.read.json_text import TextPlaces
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import Ground
-from passgate.tasks.formats.evals.read.raw import (
-    RawTest,
-    SuiteContext,
-    is_include,
-    is_usable,
-    scenario_tests,
-    selected,
-    with_templates,
-)
+from passgate.tasks.formats.evals.read.raw import RawTest, SuiteContext, scenario_tests, selected, with_templates
 from passgate.tasks.formats.evals.read.top_level import check_top_level, has_tests, tests_of, without_tests
+from passgate.tasks.formats.schema_check import nearest
 
 MAX_DEPTH = 8  # of files that include files
 MAX_OPENED = 20_000  # includes that fan out open the same files again and again without being a circle
 _DOCUMENTS = frozenset({".yaml", ".yml", ".json"})
+_INCLUDE_KEYS = ("include", "type", "select", "run")
+_TYPES = ("suite", "tests")
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ def raw_tests(
 
 def _suite(file: Path, documents: Documents, trail: tuple[Path, ...]) -> list[RawTest]:
     # The scope of raw cases that no eval file takes in.
-    empty = Node({}, LinePlaces(documents.shown(file)), file.parent)
+    empty = Node({}, TextPlaces(documents.shown(file)), file.parent)
     bare = _Scope(SuiteContext(empty, file, documents.ground), documents, (*trail, file))
     if file.suffix == LINES_SUFFIX:
         return _whole_suite(file, sidecar_of(file, documents), bare)
@@ -109,8 +105,8 @@ def _entries(tests: Node, scope: _Scope) -> list[RawTest]:
     imported: list[RawTest] = []  # before the file's own, wherever they stand in it
     own: list[RawTest] = []
     for entry in entries:
-        imports_suite = is_include(entry.value) and entry.value.get("type") == "suite"
-        (imported if imports_suite else own).extend(_entry(entry, scope))
+        is_include = isinstance(entry.value, dict) and "include" in entry.value
+        (imported if is_include and entry.value.get("type") == "suite" else own).extend(_entry(entry, scope))
     return [*imported, *own]
 
 
@@ -121,9 +117,27 @@ def _entry(entry: Node, scope: _Scope) -> list[RawTest]:
     if not isinstance(entry.value, dict):
         scope.documents.refuse(entry.problem("expected a test: a mapping, or the path of a file with tests"))
         return []
-    if is_include(entry.value):
-        return _included(entry, scope) if is_usable(entry, scope.documents) else []
+    if "include" in entry.value:
+        return _included(entry, scope) if _is_usable(entry, scope.documents) else []
     return [scope.test(entry)]
+
+
+def _is_usable(entry: Node, documents: Documents) -> bool:
+    """Whether an include is right. Type `suite` takes in eval files with what they say of all tests, `tests` only
+    cases.
+    """
+    before = len(documents.complaints.problems)
+    documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
+    reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
+    if not isinstance(reference.value, str):
+        documents.refuse(reference.problem("expected a path or a pattern"))
+    if kind is None:
+        documents.refuse(entry.problem("the key 'type' is missing: suite or tests"))
+    elif kind.value not in _TYPES:
+        documents.refuse(kind.problem(f"{kind.value!r} is not one of the allowed values{nearest(kind.value, _TYPES)}"))
+    if run is not None and not isinstance(run.value, dict):
+        documents.refuse(run.problem("expected a mapping"))
+    return len(documents.complaints.problems) == before
 
 
 def _included(include: Node, scope: _Scope) -> list[RawTest]:
@@ -202,7 +216,7 @@ def _lines(file: Path, scope: _Scope) -> list[RawTest]:
     read, documents = read_table if file.suffix == CSV_SUFFIX else read_lines, scope.documents
     tests = [test for line in read(file, documents) for test in _entry(line, scope)]
     if not tests:
-        documents.refuse(LinePlaces(documents.shown(file)).problem((), "there are no tests in this file"))
+        documents.refuse(TextPlaces(documents.shown(file)).problem((), "there are no tests in this file"))
     return tests
 
 

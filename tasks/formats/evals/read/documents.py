@@ -13,8 +13,8 @@ from typing import Any
 from dotenv import dotenv_values
 
 from passgate.tasks.errors import Problem
-from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, format_path, read_document, read_source
-from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, parse_json
+from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.evals.read.json_text import JsonError, TextPlaces, parse_json
 from passgate.tasks.formats.evals.read.node import Complaints, Node, with_placeholders
 from passgate.tasks.formats.evals.read.paths import Ground, find_path, upwards
 from passgate.tasks.formats.schema_check import nearest
@@ -99,18 +99,6 @@ def interpolate(
 
 
 @dataclass(frozen=True)
-class LinePlaces:
-    """The places of a file that is known by its lines only: everything stands at the beginning of one."""
-
-    file: str
-    line: int = 1
-
-    def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem in this line."""
-        return Problem(file=self.file, line=self.line, column=1, path=format_path(path), message=message)
-
-
-@dataclass(frozen=True)
 class Documents:
     """Reads files for one eval file; every problem with them goes to the complaints, once."""
 
@@ -177,7 +165,7 @@ class Documents:
                 known = variables_for(folder, self.ground.repository, self.process)
             except EnvFileError as error:
                 known = dict(self.process)
-                self.refuse(LinePlaces(self.shown(error.file)).problem((), str(error)))
+                self.refuse(TextPlaces(self.shown(error.file)).problem((), str(error)))
             self.environments[folder] = {**known, **self.own}
         return self.environments[folder]
 
@@ -196,7 +184,7 @@ class Documents:
         """The document as it is written."""
         self.ground.looked_at.add(file)
         if not file.is_file():
-            self.refuse(LinePlaces(self.shown(file)).problem((), "this is no file"))
+            self.refuse(TextPlaces(self.shown(file)).problem((), "this is no file"))
             return None
         if file.suffix.lower() != ".json":
             document = read_document(file, self.shown(file))
@@ -205,7 +193,7 @@ class Documents:
         text = self.text(file)
         if text is None:
             return None
-        places = JsonPlaces(self.shown(file), text)
+        places = TextPlaces(self.shown(file), text)
         try:
             return Node(parse_json(text), places, file.parent)
         except JsonError as error:

@@ -12,7 +12,8 @@ import yaml
 from passgate.tasks.formats.discover import YAML_SUFFIXES, files_below, root_of, suite_of
 from passgate.tasks.formats.document import YAML_LOADER, SourceTexts, UnreadableFileError
 from passgate.tasks.formats.evals.read.case_files import CASE_FILES, LINES_SUFFIX, sidecar_names
-from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces, files_of
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, files_of
+from passgate.tasks.formats.evals.read.json_text import TextPlaces
 from passgate.tasks.formats.evals.read.node import Complaints, Node
 from passgate.tasks.formats.evals.read.paths import ground_of
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS
@@ -30,9 +31,6 @@ _CASE_KEYS = frozenset({
 })  # fmt: skip
 # `prompts` alone may be any list of them: with one of these beside it the file is an eval file.
 _BESIDE_PROMPTS = frozenset({"providers", "targets", "default_test", "evaluate_options", "scenarios"})
-# Of a JSONL file, which may be large: its kind shows in its first lines.
-_HEAD_BYTES = 1024 * 1024
-_HEAD_LINES = 20
 _LISTS = (*TESTS_KEYS, "scenarios")
 # Where an eval file names files with tests.
 _TEST_PATHS: frozenset[KeyPath] = frozenset(
@@ -103,12 +101,6 @@ def kind_of(file: Path, sources: SourceTexts | None = None) -> Kind | None:
     return "eval" if name in _EVAL_NAMES or name.endswith(_EVAL_SUFFIXES) or is_data_set else None
 
 
-def _is_eval(file: Path, sources: SourceTexts) -> bool:
-    """Whether a file is read as one with tests, and not as a task of passgate's own format."""
-    kind = kind_of(file, sources) if file.is_file() else None
-    return kind in {"eval", "cases"} or (kind is None and file.suffix not in YAML_SUFFIXES)
-
-
 def _has_case_keys(keys: set[str]) -> bool:
     return "id" in keys and bool(keys & _CASE_KEYS)
 
@@ -135,10 +127,10 @@ def _line_keys(file: Path) -> Iterator[set[str]]:
     """The keys of the first lines of a JSONL file that are mappings."""
     try:
         with file.open("rb") as stream:
-            lines = stream.read(_HEAD_BYTES).splitlines()
+            lines = stream.read(1024 * 1024).splitlines()  # the file may be large, and its first lines tell enough
     except OSError:
         return
-    for line in lines[:_HEAD_LINES]:
+    for line in lines[:20]:
         with suppress(ValueError, RecursionError):
             value = json.loads(line)
             if isinstance(value, dict):
@@ -178,7 +170,9 @@ def files_of_paths(paths: Iterable[Path], environment: Mapping[str, str], source
     others: list[Path] = []
     for path in dict.fromkeys(paths):
         if not path.is_dir():
-            read[NamedFile(root_of(path, path), path, _is_eval(path, sources))] = None
+            kind = kind_of(path, sources) if path.is_file() else None
+            is_eval = kind in {"eval", "cases"} or (kind is None and path.suffix not in YAML_SUFFIXES)
+            read[NamedFile(root_of(path, path), path, is_eval)] = None
             continue
         found = files_of_folder(path, environment, sources)
         others += found.others
@@ -259,5 +253,5 @@ def _reference(path: KeyPath, text: str, file: Path, documents: Documents) -> No
     is_path = starts or (Path(text).suffix in _SUFFIXES and not set(text) & set(" \n"))
     if not text or len(text) > _MAX_PATH or not (is_path or path in _TEST_PATHS):
         return None
-    node = documents.interpolated(Node(text, LinePlaces(str(file)), file.parent))
+    node = documents.interpolated(Node(text, TextPlaces(str(file)), file.parent))
     return node if isinstance(node.value, str) else None

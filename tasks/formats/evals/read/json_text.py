@@ -21,11 +21,13 @@ class JsonError(ValueError):
 
 
 @dataclass(frozen=True)
-class JsonPlaces:
-    """The places of a JSON text that begins in some line of a file."""
+class TextPlaces:
+    """The places of a JSON text that begins in some line of a file. Without the text everything stands where the line
+    begins, as for files that are known by their lines only.
+    """
 
     file: str
-    text: str
+    text: str = ""
     line: int = 1
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:

@@ -1,4 +1,4 @@
-"""Tests as files give them, put together but not yet read: includes that bring them and select some of them, and the
+"""Tests as files give them, put together but not yet read: what selects some of those that an include brings, and the
 dialect whose tests are variables for prompts, with defaults, scenarios, and every prompt with every test.
 """
 
@@ -12,14 +12,13 @@ from typing import Any
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import DocumentPath
-from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, LinePlaces, files_of, has_templates
+from passgate.tasks.formats.evals.read.documents import FILE_SCHEME, Documents, files_of, has_templates
+from passgate.tasks.formats.evals.read.json_text import TextPlaces
 from passgate.tasks.formats.evals.read.node import Node, ValuePlaces
 from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.formats.schema_check import nearest
 
 _SELECT_KEYS = ("test_ids", "tags", "metadata")
-_INCLUDE_KEYS = ("include", "type", "select", "run")
-_TYPES = ("suite", "tests")
 _GRADERS = ("assert", "assertions")
 _MERGED = ("vars", "options", "metadata")
 MAX_PROMPT_BYTES = 1024 * 1024
@@ -108,29 +107,6 @@ def _holds(test: RawTest, wanted: dict[str, Any]) -> bool:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def is_include(value: object) -> bool:
-    """Whether an item of a list of tests is an include."""
-    return isinstance(value, dict) and "include" in value
-
-
-def is_usable(entry: Node, documents: Documents) -> bool:
-    """Whether an include is right. Type `suite` takes in eval files with what they say of all tests, `tests` only
-    cases.
-    """
-    before = len(documents.complaints.problems)
-    documents.refuse_unknown_keys(entry, _INCLUDE_KEYS)
-    reference, kind, run = entry.child("include"), entry.get("type"), entry.get("run")
-    if not isinstance(reference.value, str):
-        documents.refuse(reference.problem("expected a path or a pattern"))
-    if kind is None:
-        documents.refuse(entry.problem("the key 'type' is missing: suite or tests"))
-    elif kind.value not in _TYPES:
-        documents.refuse(kind.problem(f"{kind.value!r} is not one of the allowed values{nearest(kind.value, _TYPES)}"))
-    if run is not None and not isinstance(run.value, dict):
-        documents.refuse(run.problem("expected a mapping"))
-    return len(documents.complaints.problems) == before
 
 
 @dataclass(frozen=True)
@@ -267,7 +243,7 @@ def _of_file(file: Path, at: Node, documents: Documents) -> Iterator[Node]:
     elif file.is_file():
         text = documents.text(file, MAX_PROMPT_BYTES) or ""
         for part in text.split(_BETWEEN) if file.suffix == ".txt" else [text]:
-            yield documents.interpolated(Node(part.strip(), LinePlaces(documents.shown(file)), file.parent))
+            yield documents.interpolated(Node(part.strip(), TextPlaces(documents.shown(file)), file.parent))
     else:
         documents.refuse(at.problem("this is no file"))
 

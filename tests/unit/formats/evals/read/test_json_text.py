@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from passgate.tasks.formats.evals.read.json_text import JsonError, JsonPlaces, offset_of, parse_json
+from passgate.tasks.formats.evals.read.json_text import JsonError, TextPlaces, offset_of, parse_json
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_key_is_found() -> None:
 
 
 def test_a_problem_has_line_and_column() -> None:
-    problem = JsonPlaces("f.jsonl", TEXT, line=7).problem(("e", 1), "wrong")
+    problem = TextPlaces("f.jsonl", TEXT, line=7).problem(("e", 1), "wrong")
     assert (problem.line, problem.column, problem.path) == (9, 16, "e[1]")
 
 
