@@ -82,8 +82,7 @@ def _trials_of(part: bytes) -> dict[tuple[str, int], dict[str, Any]]:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise StorageError(f"line {number} is none of a journal's") from error
         if is_own and digest_of(transcript) != digest:
-            raise StorageError(
-                f"line {number}: the transcript of {task}, trial {which}, is not the one that was judged"
-            )
+            whose = f"the transcript of {task}, trial {which},"
+            raise StorageError(f"line {number}: {whose} is not the one that was judged")
         trials[task, which] = trial
     return trials

@@ -18,18 +18,13 @@ from passgate.tasks.formats.evals.read.node import Node, ValuePlaces
 from passgate.tasks.formats.evals.read.paths import Ground
 from passgate.tasks.formats.schema_check import nearest
 
-_SELECT_KEYS = ("test_ids", "tags", "metadata")
 _GRADERS = ("assert", "assertions")
-_MERGED = ("vars", "options", "metadata")
 MAX_PROMPT_BYTES = 1024 * 1024
 _PROMPT_CONTENTS = ("raw", "prompt", "file")
-_PROMPT_KEYS = (*_PROMPT_CONTENTS, "id", "label")
 _PROMPT_DOCUMENTS = frozenset({".json", ".yaml", ".yml"})
 _PROMPT_PROGRAMS = frozenset({".py", ".js", ".mjs", ".cjs", ".ts"})
 _PROMPT_FILES = _PROMPT_DOCUMENTS | _PROMPT_PROGRAMS | {".txt", ".md", ".j2"}
 _BETWEEN = "\n---\n"  # what stands between several prompts of one text file
-_SLUG = re.compile(r"[^a-z0-9]+")
-_MAX_SLUG = 60
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ def selected(tests: Sequence[RawTest], select: Node, documents: Documents) -> li
         documents.refuse(select.problem("expected a pattern of ids, a list of them, or a mapping"))
         return list(tests)
     before = len(documents.complaints.problems)
-    documents.refuse_unknown_keys(select.with_value(wanted), _SELECT_KEYS)
+    documents.refuse_unknown_keys(select.with_value(wanted), ("test_ids", "tags", "metadata"))
     for key in ("test_ids", "tags"):
         if not all(isinstance(item, str) for item in _listed(wanted.get(key))):
             documents.refuse(select.problem(f"{key}: expected a text or a list of texts"))
@@ -139,7 +134,9 @@ def merged(defaults: Node, test: Node) -> Node:
         origin = defaults.child(key)
         if key in _GRADERS:
             _add_graders(value, grafts, origin, test)
-        elif key in _MERGED and isinstance(said, Mapping) and isinstance(value.get(key), Mapping):
+        elif (
+            key in {"vars", "options", "metadata"} and isinstance(said, Mapping) and isinstance(value.get(key), Mapping)
+        ):
             grafts |= {(*test.path, key, name): origin.child(name) for name in said if name not in value[key]}
             value[key] = {**said, **value[key]}
         elif value.get(key) is None:
@@ -179,7 +176,18 @@ def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
     items = [said] if isinstance(said.value, str) else list(said.items()) if isinstance(said.value, list) else []
     if not items:
         documents.refuse(said.problem("expected a list of prompts"))
-    found = [prompt for item in items for prompt in _prompts(item, documents)]
+    found: list[PromptTemplate] = []
+    for item in items:
+        if isinstance(item.value, dict):
+            found += _described(item, documents)
+        elif isinstance(item.value, str) and _is_path(item.value):
+            for file in files_of(item, documents):
+                nodes = _of_file(file, item, documents)
+                found += (PromptTemplate(node, file.stem, (item.value,)) for node in nodes)
+        elif isinstance(item.value, str | list):
+            found.append(PromptTemplate(item, "", ()))
+        else:
+            documents.refuse(item.problem("expected a prompt: a text, a list of messages, or a mapping with `prompt`"))
     labels = Counter(prompt.label for prompt in found)
     labelled = []
     for number, prompt in enumerate(found, start=1):
@@ -190,21 +198,8 @@ def read_prompts(root: Node, documents: Documents) -> list[PromptTemplate]:
     return labelled
 
 
-def _prompts(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    if isinstance(item.value, dict):
-        yield from _described(item, documents)
-    elif isinstance(item.value, str) and _is_path(item.value):
-        for file in files_of(item, documents):
-            for node in _of_file(file, item, documents):
-                yield PromptTemplate(node, file.stem, (item.value,))
-    elif isinstance(item.value, str | list):
-        yield PromptTemplate(item, "", ())
-    else:
-        documents.refuse(item.problem("expected a prompt: a text, a list of messages, or a mapping with `prompt`"))
-
-
 def _described(item: Node, documents: Documents) -> Iterator[PromptTemplate]:
-    documents.refuse_unknown_keys(item, _PROMPT_KEYS)
+    documents.refuse_unknown_keys(item, (*_PROMPT_CONTENTS, "id", "label"))
     names = tuple(str(item.value[key]) for key in ("label", "id") if item.value.get(key) is not None)
     given = [part for part in map(item.get, _PROMPT_CONTENTS) if part is not None]
     identity = item.get("id")
@@ -269,7 +264,7 @@ def with_templates(tests: Sequence[RawTest], context: SuiteContext, documents: D
         if test.default_id is None:
             # Tests that are only variables need no id: their description names them, else their number.
             said = test.node.value.get("description")
-            slug = _SLUG.sub("-", said.lower()).strip("-")[:_MAX_SLUG] if isinstance(said, str) else ""
+            slug = re.sub(r"[^a-z0-9]+", "-", said.lower()).strip("-")[:60] if isinstance(said, str) else ""
             whole = replace(test, default_id=slug or f"test-{number}")
         if defaults is not None:
             whole = replace(whole, node=merged(defaults, whole.node))
