@@ -76,7 +76,12 @@ class CliAgent(Agent):
         first = spec.target.split(maxsplit=1)[0]
         if not _PROGRAM.fullmatch(first):
             return super().describe(spec)
-        place = _place_of(first)
+        words = ["sh", "-c", 'command -v "$1"', "sh", first]
+        try:
+            ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS)
+            place = "built into the shell" if ran.stdout.strip() == first else ran.stdout.strip()
+        except (OSError, subprocess.TimeoutExpired):
+            place = ""
         found = f"{first} is {place}" if place else f"{first} is not on PATH"
         state, remedy = (State.OK, "") if place else (State.WARNING, "check the command, and PATH")
         return symptom(spec, spec.kind, state, found, remedy)
@@ -167,13 +172,3 @@ def _end(result: ProcessResult) -> tuple[EndReason, str]:
     was_missing = result.exit_code in _CANNOT_START or _MISSING_SCRIPT.search(result.stderr[:_EXCERPT]) is not None
     end = EndReason.NOT_STARTED if was_missing and not result.stdout.strip() else EndReason.CRASHED
     return end, f"exit code {result.exit_code}: {tail}"
-
-
-def _place_of(program: str) -> str:
-    """Where a program is, in words; nothing when it is nowhere."""
-    words = ["sh", "-c", 'command -v "$1"', "sh", program]
-    try:
-        place = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PROBE_SECONDS).stdout.strip()
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return "built into the shell" if place == program else place

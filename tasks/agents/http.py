@@ -124,13 +124,13 @@ class AgentEndpoint:
         return max(pause, asked)
 
 
+@dataclass(frozen=True)
 class HttpAgent(Agent):
     """Asks an endpoint with the request of its options and reads the reply as they say."""
 
-    def __init__(self, endpoint: AgentEndpoint, options: HttpOptions, headers: HeaderTemplates) -> None:
-        self._endpoint = endpoint
-        self._options = options
-        self._headers = headers
+    endpoint: AgentEndpoint
+    options: HttpOptions
+    headers: HeaderTemplates
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
@@ -167,21 +167,21 @@ class HttpAgent(Agent):
         does not let passgate in.
         """
         values = values_of(attempt, access)
-        body = json.dumps(filled(self._options.request, values), default=str).encode()
+        body = json.dumps(filled(self.options.request, values), default=str).encode()
         try:
-            answer = await self._endpoint.ask(body, self._headers.filled(values), seconds=seconds)
+            answer = await self.endpoint.ask(body, self.headers.filled(values), seconds=seconds)
         except TimeoutError as error:
             return ended(EndReason.TIMED_OUT, str(error))
         except ReplyTooLargeError as error:
             return ended(EndReason.OUTPUT_LIMIT, str(error))
-        status, said = answer.status, self._headers.masked(excerpt(answer.content))
+        status, said = answer.status, self.headers.masked(excerpt(answer.content))
         if not httpx.codes.is_success(status):
-            said = f"{self._endpoint.url} answered {status}: {said}"
+            said = f"{self.endpoint.url} answered {status}: {said}"
             if status >= 500 or status in _NOT_THE_AGENTS_FAULT or httpx.codes.is_redirect(status):
                 raise MeasurementError(said, transient=status >= 500 or status in TRY_AGAIN)
             return ended(EndReason.CRASHED, said)
         try:
-            return transcript_of(read_reply(answer.content, self._options))
+            return transcript_of(read_reply(answer.content, self.options))
         except ValueError as error:
             return ended(EndReason.CRASHED, f"its reply cannot be used: {error}. It said: {said}")
 

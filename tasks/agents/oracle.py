@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Self
@@ -32,16 +33,15 @@ class NopAgent(Agent):
         return Transcript(messages=(_asked(task),), usage=_NO_MODEL)
 
 
+@dataclass(frozen=True)
 class OracleAgent(Agent):
     """Applies a task's reference solution, or one of its counterexamples by name. A task without a reference solution
     is answered with its expected output.
     """
 
     has_conversations = False
-
-    def __init__(self, suites_folder: Path, counterexample: str | None) -> None:
-        self._suites_folder = suites_folder
-        self._counterexample = counterexample
+    suites_folder: Path
+    counterexample: str | None
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
@@ -51,7 +51,7 @@ class OracleAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         has_answer = bool(task.expected_messages) or task.expected_output is not None
-        if self._counterexample is None and task.reference is None and has_answer:
+        if self.counterexample is None and task.reference is None and has_answer:
             # As an agent would say it; the output is the last text of an assistant.
             said = _said(task.expected_messages) or (Message(role="assistant", content=task.reference_answer),)
             output = next((told.content for told in reversed(said) if told.role == "assistant" and told.content), "")
@@ -63,17 +63,17 @@ class OracleAgent(Agent):
             result = await sandbox.run(
                 ["git", "apply", "-p1", "--whitespace=nowarn", "-"],
                 seconds=seconds,
-                stdin=(self._suites_folder / solution.patch).read_bytes(),
+                stdin=(self.suites_folder / solution.patch).read_bytes(),
                 environment={"GIT_CEILING_DIRECTORIES": str(sandbox.workspace.parent)},
             )
             calls.append(_call("apply_patch", {"patch": solution.patch}, result))
         if solution.script:
             copy = sandbox.scratch / "reference.sh"
-            copy.write_bytes((self._suites_folder / solution.script).read_bytes())
+            copy.write_bytes((self.suites_folder / solution.script).read_bytes())
             result = await sandbox.run(["sh", str(copy)], seconds=seconds, network=sandbox.network)
             calls.append(_call("run_script", {"script": solution.script}, result))
         if solution.transcript:
-            recorded = read_transcript_file(self._suites_folder / solution.transcript)
+            recorded = read_transcript_file(self.suites_folder / solution.transcript)
             if recorded is None:
                 raise MeasurementError(f"no recorded transcript {solution.transcript}")
             return recorded
@@ -84,13 +84,13 @@ class OracleAgent(Agent):
     def _solution(self, task: EvalTask) -> Solution:
         if task.reference is None:
             raise MeasurementError(f"{task.file} has no `reference:`{_NO_ANSWER}, so the oracle has nothing to do")
-        if self._counterexample is None:
+        if self.counterexample is None:
             return task.reference.solution
         named = {example.name: example for example in task.reference.counterexamples}
-        if self._counterexample not in named:
+        if self.counterexample not in named:
             known = ", ".join(named) or "none"
-            raise MeasurementError(f"{task.file} has no counterexample {self._counterexample!r}; it has {known}")
-        return named[self._counterexample]
+            raise MeasurementError(f"{task.file} has no counterexample {self.counterexample!r}; it has {known}")
+        return named[self.counterexample]
 
 
 def _call(tool: str, arguments: dict[str, str], result: ProcessResult) -> ToolCall:

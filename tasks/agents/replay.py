@@ -1,5 +1,6 @@
 """Recorded transcripts as an agent: `replay:FOLDER`, or `replay` for the recordings of the tasks themselves."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
@@ -16,14 +17,13 @@ RECORDINGS: Final = ("{task_id}.json", "{task_id}_{trial}.json", "{task_id}/{tri
 """Where the recordings of a trial may lie in a folder of them: one for all trials, or one of its own."""
 
 
+@dataclass(frozen=True)
 class ReplayAgent(Agent):
     """Says and does what a recorded transcript holds, in one turn, the user's part included. Nothing is run."""
 
     has_conversations = False
-
-    def __init__(self, folder: Path | None, suites_folder: Path) -> None:
-        self._folder = folder
-        self._suites_folder = suites_folder
+    folder: Path | None
+    suites_folder: Path
 
     @classmethod
     def from_spec(cls, spec: AgentSpec, suites_folder: Path) -> Self:
@@ -37,10 +37,10 @@ class ReplayAgent(Agent):
         self, task: EvalTask, attempt: Attempt, sandbox: AgentSandbox, access: ModelAccess, *, seconds: float
     ) -> Transcript:
         """Raises `MeasurementError` when there is no recording that can be played."""
-        if self._folder is not None:
-            played = _from_folder(self._folder, attempt)
+        if self.folder is not None:
+            played = _from_folder(self.folder, attempt)
         elif task.replay is not None:
-            played = recording_of(task.replay, self._suites_folder)
+            played = recording_of(task.replay, self.suites_folder)
         else:
             raise MeasurementError(
                 f"{task.file} has no `environment.replay`, so there is nothing to play: "
@@ -48,7 +48,7 @@ class ReplayAgent(Agent):
             )
         if task.replay is None:
             return played
-        held = RecordedTools(recording_of(task.replay, self._suites_folder), task.replay.match, played.tool_calls)
+        held = RecordedTools(recording_of(task.replay, self.suites_folder), task.replay.match, played.tool_calls)
         difference = held.mismatch or held.missing
         if not difference or played.end is not EndReason.COMPLETED:
             return played

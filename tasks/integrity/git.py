@@ -122,6 +122,7 @@ class Objects:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Nothing is lost by a kill: git only reads.
         self._timer.cancel()
         self._process.kill()
         self._process.communicate()
@@ -163,6 +164,7 @@ class Objects:
 
     def mode(self, commit: str, path: str) -> str:
         """The mode of what a commit has at a path, as in `LINK`; empty where there is nothing. Raises `GitError`."""
+        # Asked for a link git gives what it leads to, and for a submodule nothing: only the folder around says which.
         place = PurePosixPath(path)
         folder = "" if place.parent == PurePosixPath() else place.parent.as_posix()
         found = self.read(f"{commit}:{folder}")

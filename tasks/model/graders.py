@@ -287,18 +287,15 @@ Turns.model_rebuild()
 
 def vetoes_of(graders: Iterable[Grader]) -> frozenset[ViolationRule]:
     """The rules whose violations, which no other result buys back, these graders or members at any depth can find."""
-    return frozenset(rule for grader in graders for rule in _of_one(grader))
-
-
-def _of_one(grader: Grader) -> frozenset[ViolationRule]:
-    match grader:
-        case PolicyCheck():
-            return frozenset({ViolationRule.SAFETY_VIOLATION})
-        case ToolCalls():
-            return frozenset({ViolationRule.FORBIDDEN_TOOL}) if grader.forbidden else frozenset()
-        case Composite():
-            return vetoes_of(grader.assertions)
-        case Turns():
-            return vetoes_of(grader.conversation).union(*(vetoes_of(turn.assertions) for turn in grader.turns))
-        case _:
-            return frozenset()
+    found: set[ViolationRule] = set()
+    for grader in graders:
+        match grader:
+            case PolicyCheck():
+                found.add(ViolationRule.SAFETY_VIOLATION)
+            case ToolCalls() if grader.forbidden:
+                found.add(ViolationRule.FORBIDDEN_TOOL)
+            case Composite():
+                found |= vetoes_of(grader.assertions)
+            case Turns():
+                found |= vetoes_of(grader.conversation).union(*(vetoes_of(turn.assertions) for turn in grader.turns))
+    return frozenset(found)

@@ -45,6 +45,7 @@ def at_path(document: Any, path: str) -> Any:
 
 def strictly_equal(left: Any, right: Any) -> bool:
     """Whether two JSON values are the same: 1 is 1.0, but `True` is not 1, and a list may be a tuple."""
+    # To Python `True` is a number, and equal to 1.
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, int | float) and isinstance(right, int | float):
@@ -58,6 +59,7 @@ def strictly_equal(left: Any, right: Any) -> bool:
 
 def digest_of(value: Any) -> str:
     """SHA-256 of a JSON value in its canonical form, as hex."""
+    # What an agent wrote may hold half of a surrogate pair, which plain UTF-8 refuses.
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -38,6 +38,7 @@ def _day(value: Any) -> Any:
     """A text as the day that it names; other values as they are. Raises `ValueError` for a text that names none."""
     if not isinstance(value, str):
         return value
+    # pydantic alone would also take a text of seconds since 1970 for a day, and Python 20261231.
     try:
         day = date.fromisoformat(value) if _DAY.fullmatch(value) else None
     except ValueError:
