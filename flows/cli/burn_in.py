@@ -63,6 +63,7 @@ def burn_in(
         warn(f"{why}; the trials are in {folder_of(plan)}" if finished.begun else why)
         return ExitCode.INTERRUPTED if interrupted else ExitCode.INCONCLUSIVE
     say(result.model_dump_json(indent=2) if as_json else burn_in_text(result, width=width(), color=color()))
+    # The command measures, so its exit code is 0 whatever the verdicts of the runs.
     return ExitCode.INTERRUPTED if interrupted else ExitCode.PASS
 
 

@@ -40,6 +40,7 @@ def check_graders(
     tasks = read_tasks_by_folder(paths or [Path(suites)], policy)
     checks = until_ended(check(tasks, policy, load_prices(Path(gates))))
     say(grader_checks_as_json(checks) if as_json else grader_checks_report(checks, width=width(), color=color()))
+    # A fault is certain, whatever the checks that could not be measured would show.
     if any(check.findings for check in checks):
         return ExitCode.FAIL
     return ExitCode.INCONCLUSIVE if any(check.unmeasured for check in checks) else ExitCode.PASS

@@ -40,7 +40,7 @@ def convert(
     if to not in DIALECTS:
         raise UsageError(f"--to {to}: expected one of {', '.join(DIALECTS)}")
     policy = policy_or_default(Path(gates))
-    read_tasks(paths, policy)
+    read_tasks(paths, policy)  # for its remarks: `write` reads the files itself
     destination = Destination(Dialect(to), out, policy, os.environ, lossy=lossy, overwrite=force)
     converted = write(paths, destination)
     left_out = (f"left out: {loss}" for loss in converted.left_out)

@@ -52,5 +52,6 @@ def forecast(
         from passgate.tasks.reports.plots import forecast_plot
 
         write_plot(plot, forecast_plot(found))
+        # On standard error: standard output may be JSON.
         warn(f"plot  {plot}")
     return 0

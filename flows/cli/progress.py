@@ -89,6 +89,7 @@ class Progress:
             TimeElapsedColumn(),
         )
         with Bars(*columns, console=console) as bars:
+            # After the run has stopped, once more: trials may have ended since the last look.
             rows = {suite: bars.add_task(suite, total=total, outcome="") for suite, total in self._totals.items()}
             last = False
             while not last:

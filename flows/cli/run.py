@@ -59,6 +59,7 @@ def run(
         max_cost=max_cost,
     )
     if resume is not None:
+        # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
         earlier = find_run(resume)

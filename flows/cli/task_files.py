@@ -33,6 +33,7 @@ def read_tasks_by_folder(paths: Sequence[Path], policy: Policy) -> dict[Path, li
     """
     by_folder: dict[Path, list[EvalTask]] = {}
     problems: dict[Problem, None] = {}
+    # Paths may repeat and overlap. A file in two of them must not give its problems twice.
     for path in dict.fromkeys(paths):
         if not path.exists():
             raise UsageError(f"no file or folder {path}")

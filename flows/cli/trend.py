@@ -32,7 +32,7 @@ def trend(
     points = trend_points(earlier.trials)
     if not points:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
-    shown = agent or points[-1].agent
+    shown = agent or points[-1].agent  # the newest run is last
     others = sorted({point.agent for point in points} - {shown})
     points = [point for point in points if point.agent == shown]
     if not points:
