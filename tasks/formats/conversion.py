@@ -28,16 +28,14 @@ from passgate.tasks.formats.rules import asked_messages
 from passgate.tasks.formats.schema_check import schema_validator
 
 _MOST_PATHS = 3
-_SCHEMAS = ("eval", "agentv")
-"""Of EVAL.yaml, the strictest first."""
+_SCHEMAS = ("eval", "agentv")  # of EVAL.yaml, the strictest first
 
 
 @dataclass(frozen=True)
 class Staged:
     """Files that are written and not in their places yet."""
 
-    places: Mapping[Path, Path]
-    """Where each belongs, by where it is."""
+    places: Mapping[Path, Path]  # where each belongs, by where it is
 
     def publish(self) -> None:
         """Put every file into its place, over what is there."""
@@ -61,7 +59,10 @@ def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
     made: list[Path] = []
     try:
         for written, place in places.items():
-            made += _make_folders(place.parent)
+            missing = [folder for folder in (place.parent, *place.parent.parents) if not folder.exists()]
+            for folder in reversed(missing):
+                folder.mkdir(exist_ok=True)
+                made.append(folder)
             written.write_bytes(texts[place].encode("utf-8"))
         yield Staged(places)
     finally:
@@ -70,14 +71,6 @@ def staging(texts: Mapping[Path, str]) -> Iterator[Staged]:
         for folder in reversed(made):
             if folder.is_dir() and not os.listdir(folder):  # noqa: PTH208 - a folder of any size, and only whether
                 folder.rmdir()
-
-
-def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; gives those that were not there, the outermost first."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()][::-1]
-    for each in missing:
-        each.mkdir(exist_ok=True)
-    return missing
 
 
 def no_longer_comparable(
@@ -101,7 +94,12 @@ def _changes(before: SourceTask, after: SourceTask, task_id: str, digests: dict[
     known = zip(("task", "graders"), _digests_of(before, digests), _digests_of(after, digests), strict=True)
     changed = [name for name, digest, now in known if digest != now]
     if changed:
-        yield f"the digest of its {' and '.join(changed)} changes, for {_cause(before, after)} differ"
+        # What is said otherwise, word by word, as paths in the task.
+        one, other = (source.task.model_dump(mode="json", exclude_defaults=True) for source in (before, after))
+        paths = list(differences(one, other))
+        more = " and more" if len(paths) > _MOST_PATHS else ""
+        cause = ", ".join(paths[:_MOST_PATHS]) + more or "the files that it names"
+        yield f"the digest of its {' and '.join(changed)} changes, for {cause} differ"
 
 
 def _digests_of(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str, str]:
@@ -111,48 +109,30 @@ def _digests_of(source: SourceTask, known: dict[Path, FileDigests]) -> tuple[str
     return files.task(source.task, messages), files.graders(with_files(source.task, source.root))
 
 
-def _cause(before: SourceTask, after: SourceTask) -> str:
-    """What is said otherwise, word by word, as paths in the task."""
-    one, other = (source.task.model_dump(mode="json", exclude_defaults=True) for source in (before, after))
-    paths = list(differences(one, other))
-    more = " and more" if len(paths) > _MOST_PATHS else ""
-    return ", ".join(paths[:_MOST_PATHS]) + more or "the files that it names"
-
-
 @dataclass(frozen=True)
 class ConvertedFiles:
     """Files that are to be written."""
 
-    root: Path
-    """The suites folder that their paths are relative to, absolute."""
-    texts: Mapping[Path, str]
-    """The text of each file; files that are read for themselves come first."""
-    expected: tuple[dict[str, Any], ...]
-    """The tasks, as reading the files has to give them."""
-    losses: tuple[tuple[Loss, ...], ...]
-    """Of each task, what is not written."""
-    ids: tuple[str, ...]
-    """The tasks' ids among all tasks of the suites folder, once the files are in their places."""
+    root: Path  # the suites folder that their paths are relative to, absolute
+    texts: Mapping[Path, str]  # the text of each file; files that are read for themselves come first
+    expected: tuple[dict[str, Any], ...]  # the tasks, as reading the files has to give them
+    losses: tuple[tuple[Loss, ...], ...]  # of each task, what is not written
+    ids: tuple[str, ...]  # the tasks' ids among all tasks of the suites folder, once the files are in their places
 
 
 def four_suite_output(tasks: Sequence[SourceTask], folder: Path) -> ConvertedFiles:
     """A file for each task, in a folder for each suite."""
     root = folder.absolute()
     said = [_said(task, partial(_inside, task.root, root)) for task in tasks]
-    names = file_names(task.task.task_id for task in tasks)
-    files = [folder / task.task.suite / f"{name}.yaml" for task, name in zip(tasks, names, strict=True)]
-    written = [_as_in_digest(task, plain) for task, (plain, _) in zip(tasks, said, strict=True)]
-    texts = {file: yaml_text(plain) for file, plain in zip(files, written, strict=True)}
+    texts: dict[Path, str] = {}
+    for task, name, (plain, _) in zip(tasks, file_names(task.task.task_id for task in tasks), said, strict=True):
+        written, (unmoved, _) = plain, _said(task, str)
+        # Where no path in them has moved, the inputs stay word by word as they are: the task's digest holds them.
+        if plain.get("inputs") == unmoved.get("inputs"):
+            written = {**plain, **task.task.model_dump(mode="json", include={"inputs"})}
+        texts[folder / task.task.suite / f"{name}.yaml"] = yaml_text(written)
     ids = tuple(task.task.task_id for task in tasks)
     return ConvertedFiles(root, texts, tuple(plain for plain, _ in said), tuple(losses for _, losses in said), ids)
-
-
-def _as_in_digest(source: SourceTask, plain: dict[str, Any]) -> dict[str, Any]:
-    """A task with its inputs word by word, which the digest of the task holds, where none of their paths has moved."""
-    unmoved, _ = _said(source, str)
-    if plain.get("inputs") != unmoved.get("inputs"):
-        return plain
-    return {**plain, "inputs": source.task.model_dump(mode="json", include={"inputs"})["inputs"]}
 
 
 def eval_output(tasks: Sequence[SourceTask], file: Path) -> ConvertedFiles:
@@ -176,9 +156,8 @@ def _output(tasks: Sequence[SourceTask], file: Path, texts: Mapping[Path, str]) 
 
 
 def _beside(tasks: Sequence[SourceTask], file: Path) -> list[dict[str, Any]]:
-    """Tasks with paths as a file writes them: relative to its folder."""
-    folder = file.absolute().parent
-    return [_said(task, partial(_dotted, task.root, folder))[0] for task in tasks]
+    # A file writes paths relative to its own folder.
+    return [_said(task, partial(_dotted, task.root, file.absolute().parent))[0] for task in tasks]
 
 
 def _said(task: SourceTask, place: Place) -> tuple[dict[str, Any], tuple[Loss, ...]]:
@@ -198,28 +177,23 @@ def _schema(document: Mapping[str, Any], file: Path) -> str | None:
 
 @cache
 def _seen_from(root: Path, folder: Path, path: str) -> str:
-    """A path of a suites folder as seen from another folder. What is not there stays as it is written, and so does all
-    where the folder is the same: the digests of tasks hold paths as they are written.
-    """
-    try:
-        is_there = folder != root and (root / path).exists()
-    except (OSError, ValueError):
-        is_there = False
-    if not is_there:
-        return path
-    seen = Path(os.path.relpath(root / path, folder)).as_posix()
-    return f"{seen}/" if path.endswith("/") else seen
+    """A path of a suites folder as seen from another folder. What is not there stays as it is written."""
+    # So does all where the folder is the same: the digests of tasks hold paths as they are written.
+    with contextlib.suppress(OSError, ValueError):
+        if folder != root and (root / path).exists():
+            seen = Path(os.path.relpath(root / path, folder)).as_posix()
+            return f"{seen}/" if path.endswith("/") else seen
+    return path
 
 
 def _dotted(root: Path, folder: Path, path: str) -> str:
-    """The same so that everyone sees that it is a path: `./x`."""
     seen = _seen_from(root, folder, path)
-    is_plain = seen == path and not (folder / seen).exists()
-    return seen if seen == "." or seen.startswith(("../", "/")) or seen == ".." or is_plain else f"./{seen}"
+    if seen in {".", ".."} or seen.startswith(("../", "/")) or (seen == path and not (folder / seen).exists()):
+        return seen
+    return f"./{seen}"  # so that everyone sees that it is a path
 
 
 def _inside(root: Path, folder: Path, path: str) -> str:
-    """The same for a suites folder, which no path may leave."""
     seen = _seen_from(root, folder, path)
     if seen == ".." or seen.startswith("../"):
         raise LeavesError(f"{seen!r} leaves the suites folder {folder.name!r}: write into a folder above it")

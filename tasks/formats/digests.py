@@ -14,8 +14,7 @@ from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.task import EvalTask, TaskFile, Workspace
 
-Command = tuple[str, tuple[str, ...]]
-"""A folder relative to the suites folder, and the words of what runs there."""
+Command = tuple[str, tuple[str, ...]]  # a folder relative to the suites folder, and the words of what runs there
 
 # Bytes that Linux takes for a path and for a part of it: asking for a longer one raises.
 _LONGEST_NAME = 4096
@@ -35,8 +34,7 @@ _OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_mes
 """What trials are graded by beside the graders."""
 _MOST_GRADERS = 256
 
-_Names = Callable[[Command, Path], Iterable[str]]
-"""What a command in a suites folder has of it."""
+_Names = Callable[[Command, Path], Iterable[str]]  # what a command in a suites folder has of it
 
 
 def named_by_command(command: Command, root: Path) -> Iterator[str]:

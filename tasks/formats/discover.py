@@ -8,8 +8,7 @@ from passgate.tasks.model.task import Suite
 YAML_SUFFIXES = frozenset({".yaml", ".yml"})
 SHARED_FOLDER = "_shared"
 
-SUITES = {str(suite): suite for suite in Suite}
-"""By their names."""
+SUITES = {str(suite): suite for suite in Suite}  # by their names
 
 
 def files_below(folder: Path) -> Iterator[Path]:

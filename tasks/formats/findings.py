@@ -13,8 +13,7 @@ from jsonschema.exceptions import SchemaError
 
 from passgate.tasks.formats.document import DocumentPath
 
-Finding = tuple[DocumentPath, str]
-"""Where in the document, and what is wrong there."""
+Finding = tuple[DocumentPath, str]  # where in the document, and what is wrong there
 MAX_TEXT_BYTES = 1024 * 1024
 
 

@@ -34,11 +34,9 @@ from passgate.tasks.model.task import EvalTask, TaskFile, UnknownPart
 
 _OPEN: Final[frozenset[DocumentPath]] = frozenset(
     [(), ("environment",), ("environment", "reset"), ("environment", "budgets"), ("trials",), ("gates",)]
-)
-"""The mappings with free keys."""
+)  # the mappings with free keys
 _METRICS: Final = "tracked_metrics"
-_NEEDED: Final = frozenset({"task_id", "suite", "description"})
-"""Where one of these is wrong there is no task."""
+_NEEDED: Final = frozenset({"task_id", "suite", "description"})  # where one of these is wrong there is no task
 _UNREADABLE: Final = "unreadable"
 
 
@@ -176,14 +174,11 @@ def _stand_in(part: DocumentPath, item: Any) -> Any:
 class ReadTaskFile:
     """What a task file says, and what there is to say of it."""
 
-    task: TaskFile | None
-    """Without what passgate cannot read; `None` where there are problems."""
+    task: TaskFile | None  # without what passgate cannot read; `None` where there are problems
     origin: Origin
     problems: tuple[Problem, ...] = ()
-    unread: tuple[Problem, ...] = ()
-    """What is left out of the task, and keeps it from being run."""
-    missing: tuple[Problem, ...] = ()
-    """Graders that passgate does not have."""
+    unread: tuple[Problem, ...] = ()  # what is left out of the task, and keeps it from being run
+    missing: tuple[Problem, ...] = ()  # graders that passgate does not have
     warnings: tuple[Problem, ...] = ()
 
     @property

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from passgate.tasks.formats.document import DocumentPath
@@ -52,8 +52,7 @@ _ONE_NEEDED: Mapping[type[Grader], tuple[str, ...]] = {
         *("max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens"),
         *("max_cost_usd", "max_duration_ms", "target_exploration_ratio"),
     ),
-}
-"""Options of which a grader has one at least: without any it cannot fail."""
+}  # options of which a grader has one at least: without any it cannot fail
 
 
 def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
@@ -63,9 +62,22 @@ def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
     may_be_empty = isinstance(grader, ToolTrajectory) and grader.mode in {"exact", "subset"}
     if keys and not may_be_empty and all(getattr(grader, key) == fields[key].default for key in keys):
         yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
-    check = _RULES.get(type(grader))
-    if check is not None:
-        yield from check(grader, root)
+    for path, name in _paths(grader):
+        yield from check_path(path, name, root)
+    yield from _option_findings(grader)
+    if isinstance(grader, LlmGrader) and grader.prompt_file is not None:
+        problems = list(check_text(("prompt_file",), grader.prompt_file, root))
+        yield from problems
+        if not problems and grader.prompt and grader.prompt != read_text(root / grader.prompt_file):
+            yield ("prompt_file",), "the file says something else than `prompt`: give only one of them"
+    for path, member in _members(grader):
+        for inner, message in grader_findings(member, root):
+            yield (*path, *inner), message
+    if isinstance(grader, Composite):
+        yield from _aggregator(grader.aggregator, grader.assertions)
+        yield from check_path(("aggregator", "cwd"), grader.aggregator.cwd, root)
+    elif isinstance(grader, Turns) and not any(_members(grader)):
+        yield (), "this grader cannot fail: no turn has `assertions`"
 
 
 def is_required(member: Grader) -> bool:
@@ -73,32 +85,52 @@ def is_required(member: Grader) -> bool:
     return getattr(member, "required", None) is True
 
 
-def _deterministic_tests(grader: DeterministicTests, root: Path) -> Iterator[Finding]:
-    for index, name in enumerate(grader.tests):
-        yield from check_path(("tests", index), name, root)
+def _paths(grader: Grader) -> Iterator[tuple[DocumentPath, str]]:
+    match grader:
+        case DeterministicTests():
+            yield from ((("tests", index), name) for index, name in enumerate(grader.tests))
+        case StaticAnalysis():
+            yield from ((("configuration", tool), name) for tool, name in grader.configuration.items())
+        case LlmRubric() if grader.rubric.endswith((".md", ".txt")):  # any other is the rubric itself
+            yield ("rubric",), grader.rubric
+        case CodeGrader() | ScriptAssertion():
+            yield ("cwd",), grader.cwd
 
 
-def _static_analysis(grader: StaticAnalysis, root: Path) -> Iterator[Finding]:
-    for tool, name in grader.configuration.items():
-        yield from check_path(("configuration", tool), name, root)
+def _option_findings(grader: Grader) -> Iterator[Finding]:
+    match grader:
+        case StateCheck():
+            yield from _state_findings(grader)
+        case PolicyCheck():
+            for index, pattern in enumerate(grader.deny_output):
+                yield from _pattern(("deny_output", index), pattern)
+            for index, rule in enumerate(grader.arguments):
+                if not rule.allow and not rule.deny:
+                    yield ("arguments", index), "this rule cannot fail: give allow or deny"
+        case OutputCheck():
+            yield from _pattern(("matches",), grader.matches)
+            yield from check_json_schema(("json_schema",), grader.json_schema or {})
+        case IsJson():
+            yield from check_json_schema(("value",), grader.value or {})
+        # JavaScript's regular expressions: eval files have no others.
+        case Regex() if problem := regex_problem(grader.value, grader.flags):
+            yield ("value",), problem
 
 
-def _state_check(grader: StateCheck, root: Path) -> Iterator[Finding]:
+def _state_findings(grader: StateCheck) -> Iterator[Finding]:
     for index, check in enumerate(grader.expect):
         path: DocumentPath = ("expect", index)
         if isinstance(check, FileCheck):
             yield from _pattern((*path, "matches"), check.matches)
             yield from _inside((*path, "file"), check.file)
-        elif isinstance(check, SqliteCheck):
-            yield from _inside((*path, "sqlite"), check.sqlite)
-            if not check.model_fields_set & {"rows", "value", "min_rows", "max_rows"}:
-                yield path, "this check cannot fail: give at least one of rows, value, min_rows, max_rows"
         elif isinstance(check, CommandCheck):
             yield from _pattern((*path, "stdout_matches"), check.stdout_matches)
         else:
-            yield from _inside((*path, "json_file"), check.json_file)
-            if not check.model_fields_set & {"equals", "one_of", "absent"}:
-                yield path, "this check cannot fail: give at least one of equals, one_of, absent"
+            key = "sqlite" if isinstance(check, SqliteCheck) else "json_file"
+            yield from _inside((*path, key), getattr(check, key))
+            needed = ("rows", "value", "min_rows", "max_rows") if key == "sqlite" else ("equals", "one_of", "absent")
+            if not check.model_fields_set & {*needed}:
+                yield path, f"this check cannot fail: give at least one of {', '.join(needed)}"
 
 
 def _inside(path: DocumentPath, name: str) -> Iterator[Finding]:
@@ -113,67 +145,14 @@ def _pattern(path: DocumentPath, pattern: str | None) -> Iterator[Finding]:
         yield path, f"not a regular expression: {error}"
 
 
-def _policy_check(grader: PolicyCheck, root: Path) -> Iterator[Finding]:
-    for index, pattern in enumerate(grader.deny_output):
-        yield from _pattern(("deny_output", index), pattern)
-    for index, rule in enumerate(grader.arguments):
-        if not rule.allow and not rule.deny:
-            yield ("arguments", index), "this rule cannot fail: give allow or deny"
-
-
-def _output_check(grader: OutputCheck, root: Path) -> Iterator[Finding]:
-    yield from _pattern(("matches",), grader.matches)
-    if grader.json_schema is not None:
-        yield from check_json_schema(("json_schema",), grader.json_schema)
-
-
-def _llm_rubric(grader: LlmRubric, root: Path) -> Iterator[Finding]:
-    if grader.rubric.endswith((".md", ".txt")):
-        yield from check_path(("rubric",), grader.rubric, root)
-
-
-def _regex(grader: Regex, root: Path) -> Iterator[Finding]:
-    problem = regex_problem(grader.value, grader.flags)
-    if problem is not None:
-        yield ("value",), problem
-
-
-def _is_json(grader: IsJson, root: Path) -> Iterator[Finding]:
-    if grader.value is not None:
-        yield from check_json_schema(("value",), grader.value)
-
-
-def _folder(grader: CodeGrader | ScriptAssertion, root: Path) -> Iterator[Finding]:
-    return check_path(("cwd",), grader.cwd, root)
-
-
-def _prompt_file(grader: LlmGrader, root: Path) -> Iterator[Finding]:
-    if grader.prompt_file is None:
-        return
-    problems = list(check_text(("prompt_file",), grader.prompt_file, root))
-    yield from problems
-    if not problems and grader.prompt and grader.prompt != read_text(root / grader.prompt_file):
-        yield ("prompt_file",), "the file says something else than `prompt`: give only one of them"
-
-
-def _composite(grader: Composite, root: Path) -> Iterator[Finding]:
-    yield from _members(grader.assertions, ("assertions",), root)
-    yield from _aggregator(grader.aggregator, grader.assertions)
-    yield from check_path(("aggregator", "cwd"), grader.aggregator.cwd, root)
-
-
-def _turns(grader: Turns, root: Path) -> Iterator[Finding]:
-    for index, turn in enumerate(grader.turns):
-        yield from _members(turn.assertions, ("turns", index, "assertions"), root)
-    yield from _members(grader.conversation, ("conversation",), root)
-    if not grader.conversation and not any(turn.assertions for turn in grader.turns):
-        yield (), "this grader cannot fail: no turn has `assertions`"
-
-
-def _members(graders: tuple[Grader, ...], path: DocumentPath, root: Path) -> Iterator[Finding]:
-    for index, grader in enumerate(graders):
-        for inner, message in grader_findings(grader, root):
-            yield (*path, index, *inner), message
+def _members(grader: Grader) -> Iterator[tuple[DocumentPath, Grader]]:
+    """The graders that a grader is made of."""
+    if isinstance(grader, Composite):
+        yield from ((("assertions", index), member) for index, member in enumerate(grader.assertions))
+    elif isinstance(grader, Turns):
+        for number, turn in enumerate(grader.turns):
+            yield from ((("turns", number, "assertions", index), one) for index, one in enumerate(turn.assertions))
+        yield from ((("conversation", index), member) for index, member in enumerate(grader.conversation))
 
 
 def _aggregator(aggregator: Aggregator, members: tuple[Grader, ...]) -> Iterator[Finding]:
@@ -187,20 +166,3 @@ def _aggregator(aggregator: Aggregator, members: tuple[Grader, ...]) -> Iterator
         if names[name] != 1:
             what = f"the name of {names[name]} members" if names[name] else "the name of no member"
             yield ("aggregator",), f"{name!r} is {what}{nearest(name, list(names)) if not names[name] else ''}"
-
-
-_RULES: Mapping[type[Grader], Callable[..., Iterator[Finding]]] = {
-    DeterministicTests: _deterministic_tests,
-    StaticAnalysis: _static_analysis,
-    StateCheck: _state_check,
-    PolicyCheck: _policy_check,
-    OutputCheck: _output_check,
-    LlmRubric: _llm_rubric,
-    Composite: _composite,
-    Turns: _turns,
-    Regex: _regex,
-    IsJson: _is_json,
-    CodeGrader: _folder,
-    ScriptAssertion: _folder,
-    LlmGrader: _prompt_file,
-}

@@ -52,8 +52,7 @@ class SourceTask:
     """A task, and where it comes from."""
 
     task: TaskFile
-    root: Path
-    """The suites folder that its paths are relative to, absolute."""
+    root: Path  # the suites folder that its paths are relative to, absolute
     origin: Origin
 
     def problem(self, path: str, message: str) -> Problem:

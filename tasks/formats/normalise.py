@@ -24,8 +24,7 @@ _AS_IN_THE_ENVIRONMENT = ("sandbox", "network", "tools", "replay", "user", "work
 class Origin:
     """Where a task comes from, and what is known of it beside what its file says."""
 
-    task_id: str
-    """Unique among all tasks of the suites folder."""
+    task_id: str  # unique among all tasks of the suites folder
     file: str
     line: int
     suite_assumed: bool = False
@@ -37,16 +36,12 @@ class Origin:
 class Loaded:
     """What files hold: their tasks, and what there is to say of the files."""
 
-    tasks: tuple[EvalTask, ...] = ()
-    """Those that are right."""
+    tasks: tuple[EvalTask, ...] = ()  # those that are right
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    cannot_run: tuple[Problem, ...] = ()
-    """What tasks ask for and is not to be had."""
-    files: int = 0
-    """Files that were read."""
-    others: tuple[Path, ...] = ()
-    """Files of folders that are neither tasks nor evals."""
+    cannot_run: tuple[Problem, ...] = ()  # what tasks ask for and is not to be had
+    files: int = 0  # files that were read
+    others: tuple[Path, ...] = ()  # files of folders that are neither tasks nor evals
     outside: frozenset[str] = frozenset()
     """Where eval files look for files outside of the suites folder, relative to it."""
 

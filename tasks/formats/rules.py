@@ -14,201 +14,18 @@ from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
-from passgate.tasks.model.task import Environment, Metric, Replay, Solution, TaskFile, Tool, TrackedMetrics
+from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
 
 Messages = tuple[TaskMessage, ...]
 MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
-NO_FILES = ("data:", "https://", "http://")
-"""How images begin that are no file."""
+NO_FILES = ("data:", "https://", "http://")  # how images begin that are no file
 
-_ASKED: DocumentPath = ("inputs", "messages")
-_EXPECTED: DocumentPath = ("expected_messages",)
-_MAX_BYTES = 32 * 1024 * 1024
-_TOOLS: DocumentPath = ("environment", "tools")
-_REPLAY: DocumentPath = ("environment", "replay")
-_USER: DocumentPath = ("environment", "user")
-_OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
-_WORKSPACE: DocumentPath = ("environment", "workspace")
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
 SANDBOXES = f"{SHARED_FOLDER}/sandboxes"
-
-
-def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
-    """Everything wrong with the messages of a task, those that it asks and those that it expects."""
-    asked = task.inputs.get("messages")
-    if asked is not None:
-        if str(task.inputs.get("prompt") or "").strip():
-            yield _ASKED, "give either `prompt` or `messages`"
-        try:
-            yield from _file_findings(_ASKED, MESSAGES.validate_python(asked), root)
-        except ValidationError as error:
-            for found in error.errors():
-                yield (*_ASKED, *found["loc"]), found["msg"]
-    yield from _file_findings(_EXPECTED, task.expected_messages, root)
-
-
-def asked_messages(task: TaskFile, root: Path) -> Messages:
-    """The messages of a task's inputs with what their files hold, where nothing is wrong with them."""
-    return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
-
-
-def with_texts(messages: Messages, root: Path) -> Messages:
-    """Messages with what their files hold."""
-
-    def read(block: ContentBlock) -> ContentBlock:
-        return block.model_copy(update={"text": read_text(root / block.value)}) if block.type == "file" else block
-
-    return tuple(
-        message
-        if isinstance(message.content, str)
-        else message.model_copy(update={"content": tuple(map(read, message.content))})
-        for message in messages
-    )
-
-
-def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterator[Finding]:
-    for index, message in enumerate(messages):
-        for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
-            inner: DocumentPath = (*path, index, "content", position, "value")
-            if not names_a_file(block):
-                continue
-            if not isinstance(block.value, str):
-                yield inner, "expected a path"
-            else:
-                check = check_text if block.type == "file" else check_path
-                yield from check(inner, block.value, root)
-
-
-def names_a_file(block: ContentBlock) -> bool:
-    """Whether the value of a block is a path: that of an image may be its data or an address."""
-    return block.type == "file" or (block.type == "image" and not str(block.value).startswith(NO_FILES))
-
-
-def _agent_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
-    """Everything wrong with what a task gives to agents that let passgate run their tools, and with its user."""
-    yield from _tools(task.environment, root)
-    if task.environment.replay is not None:
-        yield from _replay(task.environment, task.environment.replay, root)
-    asks = str(task.inputs.get("prompt") or "").strip() or task.inputs.get("messages")
-    if task.environment.user is not None and not asks:
-        yield _USER, "a conversation begins with `inputs.prompt`: write what the user says first"
-    schema = task.inputs.get("output_schema")
-    if schema is not None:
-        path: DocumentPath = ("inputs", "output_schema")
-        yield from check_json_schema(path, schema) if isinstance(schema, dict) else [(path, "not a JSON Schema")]
-
-
-def _tools(environment: Environment, root: Path) -> Iterator[Finding]:
-    names: set[str] = set()
-    for index, tool in enumerate(environment.tools):
-        path: DocumentPath = (*_TOOLS, index)
-        if tool.name in names:
-            yield (*path, "name"), f"there is a tool {tool.name!r} already: give this one another name"
-        names.add(tool.name)
-        problems = list(check_json_schema((*path, "parameters"), tool.parameters))
-        yield from problems
-        if not problems and tool.parameters.get("type") != "object":
-            message = "arguments go by name: write `type: object` and describe them under `properties`"
-            yield (*path, "parameters"), message
-        if tool.function is not None:
-            yield from _function((*path, "function"), tool.function, root)
-
-
-def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding]:
-    file, _, name = function.rpartition(":")
-    if not file.endswith(".py") or not name.isidentifier():
-        yield path, f"{function!r} is not of the form FILE.py:NAME"
-        return
-    problems = list(check_path(path, file, root))
-    yield from problems
-    if problems:
-        return
-    try:
-        known = _functions_of((root / file).read_bytes())
-    except (OSError, ValueError, SyntaxError) as error:
-        yield path, f"{file} is not a Python file that can be read: {error}"
-        return
-    if name not in known:
-        yield path, f"{file} defines no function {name!r}{nearest(name, known)}"
-
-
-# Many tasks have their tools in one file.
-@lru_cache(maxsize=64)
-def _functions_of(source: bytes) -> tuple[str, ...]:
-    body = ast.parse(source).body
-    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-
-
-def _replay(environment: Environment, replay: Replay, root: Path) -> Iterator[Finding]:
-    path: DocumentPath = (*_REPLAY, "transcript")
-    if not environment.tools:
-        yield _REPLAY, "a recording answers the calls of tools: declare them under `environment.tools`"
-    if environment.user is not None and environment.user.persona is not None:
-        yield (*_USER, "persona"), "a recording only fits what was said then: write what the user says under `says`"
-    problems = list(check_path(path, replay.transcript, root))
-    yield from problems
-    if not problems:
-        yield from _recording(path, root / replay.transcript, environment.tools)
-
-
-def _recording(path: DocumentPath, file: Path, tools: tuple[Tool, ...]) -> Iterator[Finding]:
-    try:
-        if file.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"it is larger than {_MAX_BYTES // 1024 // 1024} MiB")
-        recording = Transcript.model_validate_json(file.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        yield path, f"not a recorded transcript: {'.'.join(map(str, first['loc']))}: {first['msg']}"
-        return
-    except (OSError, ValueError) as error:
-        yield path, f"not a recorded transcript: {error}"
-        return
-    names = [tool.name for tool in tools]
-    for tool in dict.fromkeys(call.tool for call in recording.tool_calls if not call.refused):
-        if names and tool not in names:
-            yield path, f"it calls {tool!r}, which `environment.tools` does not declare{nearest(tool, names)}"
-
-
-def _scoring_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
-    """Everything wrong with scoring, weights and the metric of a task, whose suite the policy knows."""
-    weighted = task.scoring.rule == "weighted_average"
-    if weighted and task.scoring.threshold == 0:
-        yield ("scoring", "threshold"), "with a threshold of 0 nothing can fail"
-    if weighted and not any(grader.weight for grader in task.graders):
-        yield ("graders",), "no grader has a weight: there is no score"
-    for index, grader in enumerate(task.graders):
-        if grader.weight != 1 and not weighted:
-            message = "all graders must pass: a weight needs `scoring: {rule: weighted_average}`"
-            yield ("graders", index, "weight"), message
-    suite = policy.suites[task.suite]
-    metric = task.trials.metric or suite.metric
-    if metric in _OF_SCORES and not weighted:
-        yield ("trials", "metric"), f"{metric!s} is of scores: it needs `scoring: {{rule: weighted_average}}`"
-    if metric is Metric.CONFIDENCE_INTERVAL and (task.trials.k or suite.k) < 2:
-        yield ("trials", "k"), "a confidence interval needs 2 trials or more"
-
-
-def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
-    """Everything wrong with the template, the repositories and the hooks of a task."""
-    workspace = task.environment.workspace
-    if workspace is None:
-        return
-    if task.environment.sandbox is not None:
-        yield _WORKSPACE, "give either `sandbox` or `workspace`"
-    if workspace.template is not None:
-        yield from check_path((*_WORKSPACE, "template"), workspace.template, root)
-    for index, repository in enumerate(workspace.repos):
-        path: DocumentPath = (*_WORKSPACE, "repos", index)
-        if repository.path.startswith("/") or ".." in Path(repository.path).parts:
-            yield (*path, "path"), f"{repository.path!r} is outside the workspace"
-        if repository.repo.startswith((".", "/")):
-            yield from check_path((*path, "repo"), repository.repo, root)
-    for name in HOOKS:
-        hook = getattr(workspace, name)
-        if hook is not None:
-            yield from check_path((*_WORKSPACE, name, "cwd"), hook.cwd, root)
+_MAX_RECORDING_BYTES = 32 * 1024 * 1024
+_OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 
 
 def findings(task: TaskFile, file: Path, root: Path, policy: Policy) -> Iterator[Finding]:
@@ -249,19 +66,188 @@ def policy_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
         yield ("environment", "budgets", "max_steps"), message
 
 
-def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
-    name = task.environment.sandbox
-    if name is None:
-        return
-    known = sandbox_names(root)
-    if name not in known:
-        yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
+def asked_messages(task: TaskFile, root: Path) -> Messages:
+    """The messages of a task's inputs with what their files hold, where nothing is wrong with them."""
+    return with_texts(MESSAGES.validate_python(task.inputs.get("messages") or ()), root)
+
+
+def with_texts(messages: Messages, root: Path) -> Messages:
+    """Messages with what their files hold."""
+
+    def read(block: ContentBlock) -> ContentBlock:
+        return block.model_copy(update={"text": read_text(root / block.value)}) if block.type == "file" else block
+
+    return tuple(
+        message
+        if isinstance(message.content, str)
+        else message.model_copy(update={"content": tuple(map(read, message.content))})
+        for message in messages
+    )
+
+
+def names_a_file(block: ContentBlock) -> bool:
+    """Whether the value of a block is a path: that of an image may be its data or an address."""
+    return block.type == "file" or (block.type == "image" and not str(block.value).startswith(NO_FILES))
 
 
 def sandbox_names(suites_folder: Path) -> list[str]:
     """The named sandboxes of a suites folder."""
     folder = suites_folder / SANDBOXES
     return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+
+
+def _sandbox(task: TaskFile, root: Path) -> Iterator[Finding]:
+    name = task.environment.sandbox
+    if name is not None and name not in (known := sandbox_names(root)):
+        yield ("environment", "sandbox"), f"no folder {SANDBOXES}/{name}{nearest(name, known)}"
+
+
+def _message_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    path: DocumentPath = ("inputs", "messages")
+    asked = task.inputs.get("messages")
+    if asked is not None:
+        if str(task.inputs.get("prompt") or "").strip():
+            yield path, "give either `prompt` or `messages`"
+        try:
+            yield from _file_findings(path, MESSAGES.validate_python(asked), root)
+        except ValidationError as error:
+            for found in error.errors():
+                yield (*path, *found["loc"]), found["msg"]
+    yield from _file_findings(("expected_messages",), task.expected_messages, root)
+
+
+def _file_findings(path: DocumentPath, messages: Messages, root: Path) -> Iterator[Finding]:
+    for index, message in enumerate(messages):
+        for position, block in enumerate(message.content if isinstance(message.content, tuple) else ()):
+            inner: DocumentPath = (*path, index, "content", position, "value")
+            if not names_a_file(block):
+                continue
+            if isinstance(block.value, str):
+                check = check_text if block.type == "file" else check_path
+                yield from check(inner, block.value, root)
+            else:
+                yield inner, "expected a path"
+
+
+def _agent_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    """Everything wrong with what a task gives to agents that let passgate run their tools, and with its user."""
+    names: set[str] = set()
+    for index, tool in enumerate(task.environment.tools):
+        path: DocumentPath = ("environment", "tools", index)
+        if tool.name in names:
+            yield (*path, "name"), f"there is a tool {tool.name!r} already: give this one another name"
+        names.add(tool.name)
+        problems = list(check_json_schema((*path, "parameters"), tool.parameters))
+        yield from problems
+        if not problems and tool.parameters.get("type") != "object":
+            message = "arguments go by name: write `type: object` and describe them under `properties`"
+            yield (*path, "parameters"), message
+        if tool.function is not None:
+            yield from _function((*path, "function"), tool.function, root)
+    yield from _replay(task.environment, root)
+    asks = str(task.inputs.get("prompt") or "").strip() or task.inputs.get("messages")
+    if task.environment.user is not None and not asks:
+        yield ("environment", "user"), "a conversation begins with `inputs.prompt`: write what the user says first"
+    schema, path = task.inputs.get("output_schema"), ("inputs", "output_schema")
+    if schema is not None:
+        yield from check_json_schema(path, schema) if isinstance(schema, dict) else [(path, "not a JSON Schema")]
+
+
+def _function(path: DocumentPath, function: str, root: Path) -> Iterator[Finding]:
+    file, _, name = function.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        yield path, f"{function!r} is not of the form FILE.py:NAME"
+        return
+    problems = list(check_path(path, file, root))
+    yield from problems
+    if problems:
+        return
+    try:
+        known = _functions_of((root / file).read_bytes())
+    except (OSError, ValueError, SyntaxError) as error:
+        yield path, f"{file} is not a Python file that can be read: {error}"
+        return
+    if name not in known:
+        yield path, f"{file} defines no function {name!r}{nearest(name, known)}"
+
+
+# Many tasks have their tools in one file.
+@lru_cache(maxsize=64)
+def _functions_of(source: bytes) -> tuple[str, ...]:
+    body = ast.parse(source).body
+    return tuple(node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def _replay(environment: Environment, root: Path) -> Iterator[Finding]:
+    replay, user = environment.replay, environment.user
+    if replay is None:
+        return
+    path: DocumentPath = ("environment", "replay", "transcript")
+    if not environment.tools:
+        yield path[:2], "a recording answers the calls of tools: declare them under `environment.tools`"
+    if user is not None and user.persona is not None:
+        message = "a recording only fits what was said then: write what the user says under `says`"
+        yield ("environment", "user", "persona"), message
+    problems = list(check_path(path, replay.transcript, root))
+    yield from problems
+    if not problems:
+        names = [tool.name for tool in environment.tools]
+        yield from ((path, message) for message in _recording(root / replay.transcript, names))
+
+
+def _recording(file: Path, tools: list[str]) -> Iterator[str]:
+    try:
+        if file.stat().st_size > _MAX_RECORDING_BYTES:
+            raise ValueError(f"it is larger than {_MAX_RECORDING_BYTES // 1024 // 1024} MiB")
+        recording = Transcript.model_validate_json(file.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        yield f"not a recorded transcript: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return
+    except (OSError, ValueError) as error:
+        yield f"not a recorded transcript: {error}"
+        return
+    # What was refused then has no result that could be served now.
+    for tool in dict.fromkeys(call.tool for call in recording.tool_calls if not call.refused):
+        if tools and tool not in tools:
+            yield f"it calls {tool!r}, which `environment.tools` does not declare{nearest(tool, tools)}"
+
+
+def _scoring_findings(task: TaskFile, policy: Policy) -> Iterator[Finding]:
+    weighted = task.scoring.rule == "weighted_average"
+    if weighted and task.scoring.threshold == 0:
+        yield ("scoring", "threshold"), "with a threshold of 0 nothing can fail"
+    if weighted and not any(grader.weight for grader in task.graders):
+        yield ("graders",), "no grader has a weight: there is no score"
+    for index, grader in enumerate(task.graders):
+        if grader.weight != 1 and not weighted:
+            message = "all graders must pass: a weight needs `scoring: {rule: weighted_average}`"
+            yield ("graders", index, "weight"), message
+    suite = policy.suites[task.suite]
+    metric = task.trials.metric or suite.metric
+    if metric in _OF_SCORES and not weighted:
+        yield ("trials", "metric"), f"{metric!s} is of scores: it needs `scoring: {{rule: weighted_average}}`"
+    if metric is Metric.CONFIDENCE_INTERVAL and (task.trials.k or suite.k) < 2:
+        yield ("trials", "k"), "a confidence interval needs 2 trials or more"
+
+
+def _workspace_findings(task: TaskFile, root: Path) -> Iterator[Finding]:
+    workspace, path = task.environment.workspace, ("environment", "workspace")
+    if workspace is None:
+        return
+    if task.environment.sandbox is not None:
+        yield path, "give either `sandbox` or `workspace`"
+    if workspace.template is not None:
+        yield from check_path((*path, "template"), workspace.template, root)
+    for index, repository in enumerate(workspace.repos):
+        if repository.path.startswith("/") or ".." in Path(repository.path).parts:
+            yield (*path, "repos", index, "path"), f"{repository.path!r} is outside the workspace"
+        if repository.repo.startswith((".", "/")):  # no URL and no `owner/name`
+            yield from check_path((*path, "repos", index, "repo"), repository.repo, root)
+    for name in HOOKS:
+        hook = getattr(workspace, name)
+        if hook is not None:
+            yield from check_path((*path, name, "cwd"), hook.cwd, root)
 
 
 def _tracked_metrics(task: TaskFile) -> Iterator[Finding]:

@@ -18,10 +18,8 @@ from pydantic import ValidationError as ModelError
 from passgate.tasks.errors import Problem
 from passgate.tasks.formats.document import Document, DocumentPath, read_document
 
-_OF_OUR_OWN = "Value error, "
-"""What pydantic puts before the text of a model's own check."""
-_MISSPELT_FROM = 0.8
-"""How like a known key, from 0 to 1, an unknown one is that is taken for its misspelling."""
+_OF_OUR_OWN = "Value error, "  # what pydantic puts before the text of a model's own check
+_MISSPELT_FROM = 0.8  # how like a known key, from 0 to 1, an unknown one is that is taken for its misspelling
 _BOUNDS = {
     "minimum": "at least",
     "maximum": "at most",
@@ -50,8 +48,7 @@ JSON_TYPES = {
     Kind.TRUTH: "boolean",
     Kind.LIST: "array",
     Kind.MAPPING: "object",
-}
-"""What JSON Schema calls them."""
+}  # what JSON Schema calls them
 _TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
 
 
@@ -79,8 +76,7 @@ class Difference:
     path: DocumentPath
     message: str
     is_unknown_key: bool = False
-    is_misspelt: bool = False
-    """Whether an unknown key is nearly a known one."""
+    is_misspelt: bool = False  # whether an unknown key is nearly a known one
 
 
 @cache

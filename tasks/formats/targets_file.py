@@ -27,8 +27,7 @@ _READ_OVER = (
     *("grader_target", "judge_target", "workers", "verbose", "keep_temp_files", "stream_log", "log_dir"),
     *("fallback_targets", "max_retries", "retry_initial_delay_ms", "retry_max_delay_ms", "retry_backoff_factor"),
     *("retry_status_codes", "healthcheck", "version", "api_version"),
-)
-"""Keys without a meaning here: passgate has its own judge, concurrency, retries, logs and `passgate doctor`."""
+)  # keys without a meaning here: passgate has its own judge, concurrency, retries, logs and `passgate doctor`
 _COMMON = {"name": _TEXT, "provider": _TEXT, "timeout_seconds": _SECONDS, **dict.fromkeys(_READ_OVER, True)}
 _COMMAND = ("command", "command_template")
 _FILES = ("files_format", "attachments_format")
@@ -51,11 +50,9 @@ TARGETS_FILE = Path(".agentv", "targets.yaml")
 class _ChatProvider:
     """A provider whose models are reached by chat completions as OpenAI's are."""
 
-    base_url: str | None
-    """`None` for OpenAI's own, and where the target has to say it."""
+    base_url: str | None  # `None` for OpenAI's own, and where the target has to say it
     api_key_variable: str
-    limit: str = "max_tokens"
-    """What its requests call the most tokens of a reply."""
+    limit: str = "max_tokens"  # what its requests call the most tokens of a reply
 
 
 _CHAT_PROVIDERS = {
@@ -70,8 +67,7 @@ _REMEDIES = {
     "mock": "write a function that returns the text and name it in agents.yaml as `python:MODULE:FUNCTION`",
 }
 _REMEDY = "give the command that starts it as provider `cli`"
-SUPPORTED = ("cli", *_CHAT_PROVIDERS)
-"""The providers whose targets can be agents."""
+SUPPORTED = ("cli", *_CHAT_PROVIDERS)  # the providers whose targets can be agents
 
 
 @dataclass(frozen=True)
@@ -79,10 +75,8 @@ class AgentVTarget:
     """One target of a file and what its texts stand for."""
 
     document: Document
-    position: int
-    """In the list of targets."""
-    folder: Path
-    """What relative paths start from."""
+    position: int  # in the list of targets
+    folder: Path  # what relative paths start from
     environment: Mapping[str, str]
 
     @property
@@ -216,10 +210,8 @@ class TargetsFile:
     """The targets of one file, not yet looked into."""
 
     document: Document
-    folder: Path
-    """What relative paths of the file start from."""
-    positions: Mapping[str, int]
-    """Where each target stands in the list."""
+    folder: Path  # what relative paths of the file start from
+    positions: Mapping[str, int]  # where each target stands in the list
 
 
 def read_targets(file: Path, name: str) -> TargetsFile | list[Problem]:
