@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.rules import SANDBOXES, names_a_file, sandbox_names
+from passgate.tasks.formats.rules import HOOKS, SANDBOXES, names_a_file, sandbox_names
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
 from passgate.tasks.model.json_values import digest_of
@@ -20,18 +20,14 @@ Command = tuple[str, tuple[str, ...]]  # a folder relative to the suites folder,
 _LONGEST_NAME = 4096
 _LONGEST_PART = 255
 _RUN_BY_PYTHON = "__main__.py"
+# Programs that put files where the agent works and run none of them.
 _COPYING = frozenset(("cp", "git", "install", "ln", "mv", "rsync", "tar"))
-"""Programs that put files where the agent works and run none of them."""
 _OPERATORS = frozenset(";&|()")
-_NOT_THE_TASK = frozenset(
-    (
-        *("graders", "tracked_metrics", "gates", "reference", "description", "tags"),
-        *("scoring", "criteria", "expected_output", "expected_messages", "note", "metadata", "conversation_id"),
-        "target",
-    )
-)
+# What trials are graded by beside the graders.
 _OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_messages", "note", "metadata"})
-"""What trials are graded by beside the graders."""
+_NOT_THE_TASK = _OF_GRADING | {
+    *("graders", "tracked_metrics", "gates", "reference", "description", "tags", "conversation_id", "target")
+}
 _MOST_GRADERS = 256
 
 _Names = Callable[[Command, Path], Iterable[str]]  # what a command in a suites folder has of it
@@ -103,21 +99,18 @@ def _parts(words: tuple[str, ...]) -> list[list[str]]:
     parts = [[*words]]
     for text in (word for word in words if any(letter.isspace() for letter in word)):
         parts.append([])
-        for word in _shell_words(text):
+        inner = shlex.shlex(text, posix=True, punctuation_chars=True)
+        inner.commenters = ""  # a `#` begins a comment only at the start of a word, which shlex cannot tell
+        try:
+            split = list(inner)
+        except ValueError:  # a quote without its end
+            split = text.split()
+        for word in split:
             if _OPERATORS.issuperset(word):
                 parts.append([])
             else:
                 parts[-1].append(word)
     return [part for part in parts if part]
-
-
-def _shell_words(text: str) -> list[str]:
-    inner = shlex.shlex(text, posix=True, punctuation_chars=True)
-    inner.commenters = ""
-    try:
-        return list(inner)
-    except ValueError:
-        return text.split()
 
 
 def _holds_suites(name: str) -> bool:
@@ -146,7 +139,7 @@ class FileDigests:
     def task(self, task: TaskFile, messages: Sequence[TaskMessage] = ()) -> str:
         """What the agent is given: inputs with the files of its messages, environment, trials and their files."""
         # Without defaults, so that a new option does not make every task a new one.
-        said = task.model_dump(mode="json", exclude=set(_NOT_THE_TASK), exclude_defaults=True)
+        said = task.model_dump(mode="json", exclude={*_NOT_THE_TASK}, exclude_defaults=True)
         hooks = hook_commands(task.environment.workspace)
         scripts = {*self._command_files(hooks, words_of_command), *self._command_files(hooks, run_by_command)}
         names = {*task_files(task), *message_files(messages), *scripts}
@@ -155,7 +148,7 @@ class FileDigests:
     def graders(self, task: TaskFile) -> str:
         """What the trial is graded by: the graders' options, what they are told, and the files they use."""
         told = task.model_dump(mode="json", include=set(_OF_GRADING), exclude_defaults=True)
-        said = told | {"graders": [self._grader(grader) for grader in task.graders]}
+        said = told | {"graders": [self._options(grader) for grader in task.graders]}
         return digest_of([said, {name: self.of(name) for name in self.files_of_graders(task.graders)}])
 
     def files_of_graders(self, graders: Sequence[Grader]) -> set[str]:
@@ -164,9 +157,8 @@ class FileDigests:
         """
         return {*named_by_graders(graders), *self._command_files(grader_commands(graders), named_by_command)}
 
-    def _grader(self, grader: Grader) -> Any:
-        """A grader's options; many tests may share one grader."""
-        # The grader is kept beside its options: its id is its own only while it lives.
+    def _options(self, grader: Grader) -> Any:
+        # Many tests may share one grader. It is kept beside its options: its id is its own only while it lives.
         known = self._graders.get(id(grader))
         if known is None:
             if len(self._graders) >= _MOST_GRADERS:
@@ -185,11 +177,14 @@ class FileDigests:
 def task_files(task: TaskFile) -> list[str]:
     """The files and folders that the agent is given or answered from, relative to the suites folder."""
     environment = task.environment
-    sandbox = [f"{SANDBOXES}/{environment.sandbox}"] if environment.sandbox else []
-    recording = [environment.replay.transcript] if environment.replay else []
-    functions = [tool.function.rpartition(":")[0] for tool in environment.tools if tool.function]
-    template = [environment.workspace.template] if environment.workspace and environment.workspace.template else []
-    return sorted({*sandbox, *recording, *functions, *template})
+    names = {tool.function.rpartition(":")[0] for tool in environment.tools if tool.function}
+    if environment.sandbox:
+        names.add(f"{SANDBOXES}/{environment.sandbox}")
+    if environment.replay:
+        names.add(environment.replay.transcript)
+    if environment.workspace and environment.workspace.template:
+        names.add(environment.workspace.template)
+    return sorted(names)
 
 
 def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
@@ -202,7 +197,15 @@ def message_files(messages: Iterable[TaskMessage]) -> Iterator[str]:
 
 def named_by_graders(graders: Iterable[Grader]) -> set[str]:
     """The files and folders that graders name, relative to the suites folder."""
-    return {name for grader in all_graders(graders) for name in _named_files(grader)}
+    names: set[str] = set()
+    for grader in all_graders(graders):
+        if isinstance(grader, DeterministicTests):
+            names.update(grader.tests)
+        elif isinstance(grader, StaticAnalysis):
+            names.update(grader.configuration.values())
+        elif isinstance(grader, LlmRubric) and grader.rubric.endswith((".md", ".txt")):
+            names.add(grader.rubric)
+    return names
 
 
 def all_graders(graders: Iterable[Grader]) -> Iterator[Grader]:
@@ -216,16 +219,6 @@ def all_graders(graders: Iterable[Grader]) -> Iterator[Grader]:
             yield from all_graders(grader.conversation)
 
 
-def _named_files(grader: Grader) -> Iterable[str]:
-    if isinstance(grader, DeterministicTests):
-        return grader.tests
-    if isinstance(grader, StaticAnalysis):
-        return grader.configuration.values()
-    if isinstance(grader, LlmRubric) and grader.rubric.endswith((".md", ".txt")):
-        return (grader.rubric,)
-    return ()
-
-
 def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
     """The commands that graders run."""
     for grader in all_graders(graders):
@@ -237,15 +230,14 @@ def grader_commands(graders: Iterable[Grader]) -> Iterator[Command]:
 
 def hook_commands(workspace: Workspace | None) -> list[Command]:
     """The commands that prepare a workspace and tidy it up."""
-    if workspace is None:
-        return []
-    hooks = (workspace.before_all, workspace.before_each, workspace.after_each, workspace.after_all)
+    hooks = [getattr(workspace, name) for name in HOOKS] if workspace else []
     return [(hook.cwd, hook.command) for hook in hooks if hook is not None]
 
 
 def _tree_digest(path: Path) -> str:
     if not path.is_dir():
         return hashlib.sha256(path.read_bytes()).hexdigest()
+    # What Python leaves behind differs from machine to machine.
     files = sorted(entry for entry in path.rglob("*") if entry.is_file() and "__pycache__" not in entry.parts)
     modes = {entry: entry.stat().st_mode & 0o111 != 0 for entry in files}
     return digest_of([[entry.relative_to(path).as_posix(), modes[entry], _tree_digest(entry)] for entry in files])
@@ -280,31 +272,24 @@ def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
     An agent's own files may lie in them, and the agent under test is the original's. Where such a folder differs the
     task is another one, and so is its digest.
     """
-    if task.workspace is None:
+    workspace = task.workspace
+    if workspace is None:
         return task
-    workspace = _moved(task.workspace, copy, original)
-    if workspace == task.workspace:
-        return task
-    template = task.workspace.template
-    digest = task.task_digest
-    if template is not None and workspace.template != template:
-        before, now = (FileDigests(folder).of(template) for folder in (copy, original))
-        digest = digest if before == now else digest_of([digest, now])
-    return task.model_copy(update={"workspace": workspace, "task_digest": digest})
-
-
-def _moved(workspace: Workspace, copy: Path, original: Path) -> Workspace:
-    template = workspace.template
+    moved: dict[str, Any] = {}
+    digest, template = task.task_digest, workspace.template
     if template is not None and is_outside(template) and (original / template).is_dir():
-        template = _seen_from(copy, original / template)
+        moved["template"] = _seen_from(copy, original / template)
+        before, now = (FileDigests(folder).of(template) for folder in (copy, original))
+        if before != now and moved["template"] != template:
+            digest = digest_of([digest, now])
     # A copy holds no repository, wherever in it that lies.
-    repos = tuple(
+    moved["repos"] = tuple(
         repository.model_copy(update={"repo": _seen_from(copy, original / repository.repo)})
         if (original / repository.repo).is_dir()
         else repository
         for repository in workspace.repos
     )
-    return workspace.model_copy(update={"template": template, "repos": repos})
+    return task.model_copy(update={"workspace": workspace.model_copy(update=moved), "task_digest": digest})
 
 
 def _seen_from(folder: Path, path: Path) -> str:
