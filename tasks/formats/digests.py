@@ -289,7 +289,8 @@ def in_place_of(task: EvalTask, copy: Path, original: Path) -> EvalTask:
         else repository
         for repository in workspace.repos
     )
-    return task.model_copy(update={"workspace": workspace.model_copy(update=moved), "task_digest": digest})
+    update = {"workspace": workspace.model_copy(update=moved), "task_digest": digest}
+    return task if update["workspace"] == workspace else task.model_copy(update=update)
 
 
 def _seen_from(folder: Path, path: Path) -> str:

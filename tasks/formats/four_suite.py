@@ -5,7 +5,7 @@ it, and told.
 """
 
 import copy
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -35,7 +35,6 @@ from passgate.tasks.model.task import EvalTask, TaskFile, UnknownPart
 _OPEN: Final[frozenset[DocumentPath]] = frozenset(
     [(), ("environment",), ("environment", "reset"), ("environment", "budgets"), ("trials",), ("gates",)]
 )  # the mappings with free keys
-_METRICS: Final = "tracked_metrics"
 _NEEDED: Final = frozenset({"task_id", "suite", "description"})  # where one of these is wrong there is no task
 _UNREADABLE: Final = "unreadable"
 
@@ -82,7 +81,14 @@ class TaskShape:
         self._take_out([("environment", "sandbox")])
 
     def _take_out(self, parts: Iterable[DocumentPath]) -> None:
-        self._data, self._task = _without(self._data, parts), None
+        self._data, self._task = copy.deepcopy(self._data), None
+        for *above, key in parts:
+            container = _at(self._data, above)
+            if isinstance(key, int):
+                # An item of a list has one in its place that is known to be none, so that the others keep their places.
+                container[key] = _stand_in(above, container[key])
+            else:
+                del container[key]
 
     def read_graders(self, task: TaskFile) -> tuple[Grader, ...]:
         """The graders of the task without those that stand for what cannot be read."""
@@ -112,7 +118,7 @@ class TaskShape:
         part = difference.path if difference.is_unknown_key and _is_open(difference) else _part(difference.path)
         if part in self._left_out or _is_below(part, self._left_out):
             return ()
-        if difference.path[0] == _METRICS or _is_open(difference):
+        if difference.path[0] == "tracked_metrics" or _is_open(difference):
             self.unknown.append(UnknownPart(path=format_path(part), value=_at(self._document.data, part)))
             self.warnings.append(replace(problem, message=f"{problem.message} (recorded, without effect)"))
         else:
@@ -121,7 +127,7 @@ class TaskShape:
 
 
 def _is_open(difference: Difference) -> bool:
-    """Whether a key is not known where keys are free. A misspelt one is none: a limit that is misspelt is not held."""
+    # A misspelt key is none where keys are free: a limit that is misspelt is not held.
     return difference.is_unknown_key and difference.path[:-1] in _OPEN and not difference.is_misspelt
 
 
@@ -140,34 +146,17 @@ def _is_below(part: DocumentPath, parts: Collection[DocumentPath]) -> bool:
     return any(part[:length] in parts for length in range(1, len(part)))
 
 
-def _at(data: Any, path: DocumentPath) -> Any:
+def _at(data: Any, path: Iterable[str | int]) -> Any:
     for key in path:
         data = data[key]
     return data
 
 
-def _without(data: Any, parts: Iterable[DocumentPath]) -> Any:
-    """A copy of a task's data without some parts. An item of a list has one in its place that is known to be none."""
-    data = copy.deepcopy(data)
-    for part in parts:
-        *above, key = part
-        container = _at(data, tuple(above))
-        if isinstance(key, int):
-            container[key] = _stand_in(part, container[key])
-        else:
-            del container[key]
-    return data
-
-
-def _stand_in(part: DocumentPath, item: Any) -> Any:
-    match part:
-        case ("graders", _):
-            kind = item.get("type") if isinstance(item, dict) else None
-            return {"type": "unavailable", "kind": str(kind or _UNREADABLE)}
-        case ("tracked_metrics", _):
-            return {"type": _UNREADABLE}
-        case _:
-            return _UNREADABLE
+def _stand_in(above: Sequence[str | int], item: Any) -> Any:
+    if above == ["graders"]:
+        kind = item.get("type") if isinstance(item, dict) else None
+        return {"type": "unavailable", "kind": str(kind or _UNREADABLE)}
+    return {"type": _UNREADABLE} if above == ["tracked_metrics"] else _UNREADABLE
 
 
 @dataclass(frozen=True)
@@ -218,7 +207,16 @@ class TaskReader:
             shape.leave_out(Difference(path, message) for path, message in found)
             if sandbox_problems := self._sandbox_problems(said.environment.sandbox):
                 shape.leave_out_sandbox(sandbox_problems)
-        return _as_read(document, shape)
+            said = shape.task()
+        if said is None:
+            problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
+            return ReadTaskFile(None, Origin("", document.file, 1), problems)
+        line = document.line_of("task_id")
+        missing = missing_graders(shape.read_graders(said), document.file, line)
+        unread = tuple(dict.fromkeys(shape.cannot_run))
+        reasons = tuple(map(str, (*unread, *missing)))
+        origin = Origin(said.task_id, document.file, line, cannot_run=reasons, unknown=tuple(shape.unknown))
+        return ReadTaskFile(said, origin, unread=unread, missing=missing, warnings=tuple(shape.warnings))
 
     def _sandbox_problems(self, name: str | None) -> list[Problem]:
         """What is wrong with the description of a sandbox; each sandbox is read once."""
@@ -233,19 +231,6 @@ class TaskReader:
         return self._sandboxes[name]
 
 
-def _as_read(document: Document, shape: TaskShape) -> ReadTaskFile:
-    task = shape.task()
-    if task is None:
-        problems = tuple(dict.fromkeys([*shape.problems, *shape.cannot_run]))
-        return ReadTaskFile(None, Origin("", document.file, 1), problems)
-    line = document.line_of("task_id")
-    missing = missing_graders(shape.read_graders(task), document.file, line)
-    unread = tuple(dict.fromkeys(shape.cannot_run))
-    reasons = tuple(map(str, (*unread, *missing)))
-    origin = Origin(task.task_id, document.file, line, cannot_run=reasons, unknown=tuple(shape.unknown))
-    return ReadTaskFile(task, origin, unread=unread, missing=missing, warnings=tuple(shape.warnings))
-
-
 def with_files(task: TaskFile, root: Path) -> TaskFile:
     """A task with what its files hold: those of the expected messages and the prompts of judges."""
     messages, graders = with_texts(task.expected_messages, root), _with_prompts(task.graders, root)
@@ -253,20 +238,19 @@ def with_files(task: TaskFile, root: Path) -> TaskFile:
 
 
 def _with_prompts(graders: tuple[Grader, ...], root: Path) -> tuple[Grader, ...]:
-    return tuple(_with_prompt(grader, root) for grader in graders)
-
-
-def _with_prompt(grader: Grader, root: Path) -> Grader:
-    """A grader, and those that it is made of, with the prompts of their files."""
-    if isinstance(grader, LlmGrader) and grader.prompt_file is not None and not grader.prompt:
-        return grader.model_copy(update={"prompt": read_text(root / grader.prompt_file)})
-    if isinstance(grader, Composite):
-        return grader.model_copy(update={"assertions": _with_prompts(grader.assertions, root)})
-    if isinstance(grader, Turns):
-        turns = [turn.model_copy(update={"assertions": _with_prompts(turn.assertions, root)}) for turn in grader.turns]
-        conversation = _with_prompts(grader.conversation, root)
-        return grader.model_copy(update={"turns": tuple(turns), "conversation": conversation})
-    return grader
+    found: list[Grader] = []
+    for grader in graders:
+        update: dict[str, Any] = {}
+        if isinstance(grader, LlmGrader) and grader.prompt_file is not None and not grader.prompt:
+            update["prompt"] = read_text(root / grader.prompt_file)
+        elif isinstance(grader, Composite):
+            update["assertions"] = _with_prompts(grader.assertions, root)
+        elif isinstance(grader, Turns):
+            asserted = [(turn, _with_prompts(turn.assertions, root)) for turn in grader.turns]
+            update["turns"] = tuple(turn.model_copy(update={"assertions": members}) for turn, members in asserted)
+            update["conversation"] = _with_prompts(grader.conversation, root)
+        found.append(grader.model_copy(update=update) if update else grader)
+    return tuple(found)
 
 
 def missing_graders(graders: tuple[Grader, ...], file: str, line: int) -> tuple[Problem, ...]:

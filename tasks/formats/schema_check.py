@@ -20,12 +20,8 @@ from passgate.tasks.formats.document import Document, DocumentPath, read_documen
 
 _OF_OUR_OWN = "Value error, "  # what pydantic puts before the text of a model's own check
 _MISSPELT_FROM = 0.8  # how like a known key, from 0 to 1, an unknown one is that is taken for its misspelling
-_BOUNDS = {
-    "minimum": "at least",
-    "maximum": "at most",
-    "exclusiveMinimum": "more than",
-    "exclusiveMaximum": "less than",
-}
+_BOUNDS = {"minimum": "at least", "maximum": "at most"}
+_BOUNDS |= {"exclusiveMinimum": "more than", "exclusiveMaximum": "less than"}
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -41,14 +37,8 @@ class Kind(StrEnum):
     MAPPING = "a mapping"
 
 
-JSON_TYPES = {
-    Kind.TEXT: "string",
-    Kind.NUMBER: "number",
-    Kind.WHOLE: "integer",
-    Kind.TRUTH: "boolean",
-    Kind.LIST: "array",
-    Kind.MAPPING: "object",
-}  # what JSON Schema calls them
+# What JSON Schema calls them.
+JSON_TYPES = dict(zip(Kind, ("string", "number", "integer", "boolean", "array", "object"), strict=True))
 _TYPE_NAMES = {**{name: str(kind) for kind, name in JSON_TYPES.items()}, "null": "nothing"}
 
 
@@ -204,7 +194,11 @@ def _of_branches(error: ValidationError, path: DocumentPath) -> Iterator[Differe
         for inner in meant[-1]:
             yield from _found(inner, (*path, *inner.relative_path))
     else:
-        expected = dict.fromkeys(filter(None, map(_form, branches.values())))
+        # What the others would have been: their one value, else their type.
+        expected: dict[str, None] = {}
+        for errors in branches.values():
+            wanted = {each.validator: each.validator_value for each in errors if _is_another_form(each)}
+            expected[shown(wanted["const"]) if "const" in wanted else _type_names(wanted["type"])] = None
         yield Difference(path, f"expected {' or '.join(expected)}, not {shown(error.instance)}")
 
 
@@ -213,19 +207,10 @@ def _is_another_form(error: ValidationError) -> bool:
     return error.validator in {"type", "const"} and not error.relative_path
 
 
-def _form(errors: Sequence[ValidationError]) -> str:
-    """What a form that was not meant would have been: its one value, else its type."""
-    wanted = {str(inner.validator): inner.validator_value for inner in errors if _is_another_form(inner)}
-    if "const" in wanted:
-        return shown(wanted["const"])
-    return str(_TYPE_NAMES.get(str(wanted["type"]), wanted["type"]))
-
-
 def _message(error: ValidationError, kind: str) -> str:
     value, found = _any(error.validator_value), shown(error.instance)
     if kind == "type":
-        kinds = value if isinstance(value, list) else [value]
-        return f"expected {' or '.join(str(_TYPE_NAMES.get(name, name)) for name in kinds)}, not {found}"
+        return f"expected {_type_names(value)}, not {found}"
     if kind in {"enum", "const"}:
         allowed = [item if isinstance(item, str) else shown(item) for item in (value if kind == "enum" else [value])]
         return f"{found} is not one of the allowed values{nearest(error.instance, allowed)}"
@@ -234,6 +219,10 @@ def _message(error: ValidationError, kind: str) -> str:
     if kind in _BOUNDS:
         return f"must be {_BOUNDS[kind]} {value}, not {found}"
     return error.message
+
+
+def _type_names(types: Any) -> str:
+    return " or ".join(str(_TYPE_NAMES.get(name, name)) for name in (types if isinstance(types, list) else [types]))
 
 
 def _any(value: Any) -> Any:

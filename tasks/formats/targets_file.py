@@ -33,10 +33,7 @@ _COMMAND = ("command", "command_template")
 _FILES = ("files_format", "attachments_format")
 _MODEL = ("model", "deployment")
 _ADDRESS = ("base_url", "endpoint")
-_CLI_KEYS = {
-    **dict.fromkeys((*_COMMAND, *_FILES, "cwd"), _TEXT),
-    "provider_batching": {"type": "boolean"},
-}
+_CLI_KEYS = {**dict.fromkeys((*_COMMAND, *_FILES, "cwd"), _TEXT), "provider_batching": {"type": "boolean"}}
 _CHAT_KEYS = {
     **dict.fromkeys((*_MODEL, *_ADDRESS, "api_key"), _TEXT),
     "api_format": {"enum": ["chat", "responses"]},
@@ -111,13 +108,11 @@ class AgentVTarget:
 
 
 def _not_set(text: str, environment: Mapping[str, str]) -> str | None:
-    """Which of the variables in `${{ NAME }}` are missing, in words; `None` when all are there."""
     missing = [name for name in _REFERENCE.findall(text) if not environment.get(name, "").strip()]
     return f"not set in the environment: {', '.join(dict.fromkeys(missing))}" if missing else None
 
 
 def _resolved(text: str, environment: Mapping[str, str]) -> str:
-    """The text with the values of its variables, which are all set."""
     return _REFERENCE.sub(lambda found: environment[found[1]], text).strip()
 
 
@@ -139,24 +134,20 @@ def _cli_agent(target: AgentVTarget) -> AgentSpec | list[Problem]:
     problems = target.shape_problems(_CLI_KEYS)
     if problems:
         return problems
-    if target.text(target.key(*_COMMAND)) is None:
+    line = target.text(target.key(*_COMMAND))
+    if line is None:
         problems.append(target.problem("the key 'command' is missing"))
     if target.entry.get("provider_batching") is True:
         problems.append(target.problem("every trial starts a command of its own: no batches", "provider_batching"))
-    return problems or _spec(target, AgentKind.CLI, _line(target), {"files_format": target.text(target.key(*_FILES))})
-
-
-def _line(target: AgentVTarget) -> str:
-    """The command as `cli:` takes AgentV's: with a placeholder of AgentV's in it, which makes it a line for a shell."""
-    line = target.text(target.key(*_COMMAND)) or ""
-    if not _PLACEHOLDER.search(line):
+    # A placeholder of AgentV's in it makes a command a line for a shell, as AgentV's are.
+    if not _PLACEHOLDER.search(line or ""):
         line = f": {{EVAL_ID}}; {line}"
     folder = target.text(target.key("cwd"))
-    if folder is None:
-        return line
-    # As AgentV has it: a workspace goes before the folder that the target names.
-    path = shlex.quote(os.path.normpath(target.folder / folder))
-    return f'[ -n "$(ls -A)" ] || cd {path} || exit; {line}'
+    if folder is not None:
+        # As AgentV has it: a workspace goes before the folder that the target names.
+        path = shlex.quote(os.path.normpath(target.folder / folder))
+        line = f'[ -n "$(ls -A)" ] || cd {path} || exit; {line}'
+    return problems or _spec(target, AgentKind.CLI, line or "", {"files_format": target.text(target.key(*_FILES))})
 
 
 def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem]:
@@ -164,14 +155,17 @@ def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem
     if problems:
         return problems
     usual, address = _CHAT_PROVIDERS[provider], target.key(*_ADDRESS)
-    model, base_url, variable = target.text(target.key(*_MODEL)), target.text(address), _key_variable(target, usual)
+    model, base_url, variable = target.text(target.key(*_MODEL)), target.text(address), usual.api_key_variable
     if model is None:
         problems.append(target.problem("the key 'model' is missing"))
     if provider == "azure" and base_url is None:
         problems.append(target.problem("the key 'endpoint' is missing"))
-    if variable is None:
-        message = "keys do not stand in files: write ${{ NAME }}, the variable that holds it"
-        problems.append(target.problem(message, "api_key"))
+    if "api_key" in target.entry:
+        if reference := _REFERENCE.fullmatch(target.entry["api_key"].strip()):
+            variable = reference[1]
+        else:
+            message = "keys do not stand in files: write ${{ NAME }}, the variable that holds it"
+            problems.append(target.problem(message, "api_key"))
     if problems:
         return problems
     if provider == "azure" and base_url is not None:
@@ -182,14 +176,6 @@ def _chat_agent(target: AgentVTarget, provider: str) -> AgentSpec | list[Problem
     parameters = {names[key]: target.entry[key] for key in names if key in target.entry}
     settings = {"upstreams": Upstreams(openai=endpoint), "completion": CompletionOptions(parameters=parameters)}
     return wrong or _spec(target, AgentKind.OPENAI, model or "", settings)
-
-
-def _key_variable(target: AgentVTarget, usual: _ChatProvider) -> str | None:
-    """The variable that holds the key; `None` where the file says something else."""
-    if "api_key" not in target.entry:
-        return usual.api_key_variable
-    reference = _REFERENCE.fullmatch(target.entry["api_key"].strip())
-    return reference[1] if reference else None
 
 
 def _azure_address(text: str) -> str:
