@@ -11,11 +11,12 @@ from passgate.tasks.formats.schema_check import nearest, schema_validator, valid
 from passgate.tasks.model.agent import KINDS, AgentEntry, AgentKind, AgentSettings, AgentsFile, AgentSpec, Endpoint
 
 AGENTS_FILE = "agents.yaml"
+# What the values of `variables` may hold in braces.
 PLACEHOLDERS = ("openai_base_url", "anthropic_base_url", "api_key", "model")
-"""What the values of `variables` may hold in braces."""
 LONGEST_NAME = 100
 
 _OWN_NAMES = frozenset(kind for kind in AgentKind if KINDS[kind].stands_alone)
+_SETTINGS = AgentSettings.model_fields.keys()
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -44,34 +45,32 @@ def looks_like_a_form(name: str) -> bool:
 
 
 def _spec(document: Document, name: str, entry: AgentEntry, parse: Parse) -> AgentSpec | list[Problem]:
-    problems = [document.problem(("agents", name), message, at_key=True) for message in _name_findings(name)]
+    problems: list[Problem] = []
+    if message := _name_problem(name):
+        problems.append(document.problem(("agents", name), message, at_key=True))
     try:
         spec = parse(entry.agent)
     except UsageError as error:
         return [*problems, document.problem(("agents", name, "agent"), str(error))]
-    for path, message in (*_kind_findings(spec, entry), *_settings_findings(entry)):
-        problems.append(document.problem(("agents", name, *path), message))
-    settings = {key: getattr(entry, key) for key in AgentSettings.model_fields if key in entry.model_fields_set}
+    if spec.is_reference:
+        message = f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
+        problems.append(document.problem(("agents", name, "agent"), message))
+    for key in () if spec.is_reference else sorted(entry.model_fields_set & _SETTINGS - KINDS[spec.kind].settings):
+        kinds = ", ".join(sorted(kind for kind in AgentKind if key in KINDS[kind].settings))
+        message = f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
+        problems.append(document.problem(("agents", name, key), message))
+    problems += [document.problem(("agents", name, *path), message) for path, message in _settings_findings(entry)]
+    settings = {key: getattr(entry, key) for key in _SETTINGS if key in entry.model_fields_set}
     return problems or spec.model_copy(update={"name": name, **settings})
 
 
-def _name_findings(name: str) -> Iterator[str]:
+def _name_problem(name: str) -> str | None:
     if looks_like_a_form(name):
         own = ", ".join(sorted(_OWN_NAMES))
-        yield f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
-    elif not name or name != name.strip() or not name.isprintable():
-        yield "a name is a text that can be seen, without spaces around it"
-    elif len(name) > LONGEST_NAME:
-        yield f"a name has at most {LONGEST_NAME} characters"
-
-
-def _kind_findings(spec: AgentSpec, entry: AgentEntry) -> Iterator[Finding]:
-    if spec.is_reference:
-        yield ("agent",), f"{spec.kind} has no settings and needs no name: write `--agent {spec}`"
-        return
-    for key in sorted(entry.model_fields_set & AgentSettings.model_fields.keys() - KINDS[spec.kind].settings):
-        kinds = ", ".join(sorted(kind for kind in AgentKind if key in KINDS[kind].settings))
-        yield (key,), f"means nothing to an agent of kind {spec.kind}; it is for: {kinds}"
+        return f"not a name: `--agent` takes texts with a colon, and {own}, for agents themselves"
+    if not name or name != name.strip() or not name.isprintable():
+        return "a name is a text that can be seen, without spaces around it"
+    return f"a name has at most {LONGEST_NAME} characters" if len(name) > LONGEST_NAME else None
 
 
 def _settings_findings(entry: AgentEntry) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """From a task as files say it to the task that the pipeline uses: the same for every dialect."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -42,8 +43,7 @@ class Loaded:
     cannot_run: tuple[Problem, ...] = ()  # what tasks ask for and is not to be had
     files: int = 0  # files that were read
     others: tuple[Path, ...] = ()  # files of folders that are neither tasks nor evals
-    outside: frozenset[str] = frozenset()
-    """Where eval files look for files outside of the suites folder, relative to it."""
+    outside: frozenset[str] = frozenset()  # where eval files look outside of the suites folder, relative to it
 
 
 def together(read: Sequence[Loaded]) -> Loaded:
@@ -104,9 +104,6 @@ def _columns(tracked: tuple[str | TrackedMetrics, ...]) -> tuple[str, ...]:
 
 @cache
 def _gates(selection: GateSelection) -> frozenset[GateName]:
-    chosen = {
-        GateName.CI_MERGE: selection.ci_merge_gate,
-        GateName.NIGHTLY: selection.nightly,
-        GateName.RELEASE_CANDIDATE: selection.release_candidate,
-    }
-    return frozenset(gate for gate, takes in chosen.items() if takes)
+    takes = (selection.ci_merge_gate, selection.nightly, selection.release_candidate)
+    gates = (GateName.CI_MERGE, GateName.NIGHTLY, GateName.RELEASE_CANDIDATE)
+    return frozenset(itertools.compress(gates, takes))

@@ -6,17 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
-from typing import Any
 
 import yaml
 
 from passgate.tasks.errors import Problem
 from passgate.tasks.files.atomic_write import write_atomically
-from passgate.tasks.formats.document import UnreadableFileError, read_document, read_source
+from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.findings import Finding, is_address
 from passgate.tasks.formats.schema_check import nearest, read_model
 from passgate.tasks.model.baseline import Pins
-from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, SuitePolicy, is_branch_name
+from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile, Rule, is_branch_name
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import BY_TRIALS, LEAST_TRIALS, EvalTask, Suite, guards_safety
 
@@ -42,21 +41,17 @@ def _policy_findings(policy: Policy) -> Iterator[Finding]:
     for suite, rules in policy.suites.items():
         if rules.budgets.max_steps is not None:
             yield ("suites", suite, "budgets", "max_steps"), "the suite's own max_steps is the default and the limit"
-        for message in _sequential_findings(rules):
-            yield ("suites", suite, "sequential"), message
+        path: DocumentPath = ("suites", suite, "sequential")
+        if rules.sequential is not None and rules.k < LEAST_TRIALS:
+            yield path, f"a sequential test needs `k` of at least {LEAST_TRIALS}, here it is {rules.k}"
+        if rules.sequential is not None and rules.metric not in BY_TRIALS:
+            needed = f"it needs the metric {' or '.join(sorted(BY_TRIALS))}, here it is {rules.metric!s}"
+            yield path, f"a sequential test asks which trials passed: {needed}"
     for gate, gate_rules in policy.gates.items():
-        for path, message in _gate_findings(gate_rules, policy):
-            yield ("gates", gate, *path), message
+        for inner, message in _gate_findings(gate_rules, policy):
+            yield ("gates", gate, *inner), message
     if not is_branch_name(policy.baseline.branch):
         yield ("baseline", "branch"), f"{policy.baseline.branch!r} is not the name of a branch, as `main` is"
-
-
-def _sequential_findings(rules: SuitePolicy) -> Iterator[str]:
-    if rules.sequential is not None and rules.k < LEAST_TRIALS:
-        yield f"a sequential test needs `k` of at least {LEAST_TRIALS}, here it is {rules.k}"
-    if rules.sequential is not None and rules.metric not in BY_TRIALS:
-        metrics = " or ".join(sorted(BY_TRIALS))
-        yield f"a sequential test asks which trials passed: it needs the metric {metrics}, here it is {rules.metric!s}"
 
 
 def _gate_findings(rules: GatePolicy, policy: Policy) -> Iterator[Finding]:
@@ -86,15 +81,11 @@ def _prices_findings(table: PriceTable) -> Iterator[Finding]:
         if not pattern.strip():
             yield ("models", pattern), "a price needs the name of a model, or a pattern"
             continue
-        wider = next((earlier for earlier in patterns[:position] if _covers(earlier, pattern)), None)
+        # A pattern with `*` as its only wildcard that matches the text of another one matches all that this stands for.
+        wide = (one for one in patterns[:position] if "*" in one and not {"?", "["} & {*one})
+        wider = next((one for one in wide if fnmatchcase(pattern, one)), None)
         if wider is not None:
             yield ("models", pattern), f"never used: {wider!r} stands before it and matches the same names"
-
-
-def _covers(pattern: str, other: str) -> bool:
-    """Whether a pattern surely matches every name that another one matches."""
-    # With `*` as its only wildcard, what it matches of the other's text it matches of all that the text stands for.
-    return "*" in pattern and not {"?", "["} & {*pattern} and fnmatchcase(other, pattern)
 
 
 def read_pins(file: Path, name: str) -> Pins | list[Problem]:
@@ -120,8 +111,7 @@ def write_pins(file: Path, pins: Pins) -> None:
     content = pins.model_dump(mode="json", exclude_none=True)
     if not pins.runs:
         del content["runs"]
-    text = _PINS_HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    write_atomically(file, text)
+    write_atomically(file, _PINS_HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
 def read_quarantine(
@@ -137,10 +127,13 @@ def read_quarantine(
 
     def findings(quarantine: QuarantineFile) -> Iterator[Finding]:
         yield from _quarantine_findings(quarantine, today)
-        names = [entry.task for entry in quarantine.tasks]
-        yield from _repeated([known[name].name if name in known else name for name in names])
+        seen: dict[str, int] = {}
+        for index, entry in enumerate(quarantine.tasks):
+            first = seen.setdefault(known[entry.task].name if entry.task in known else entry.task, index)
+            if first != index:
+                yield ("tasks", index, "task"), f"the task stands here a second time (first in tasks[{first}])"
         if tasks is not None:
-            yield from _task_findings(names, known)
+            yield from _task_findings([entry.task for entry in quarantine.tasks], known)
 
     answer = read_model(QuarantineFile, "quarantine", file, name, findings)
     if tasks is None or isinstance(answer, list):
@@ -179,14 +172,6 @@ def _task_findings(names: Sequence[str], known: Mapping[str, EvalTask]) -> Itera
             yield ("tasks", index, "task"), f"guards safety ({why}), and {remedy}"
 
 
-def _repeated(names: Sequence[str]) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        first = seen.setdefault(name, index)
-        if first != index:
-            yield ("tasks", index, "task"), f"the task stands here a second time (first in tasks[{first}])"
-
-
 def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] | list[Problem]:
     """The pass rates that a file gives to tasks, or everything that is wrong with it. `name` is what problems call the
     file, `tasks` are those of the gate by their `suite/task_id`, in their order. A mapping need not name all of them.
@@ -199,7 +184,13 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
         return [document.problem((), f"the file gives no rate: {_RATES_SHAPE}")]
     if not isinstance(data, Mapping | list):
         return [document.problem((), _RATES_SHAPE)]
-    problems = [document.problem(path, message, at_key=True) for path, message in _names_findings(data, tasks)]
+    problems = []
+    if isinstance(data, list) and len(data) != len(tasks):
+        problems.append(document.problem((), f"{len(data)} rates for the {len(tasks)} tasks of the gate"))
+    for name in data if isinstance(data, Mapping) else ():
+        if name not in tasks:
+            message = f"the gate has no task {name!r}{nearest(name, tasks)}"
+            problems.append(document.problem((name,), message, at_key=True))
     for key, rate in data.items() if isinstance(data, Mapping) else enumerate(data):
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
             problems.append(document.problem((key,), "expected a rate from 0 to 1, as in 0.98"))
@@ -207,24 +198,15 @@ def read_rates(file: Path, name: str, tasks: Sequence[str]) -> dict[str, float] 
     return problems or {task: float(rate) for task, rate in rates.items()}
 
 
-def _names_findings(rates: Any, tasks: Sequence[str]) -> Iterator[Finding]:
-    if isinstance(rates, list) and len(rates) != len(tasks):
-        yield (), f"{len(rates)} rates for the {len(tasks)} tasks of the gate"
-    for name in rates if isinstance(rates, Mapping) else ():
-        if name not in tasks:
-            yield (name,), f"the gate has no task {name!r}{nearest(name, tasks)}"
-
-
 def _not_json(file: Path, name: str) -> list[Problem]:
     """What keeps a file from being the JSON that its name says it is."""
-    if file.suffix.lower() != ".json":
-        return []
     try:
-        # What a file lacks at its end, it lacks behind its last character and not in the empty lines after that.
-        json.loads(read_source(file).rstrip())
+        if file.suffix.lower() == ".json":
+            # What a file lacks at its end, it lacks behind its last character and not in the empty lines after that.
+            json.loads(read_source(file).rstrip())
     except json.JSONDecodeError as error:
         message = f"not valid JSON: {error.msg}"
         return [Problem(file=name, line=error.lineno, column=error.colno, path="", message=message)]
     except (UnreadableFileError, ValueError, RecursionError):
-        pass
+        pass  # reading it as YAML has said what is wrong with it
     return []
