@@ -44,7 +44,6 @@ def load(gate: GateName, request: RunRequest) -> Plan:
 
 
 def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
-    """Raises `UsageError`, and `MeasurementError` for a provider that is down."""
     agent = chosen.plan.base.agent
     if agent is None or not agent.by_base:
         for plan in filter(None, (chosen.change, chosen.plan)):
@@ -58,25 +57,22 @@ def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
 
 
 def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
-    plan = RunStore.of(run).read_plan()
+    store = RunStore.of(run)
+    plan = store.read_plan()
     if plan.gate is not gate:
         raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
-    _refuse_signed_off(RunStore.of(run))
+    try:
+        verdict = store.read_verdict()
+    except StorageError:
+        verdict = None  # a killed run has left it in halves
+    # What a person has decided is not undone by judging the run again.
+    if verdict is not None and verdict.sign_off is not None:
+        raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
     if not request.is_loaded:
         open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
-
-
-def _refuse_signed_off(store: RunStore) -> None:
-    """What a person has decided is not undone by judging the run again."""
-    try:
-        verdict = store.read_verdict()
-    except StorageError:  # one that a killed run has left
-        return
-    if verdict is not None and verdict.sign_off is not None:
-        raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
 
 
 def _write(plan: Plan) -> None:

@@ -74,15 +74,13 @@ def tasks_of_paths(paths: Iterable[Path], policy: Policy, environment: Mapping[s
     `environment` are the variables of the process.
     """
     found = [
-        tests_of_file(named.file, named.root, policy, environment)
-        if named.is_eval
-        else task_of_file(named.file, named.root, policy)
-        for named in files_of_paths(paths, environment, SourceTexts()).read
+        tests_of_file(one.file, one.root, policy, environment)
+        if one.is_eval
+        else task_of_file(one.file, one.root, policy)
+        for one in files_of_paths(paths, environment, SourceTexts()).read
     ]
-    return Found(
-        tuple(task for one in found for task in one.tasks),
-        tuple(dict.fromkeys(problem for one in found for problem in one.problems)),
-    )
+    problems = tuple(dict.fromkeys(problem for one in found for problem in one.problems))
+    return Found(tuple(task for one in found for task in one.tasks), problems)
 
 
 def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[str, str]) -> Found:
@@ -95,10 +93,12 @@ def tests_of_file(file: Path, root: Path, policy: Policy, environment: Mapping[s
 def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
     """The task of a task file. What passgate cannot read, or does not know, it cannot write either: a problem."""
     answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
-    unread = [*answer.problems, *answer.unread, *answer.warnings]
-    if answer.task is None or unread:
-        return Found(problems=tuple(unread))
-    return Found((SourceTask(answer.task, root, answer.origin),))
+    unread = (*answer.problems, *answer.unread, *answer.warnings)
+    return (
+        Found(problems=unread)
+        if answer.task is None or unread
+        else Found((SourceTask(answer.task, root, answer.origin),))
+    )
 
 
 def load_policy(file: Path) -> Policy:
@@ -229,7 +229,14 @@ def _read_files(
     shown = partial(shown_path, working_folder=working_folder.absolute())
     task_files = TaskReader(files[0].root, policy, working_folder=working_folder, sources=sources)
     eval_files = EvalReader(files[0].root, policy, environment, shown)
-    loaded = together([eval_files.read(one.file) if one.is_eval else _task(task_files, one.file) for one in files])
+    read: list[Loaded] = []
+    for one in files:
+        if one.is_eval:
+            read.append(eval_files.read(one.file))
+            continue
+        task, said = task_files.read(one.file)
+        read.append(Loaded((task,) if task else (), said.problems, said.warnings, said.cannot_run, files=1))
+    loaded = together(read)
     tasks: dict[str, EvalTask] = {}
     repeated: list[Problem] = []
     for task in loaded.tasks:
@@ -238,12 +245,6 @@ def _read_files(
             message = f"{task.task_id!r} is also the task_id of {first.file}:{first.line}"
             repeated.append(Problem(file=task.file, line=task.line, column=1, path="task_id", message=message))
     return replace(loaded, tasks=tuple(tasks.values()), problems=(*loaded.problems, *repeated))
-
-
-def _task(reader: TaskReader, file: Path) -> Loaded:
-    task, answer = reader.read(file)
-    tasks = () if task is None else (task,)
-    return Loaded(tasks, answer.problems, answer.warnings, answer.cannot_run, files=1)
 
 
 def refuse_what_cannot_run(tasks: Sequence[EvalTask], loaded: Loaded) -> None:

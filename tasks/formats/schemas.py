@@ -18,6 +18,8 @@ from passgate.tasks.model.task import TaskFile
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.verdict import Verdict
 
+_PLAIN = str | int | float  # defaults of other kinds are left out
+
 
 def schemas() -> dict[str, dict[str, Any]]:
     """Every generated schema by its name, as in `schema/NAME.schema.json`."""
@@ -61,20 +63,17 @@ def _simplified(value: Any) -> Any:
         return [_simplified(item) for item in value]
     if not isinstance(value, dict):
         return value
-    result = {
-        key: {name: _simplified(inner) for name, inner in item.items()}
-        if key in {"properties", "$defs"}
-        else _simplified(item)
-        for key, item in value.items()
-        if not (key == "title" and isinstance(item, str))
-        and not (key == "default" and (item is None or isinstance(item, dict | list)))
-    }
-    options = [option for option in result.get("anyOf", ()) if option != {"type": "null"}]
-    if "anyOf" in result and len(options) == 1:
-        del result["anyOf"]
-        result = {**options[0], **result}
-    elif "anyOf" in result:
-        result["anyOf"] = options
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if key in {"properties", "$defs"}:  # in there `title` is a name
+            result[key] = {name: _simplified(inner) for name, inner in item.items()}
+        elif not (key == "title" and isinstance(item, str)) and (key != "default" or isinstance(item, _PLAIN)):
+            result[key] = _simplified(item)
+    if "anyOf" in result:
+        result["anyOf"] = options = [option for option in result["anyOf"] if option != {"type": "null"}]
+        if len(options) == 1:
+            del result["anyOf"]
+            return {**options[0], **result}
     return result
 
 
@@ -84,42 +83,26 @@ def _told_apart(value: Any, definitions: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     result = {key: _told_apart(item, definitions) for key, item in value.items() if key != "$defs"}
+    wanted: dict[str, Any]
+    conditions: list[tuple[dict[str, Any], str]]
     if "discriminator" in result:
-        return _by_type(result)
-    references = [option.get("$ref") for option in result.get("anyOf", ())]
-    if len(references) > 1 and all(references):
-        return _by_first_required_key(result, references, definitions)
-    return result
-
-
-def _by_type(schema: dict[str, Any]) -> dict[str, Any]:
-    mapping = schema.pop("discriminator")["mapping"]
-    schema.pop("oneOf")
-    return {
-        **schema,
-        "type": "object",
-        "required": ["type"],
-        "properties": {"type": {"enum": list(mapping)}},
-        "allOf": [
-            {"if": {"properties": {"type": {"const": kind}}, "required": ["type"]}, "then": {"$ref": reference}}
-            for kind, reference in mapping.items()
-        ],
-    }
-
-
-def _by_first_required_key(
-    schema: dict[str, Any], references: list[str], definitions: dict[str, Any]
-) -> dict[str, Any]:
-    keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
-    return {
-        **{key: item for key, item in schema.items() if key != "anyOf"},
-        "type": "object",
-        "anyOf": [{"required": [key]} for key in keys],
-        "allOf": [
-            {"if": {"required": [key]}, "then": {"$ref": reference}}
-            for key, reference in zip(keys, references, strict=True)
-        ],
-    }
+        mapping: dict[str, str] = result.pop("discriminator")["mapping"]
+        del result["oneOf"]
+        wanted = {"required": ["type"], "properties": {"type": {"enum": list(mapping)}}}
+        conditions = [
+            ({"properties": {"type": {"const": kind}}, "required": ["type"]}, mapping[kind]) for kind in mapping
+        ]
+    else:
+        references = [option.get("$ref") for option in result.get("anyOf", ())]
+        if len(references) < 2 or not all(references):
+            return result
+        # Forms without a type are told apart by the first key that each of them needs.
+        del result["anyOf"]
+        keys = [definitions[reference.rsplit("/", 1)[-1]]["required"][0] for reference in references]
+        wanted = {"anyOf": [{"required": [key]} for key in keys]}
+        conditions = [({"required": [key]}, reference) for key, reference in zip(keys, references, strict=True)]
+    branches = [{"if": condition, "then": {"$ref": reference}} for condition, reference in conditions]
+    return {**result, "type": "object", **wanted, "allOf": branches}
 
 
 if __name__ == "__main__":
