@@ -82,13 +82,8 @@ class Document:
 
     def problem(self, path: DocumentPath, message: str, *, at_key: bool = False) -> Problem:
         """A problem at a path; at the nearest enclosing place when the path itself is not in the file."""
-        place = self.keys.get(path) if at_key else None
-        known = path
-        while place is None:
-            place = self.values.get(known)
-            if place is None and not known:
-                place = Place(1, 1)
-            known = known[:-1]
+        known = (self.values.get(path[:length]) for length in range(len(path), -1, -1))
+        place = (self.keys.get(path) if at_key else None) or next(filter(None, known), Place(1, 1))
         return Problem(file=self.file, line=place.line, column=place.column, path=format_path(path), message=message)
 
 
@@ -150,10 +145,10 @@ class SourceTexts:
 
     def text(self, file: Path) -> str:
         """The text of a file. Raises `UnreadableFileError`."""
-        known = self._texts.get(absolute := file.absolute())
-        if known is None:
-            known = self._texts[absolute] = read_source(file)
-        return known
+        absolute = file.absolute()
+        if absolute not in self._texts:
+            self._texts[absolute] = read_source(file)
+        return self._texts[absolute]
 
 
 def _compose(text: str) -> yaml.Node | None:
@@ -224,9 +219,13 @@ class _Builder:
         if isinstance(node, yaml.ScalarNode):
             return node.value if kind in _TEXTS else self._scalar(node, kind)
         self._open.add(id(node))
-        value = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._sequence(node)
+        data = self._mapping(node) if isinstance(node, yaml.MappingNode) else []
+        for index, item in enumerate(node.value if isinstance(node, yaml.SequenceNode) else ()):
+            self._path.append(index)
+            data.append(self.build(item))
+            self._path.pop()
         self._open.remove(id(node))
-        return value
+        return data
 
     def _refuse(self, node: yaml.Node) -> None:
         if self._nodes > MAX_NODES:
@@ -240,15 +239,7 @@ class _Builder:
         else:
             self._complain(node, f"the tag {node.tag!r} is not allowed; write the value plainly")
 
-    def _sequence(self, node: yaml.Node) -> list[Any]:
-        data = []
-        for index, item in enumerate(node.value):
-            self._path.append(index)
-            data.append(self.build(item))
-            self._path.pop()
-        return data
-
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode) -> Any:
         self._refuse_duplicates(node)
         data: dict[str, Any] = {}
         for key, value in self._merged(node, node):
@@ -292,29 +283,27 @@ class _Builder:
 
     def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[str, yaml.Node] = {}
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                message = f"the key stands here a second time (first in line {_place(seen[key.value].start_mark).line})"
                 self._path.append(key.value)
-                self._complain(key, message)
+                first = _place(seen[key.value].start_mark).line
+                self._complain(key, f"the key stands here a second time (first in line {first})")
                 self._path.pop()
             seen[key.value] = key
 
     def _scalar(self, node: yaml.ScalarNode, kind: str) -> Any:
-        if len(node.value) > MAX_NUMBER_LENGTH:
-            self._complain(node, f"a number of more than {MAX_NUMBER_LENGTH} characters")
-            return None
         try:
-            value = self._constructor.construct_object(node)
+            if len(node.value) > MAX_NUMBER_LENGTH:
+                wrong = f"a number of more than {MAX_NUMBER_LENGTH} characters"
+            else:
+                value = self._constructor.construct_object(node)
+                if not isinstance(value, float) or math.isfinite(value):
+                    return value
+                wrong = "not a finite number"
         except (yaml.YAMLError, ValueError, OverflowError, LookupError):
-            self._complain(node, f"not a valid {kind}: {node.value}")
-            return None
-        if isinstance(value, float) and not math.isfinite(value):
-            self._complain(node, "not a finite number")
-            return None
-        return value
+            wrong = f"not a valid {kind}: {node.value}"
+        self._complain(node, wrong)
+        return None
 
     def _complain(self, node: yaml.Node, message: str) -> None:
         place, path = _place(node.start_mark), format_path(tuple(self._path))

@@ -8,47 +8,21 @@ from pathlib import Path
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, check_text, read_text
 from passgate.tasks.formats.schema_check import nearest
-from passgate.tasks.model.assertions import (
-    CodeGrader,
-    ExecutionMetrics,
-    IsJson,
-    LlmGrader,
-    Regex,
-    ScriptAssertion,
-    StepCount,
-    TokenUsage,
-    ToolTrajectory,
-)
-from passgate.tasks.model.graders import (
-    Aggregator,
-    CommandCheck,
-    Composite,
-    DeterministicTests,
-    FileCheck,
-    Grader,
-    LlmRubric,
-    OutputCheck,
-    PolicyCheck,
-    SqliteCheck,
-    StateCheck,
-    StaticAnalysis,
-    ToolCalls,
-    TrajectoryMetrics,
-    Turns,
-)
+from passgate.tasks.model import assertions, graders
+from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import regex_problem
 
+# What a kind of aggregator cannot be without.
 NEEDED_BY_AGGREGATOR = {"threshold": "threshold", "code_grader": "command", "llm_grader": "prompt"}
-"""What a kind of aggregator cannot be without."""
 _ONE_NEEDED: Mapping[type[Grader], tuple[str, ...]] = {
-    ToolCalls: ("required", "forbidden"),
-    TrajectoryMetrics: tuple(sorted({*TrajectoryMetrics.model_fields} - {"type", "name", "weight"})),
-    PolicyCheck: ("deny_tools", "deny_output", "arguments", "secrets", "canaries"),
-    OutputCheck: ("equals", "contains", "not_contains", "matches", "json_schema"),
-    ToolTrajectory: ("expected", "minimums"),
-    StepCount: ("min", "max"),
-    TokenUsage: ("max_total", "max_input", "max_output"),
-    ExecutionMetrics: (
+    graders.ToolCalls: ("required", "forbidden"),
+    graders.TrajectoryMetrics: tuple(sorted({*graders.TrajectoryMetrics.model_fields} - {"type", "name", "weight"})),
+    graders.PolicyCheck: ("deny_tools", "deny_output", "arguments", "secrets", "canaries"),
+    graders.OutputCheck: ("equals", "contains", "not_contains", "matches", "json_schema"),
+    assertions.ToolTrajectory: ("expected", "minimums"),
+    assertions.StepCount: ("min", "max"),
+    assertions.TokenUsage: ("max_total", "max_input", "max_output"),
+    assertions.ExecutionMetrics: (
         *("max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens"),
         *("max_cost_usd", "max_duration_ms", "target_exploration_ratio"),
     ),
@@ -59,13 +33,13 @@ def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
     """Everything wrong with a grader whose shape is right, with paths inside of the grader."""
     keys, fields = _ONE_NEEDED.get(type(grader), ()), type(grader).model_fields
     # No calls at all can be what is expected.
-    may_be_empty = isinstance(grader, ToolTrajectory) and grader.mode in {"exact", "subset"}
+    may_be_empty = isinstance(grader, assertions.ToolTrajectory) and grader.mode in {"exact", "subset"}
     if keys and not may_be_empty and all(getattr(grader, key) == fields[key].default for key in keys):
         yield (), f"this grader cannot fail: give at least one of {', '.join(keys)}"
     for path, name in _paths(grader):
         yield from check_path(path, name, root)
     yield from _option_findings(grader)
-    if isinstance(grader, LlmGrader) and grader.prompt_file is not None:
+    if isinstance(grader, assertions.LlmGrader) and grader.prompt_file is not None:
         problems = list(check_text(("prompt_file",), grader.prompt_file, root))
         yield from problems
         if not problems and grader.prompt and grader.prompt != read_text(root / grader.prompt_file):
@@ -73,10 +47,10 @@ def grader_findings(grader: Grader, root: Path) -> Iterator[Finding]:
     for path, member in _members(grader):
         for inner, message in grader_findings(member, root):
             yield (*path, *inner), message
-    if isinstance(grader, Composite):
+    if isinstance(grader, graders.Composite):
         yield from _aggregator(grader.aggregator, grader.assertions)
         yield from check_path(("aggregator", "cwd"), grader.aggregator.cwd, root)
-    elif isinstance(grader, Turns) and not any(_members(grader)):
+    elif isinstance(grader, graders.Turns) and not any(_members(grader)):
         yield (), "this grader cannot fail: no turn has `assertions`"
 
 
@@ -87,46 +61,46 @@ def is_required(member: Grader) -> bool:
 
 def _paths(grader: Grader) -> Iterator[tuple[DocumentPath, str]]:
     match grader:
-        case DeterministicTests():
+        case graders.DeterministicTests():
             yield from ((("tests", index), name) for index, name in enumerate(grader.tests))
-        case StaticAnalysis():
+        case graders.StaticAnalysis():
             yield from ((("configuration", tool), name) for tool, name in grader.configuration.items())
-        case LlmRubric() if grader.rubric.endswith((".md", ".txt")):  # any other is the rubric itself
+        case graders.LlmRubric() if grader.rubric.endswith((".md", ".txt")):  # any other is the rubric itself
             yield ("rubric",), grader.rubric
-        case CodeGrader() | ScriptAssertion():
+        case assertions.CodeGrader() | assertions.ScriptAssertion():
             yield ("cwd",), grader.cwd
 
 
 def _option_findings(grader: Grader) -> Iterator[Finding]:
     match grader:
-        case StateCheck():
+        case graders.StateCheck():
             yield from _state_findings(grader)
-        case PolicyCheck():
+        case graders.PolicyCheck():
             for index, pattern in enumerate(grader.deny_output):
                 yield from _pattern(("deny_output", index), pattern)
             for index, rule in enumerate(grader.arguments):
                 if not rule.allow and not rule.deny:
                     yield ("arguments", index), "this rule cannot fail: give allow or deny"
-        case OutputCheck():
+        case graders.OutputCheck():
             yield from _pattern(("matches",), grader.matches)
             yield from check_json_schema(("json_schema",), grader.json_schema or {})
-        case IsJson():
+        case assertions.IsJson():
             yield from check_json_schema(("value",), grader.value or {})
         # JavaScript's regular expressions: eval files have no others.
-        case Regex() if problem := regex_problem(grader.value, grader.flags):
+        case assertions.Regex() if problem := regex_problem(grader.value, grader.flags):
             yield ("value",), problem
 
 
-def _state_findings(grader: StateCheck) -> Iterator[Finding]:
+def _state_findings(grader: graders.StateCheck) -> Iterator[Finding]:
     for index, check in enumerate(grader.expect):
         path: DocumentPath = ("expect", index)
-        if isinstance(check, FileCheck):
+        if isinstance(check, graders.FileCheck):
             yield from _pattern((*path, "matches"), check.matches)
             yield from _inside((*path, "file"), check.file)
-        elif isinstance(check, CommandCheck):
+        elif isinstance(check, graders.CommandCheck):
             yield from _pattern((*path, "stdout_matches"), check.stdout_matches)
         else:
-            key = "sqlite" if isinstance(check, SqliteCheck) else "json_file"
+            key = "sqlite" if isinstance(check, graders.SqliteCheck) else "json_file"
             yield from _inside((*path, key), getattr(check, key))
             needed = ("rows", "value", "min_rows", "max_rows") if key == "sqlite" else ("equals", "one_of", "absent")
             if not check.model_fields_set & {*needed}:
@@ -147,15 +121,15 @@ def _pattern(path: DocumentPath, pattern: str | None) -> Iterator[Finding]:
 
 def _members(grader: Grader) -> Iterator[tuple[DocumentPath, Grader]]:
     """The graders that a grader is made of."""
-    if isinstance(grader, Composite):
+    if isinstance(grader, graders.Composite):
         yield from ((("assertions", index), member) for index, member in enumerate(grader.assertions))
-    elif isinstance(grader, Turns):
+    elif isinstance(grader, graders.Turns):
         for number, turn in enumerate(grader.turns):
             yield from ((("turns", number, "assertions", index), one) for index, one in enumerate(turn.assertions))
         yield from ((("conversation", index), member) for index, member in enumerate(grader.conversation))
 
 
-def _aggregator(aggregator: Aggregator, members: tuple[Grader, ...]) -> Iterator[Finding]:
+def _aggregator(aggregator: graders.Aggregator, members: tuple[Grader, ...]) -> Iterator[Finding]:
     needed = NEEDED_BY_AGGREGATOR.get(aggregator.type)
     if needed is not None and getattr(aggregator, needed) in (None, (), ""):
         yield ("aggregator",), f"the key {needed!r} is missing"
