@@ -28,7 +28,7 @@ _OF_GRADING = frozenset({"scoring", "criteria", "expected_output", "expected_mes
 _NOT_THE_TASK = _OF_GRADING | {
     *("graders", "tracked_metrics", "gates", "reference", "description", "tags", "conversation_id", "target")
 }
-_MOST_GRADERS = 256
+_MOST_GRADERS = 256  # those that are remembered stay in memory
 
 _Names = Callable[[Command, Path], Iterable[str]]  # what a command in a suites folder has of it
 

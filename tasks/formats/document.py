@@ -197,6 +197,7 @@ def _place_after(text: str) -> Place:
     return Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
+# Not PyYAML's own constructor, which takes the last of two equal keys and follows aliases without a bound.
 class _Builder:
     """Turns composed nodes into data while noting problems."""
 

@@ -36,7 +36,7 @@ _OPEN: Final[frozenset[DocumentPath]] = frozenset(
     [(), ("environment",), ("environment", "reset"), ("environment", "budgets"), ("trials",), ("gates",)]
 )  # the mappings with free keys
 _NEEDED: Final = frozenset({"task_id", "suite", "description"})  # where one of these is wrong there is no task
-_UNREADABLE: Final = "unreadable"
+_UNREADABLE: Final = "unreadable"  # no metric and no kind of grader has this name
 
 
 class TaskShape:

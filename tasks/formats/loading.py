@@ -37,7 +37,7 @@ Read = TypeVar("Read")
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Hardly anything that reading makes is garbage; looking for it all the while takes a fifth of its time."""
+    # Hardly anything that reading makes is garbage; looking for it all the while takes a fifth of its time.
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -182,10 +182,7 @@ def load_tasks(suites_folder: Path, policy: Policy) -> tuple[EvalTask, ...]:
 
 @_no_collection()
 def load_folder(
-    suites_folder: Path,
-    policy: Policy,
-    working_folder: Path | None = None,
-    environment: Mapping[str, str] = os.environ,
+    suites_folder: Path, policy: Policy, working_folder: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Loaded:
     """What the files of a suites folder hold, named as seen from `working_folder`, where that is not the process's own.
 
@@ -217,18 +214,13 @@ def load_paths(paths: Iterable[Path], policy: Policy) -> Loaded:
 
 
 def _read_files(
-    files: Sequence[NamedFile],
-    sources: SourceTexts,
-    policy: Policy,
-    working_folder: Path,
-    environment: Mapping[str, str],
+    files: Sequence[NamedFile], sources: SourceTexts, policy: Policy, here: Path, environment: Mapping[str, str]
 ) -> Loaded:
     """The tasks of files of one suites folder. A task id that stands twice in them is a problem."""
     if not files:
         return Loaded()
-    shown = partial(shown_path, working_folder=working_folder.absolute())
-    task_files = TaskReader(files[0].root, policy, working_folder=working_folder, sources=sources)
-    eval_files = EvalReader(files[0].root, policy, environment, shown)
+    task_files = TaskReader(files[0].root, policy, working_folder=here, sources=sources)
+    eval_files = EvalReader(files[0].root, policy, environment, partial(shown_path, working_folder=here.absolute()))
     read: list[Loaded] = []
     for one in files:
         if one.is_eval:
