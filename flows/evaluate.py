@@ -35,13 +35,12 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdi
         if plan.gate_policy.reuse is not None:
             await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
         pool = pool_of(plan, earlier)
-        finished = await run(plan, pool)
-        trials = [one.trial for one in finished]
-        await engine.step("record", work_of(record, plan, finished))
+        trials = await run(plan, pool)
+        await engine.step("record", work_of(record, plan, store.finished(trials)))
         baseline = pool(trials)
         measurement = await engine.step("measure", work_of(measure, plan, trials))
         judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
-        verdict = await with_change(plan, finished, await engine.step("judge", judging), run, earlier)
+        verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
         view = view_of(verdict, trials, store, baseline.tasks)
         await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)

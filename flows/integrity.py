@@ -13,17 +13,17 @@ from passgate.tasks.judge import judge
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.trial import MEASURED, FinishedTrial
+from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
 from passgate.tasks.planning.baseline import Pool, pool_of, read_rows
 from passgate.tasks.reports.messages import warn
 
-RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[FinishedTrial]]]
+RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]
 """Runs what a plan's journal does not hold yet and gives every trial of the plan."""
 
 
 async def with_change(
-    plan: Plan, finished: Sequence[FinishedTrial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
+    plan: Plan, trials: Sequence[Trial], verdict: Verdict, run: RunTrials, earlier: EarlierRuns
 ) -> Verdict:
     """The verdict with the edits of what it is judged by, and beside it that of the change's own files where those of
     the merge base have judged. `earlier` are the runs that the plan is compared with.
@@ -37,7 +37,7 @@ async def with_change(
     if plan.base.judged_by == "change":
         return verdict.model_copy(update={"integrity": integrity})
     try:
-        change, notes = await _of_change(plan, finished, run, earlier), verdict.notes
+        change, notes = await _of_change(plan, trials, run, earlier), verdict.notes
     except Exception as error:
         known = first_known(error)
         if known is None:
@@ -47,17 +47,15 @@ async def with_change(
     return verdict.model_copy(update={"integrity": both, "notes": notes})
 
 
-async def _of_change(
-    plan: Plan, finished: Sequence[FinishedTrial], run: RunTrials, earlier: EarlierRuns
-) -> OtherVerdict:
+async def _of_change(plan: Plan, trials: Sequence[Trial], run: RunTrials, earlier: EarlierRuns) -> OtherVerdict:
     store = RunStore.of(plan.run_id).change
     change = store.read_plan()
-    shared = shared_trials(plan, change, finished)
-    await store.take_over(shared, masker_of(change))
-    more = sum(task.k for task in change.tasks) - sum(one.trial.trial < one.trial.k for one in shared)
+    shared = shared_trials(plan, change, trials)
+    await store.take_over(RunStore.of(plan.run_id).finished(shared), masker_of(change))
+    more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)
     if more:
         warn(f"what this change's own files say of it takes up to {more} more trials")
-    request = plan.request.model_copy(update={"max_cost": _left(plan, finished, shared)})
+    request = plan.request.model_copy(update={"max_cost": _left(plan, trials, shared)})
     # Who is run has been decided with the plan; what the change makes of the agent is no agent of the gate's.
     change = change.model_copy(update={"request": request, "agent": plan.agent})
     if change.history_location != plan.history_location:
@@ -65,12 +63,12 @@ async def _of_change(
         earlier = read_rows(change)
     # This run is in the history by now, and no baseline of its own.
     pool = pool_of(change.model_copy(update={"run_id": plan.run_id}), earlier)
-    trials = [one.trial for one in await run(change, pool)]
-    own = judge(change, change.policy, trials, measure(change, trials), pool(trials), judge_name(change.policy.judge))
+    made = await run(change, pool)
+    own = judge(change, change.policy, made, measure(change, made), pool(made), judge_name(change.policy.judge))
     return OtherVerdict(decision=own.decision, headline=own.headline, reasons=own.reasons)
 
 
-def shared_trials(plan: Plan, change: Plan, finished: Sequence[FinishedTrial]) -> list[FinishedTrial]:
+def shared_trials(plan: Plan, change: Plan, trials: Sequence[Trial]) -> list[Trial]:
     """Of the measured trials of one plan those that another one would have just the same: of equal tasks, with equal
     graders, limits, prices and judges.
     """
@@ -78,7 +76,7 @@ def shared_trials(plan: Plan, change: Plan, finished: Sequence[FinishedTrial]) -
         return []
     wanted = {task.task_id: _circumstances(task) for task in change.tasks}
     same = {task.task_id for task in plan.tasks if wanted.get(task.task_id) == _circumstances(task)}
-    return [one for one in finished if one.trial.task_id in same and one.trial.status in MEASURED]
+    return [one for one in trials if one.task_id in same and one.status in MEASURED]
 
 
 def _circumstances(task: EvalTask) -> tuple[object, ...]:
@@ -97,9 +95,9 @@ def _same_judge(plan: Plan, change: Plan) -> bool:
     return plan.policy.judge == change.policy.judge and not edited
 
 
-def _left(plan: Plan, finished: Sequence[FinishedTrial], shared: Sequence[FinishedTrial]) -> float | None:
+def _left(plan: Plan, trials: Sequence[Trial], shared: Sequence[Trial]) -> float | None:
     """What the change's own plan may cost: the cap without what the other plan alone has cost."""
     if plan.request.max_cost is None:
         return None
-    spent, of_both = (sum(one.trial.cost for one in group if not one.trial.reused_from) for group in (finished, shared))
+    spent, of_both = (sum(one.cost for one in group if not one.reused_from) for group in (trials, shared))
     return max(0.0, plan.request.max_cost - (spent - of_both))

@@ -1,21 +1,26 @@
 """Record: finished trials in, the history grown by one run out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
 
-from passgate.tasks.history.columns import rows
+import pyarrow as pa
+
+from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import FinishedTrial
 
+_AT_ONCE: Final = 500  # rows as Python objects take ten times the memory that they take in a table
 
-def record(context: RunContext, finished: Sequence[FinishedTrial]) -> History:
+
+def record(context: RunContext, finished: Iterable[FinishedTrial]) -> History:
     """Store a run that is complete, but for trials of earlier runs, which are stored already. Raises `StorageError`."""
     history = History(context.history_location)
-    own = [one for one in finished if not one.trial.reused_from]
-    history.write_run(
-        context.run_id,
-        context.day,
-        rows([one.trial for one in own], context),
-        {one.trial.transcript_digest: one.transcript.model_dump_json() for one in own},
-    )
+    own = (one for one in finished if not one.trial.reused_from)
+    tables, transcripts = [table_of(())], dict[str, str]()
+    while some := list(islice(own, _AT_ONCE)):
+        tables.append(table_of(rows((one.trial for one in some), context)))
+        transcripts |= {one.trial.transcript_digest: one.transcript.model_dump_json() for one in some}
+    history.write_run(context.run_id, context.day, pa.concat_tables(tables), transcripts)
     return history

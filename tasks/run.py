@@ -8,12 +8,12 @@ from passgate.tasks.files.temporary import sweep
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.planning.baseline import Pool
 from passgate.tasks.reports.messages import warn
 
 
-async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[FinishedTrial]:
+async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial]:
     """Run every trial of a plan that its journal does not hold yet and that can still matter, confirming ones included;
     gives all of them.
 
@@ -22,11 +22,15 @@ async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Finis
     for remains in await asyncio.to_thread(sweep):
         warn(str(remains))
     store = RunStore.of(plan.run_id)
+    for trouble in await _coordinated(open_executor, plan, pool, store):
+        warn(f"{trouble}. The verdict does not depend on it")
+    return store.read_trials()
+
+
+async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, store: RunStore) -> tuple[str, ...]:
+    """Coordinate what is missing; gives what went wrong that no trial depends on."""
     with store.open_journal(masker_of(plan)) as journal:
         journal.drop_torn_line()
         finished = that_count(store.read_journal())
         async with open_executor(plan, store, journal, finished) as execute:
-            warnings = await coordinate(plan, pool, finished, execute)
-    for trouble in warnings:
-        warn(f"{trouble}. The verdict does not depend on it")
-    return store.read_journal()
+            return await coordinate(plan, pool, finished, execute)

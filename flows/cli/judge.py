@@ -28,9 +28,8 @@ def judge(
     request = plan.request.model_copy(update={"history": history or plan.request.history})
     plan = plan.model_copy(update={"policy": policy, "request": request})
     open_history(plan.history_location, Checkout(Path.cwd()))
-    finished = store.read_journal()
     earlier = store.read_verdict()
-    trials = [one.trial for one in finished]
+    trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)
     verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")
     say(terminal(verdict, width=width(), color=color()))

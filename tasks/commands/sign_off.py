@@ -61,7 +61,7 @@ def sign_off(
             verdict_digest=verdict_digest(verdict),
         )
         signed = signed_off(verdict, decided)
-        trials = [one.trial for one in store.read_journal()]
+        trials = store.read_trials()
         # The signature comes first: until the verdict is written nothing is decided, and then nothing may stay signed.
         attestation = None
         if key is not None:

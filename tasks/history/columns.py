@@ -1,7 +1,7 @@
 """The columns of the history: as schema/trial.schema.json has them, typed for Arrow."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -47,9 +47,13 @@ def row(trial: Trial, context: RunContext) -> dict[str, Any]:
 
 def rows(trials: Iterable[Trial], context: RunContext) -> list[dict[str, Any]]:
     """The trials of a run as rows: every column, partitions included."""
-    names, of_run = arrow_schema().names, _of_run(context)
-    values = [of_run | _of_trial(trial) for trial in trials]
-    return [{name: one[name] for name in names} for one in values]
+    of_run = _of_run(context)
+    return [of_run | _of_trial(trial) for trial in trials]
+
+
+def table_of(rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as the history stores them."""
+    return pa.Table.from_pylist(list(rows), schema=arrow_schema())
 
 
 def policy_digest(policy: Policy) -> str:

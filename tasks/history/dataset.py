@@ -8,7 +8,6 @@ import logging
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,7 +18,7 @@ from pyarrow import fs
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
-from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, arrow_schema
+from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION
 from passgate.tasks.history.parquet_files import empty_table, read_trials, skipped_text
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.model.run import RunContext
@@ -41,11 +40,11 @@ class History:
         """Where it lies on this machine; `None` for one that lies elsewhere."""
         return Path(self._root) if _is_of_this_machine(self._files) else None
 
-    def write_run(
-        self, run_id: str, day: str, rows: Iterable[Mapping[str, Any]], transcripts: Mapping[str, str]
-    ) -> None:
-        """Store a finished run, over what an earlier end of the same run had stored. Raises `StorageError`."""
-        table = pa.Table.from_pylist(list(rows), schema=arrow_schema())
+    def write_run(self, run_id: str, day: str, table: pa.Table, transcripts: Mapping[str, str]) -> None:
+        """Store a finished run, its trials as of `table_of`, over what an earlier end of the same run had stored.
+
+        Raises `StorageError`.
+        """
         stored = pa.table({"transcript_digest": list(transcripts), "transcript": list(transcripts.values())})
         try:
             self._write(f"transcripts/day={day}/{run_id}.parquet", stored)

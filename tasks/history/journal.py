@@ -5,20 +5,22 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import Storage
-from passgate.tasks.model.trial import MEASURED, FinishedTrial
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
 
 
 class JournalBusyError(StorageError):
@@ -53,40 +55,55 @@ def parse_part(content: bytes, name: str) -> tuple[list[FinishedTrial], int]:
     A torn last line, as a killed run leaves it, is left out of both. Of a trial that stands twice the later line
     counts. Raises `StorageError` for a broken line in the middle, which nothing of ours leaves behind.
     """
-    lines = content.split(b"\n")
-    whole, torn = lines[:-1], lines[-1]
     trials: dict[tuple[str, int], FinishedTrial] = {}
-    for number, line in enumerate(whole, start=1):
-        finished = _parsed(line)
-        if finished is None:
-            if number < len(whole):
-                raise StorageError(f"{name}:{number}: the journal is damaged in this line; start a new run")
-            return list(trials.values()), len(content) - len(torn) - len(line) - 1
+    whole = 0
+    for finished, whole in parsed_lines(content, name, FinishedTrial):  # noqa: B007 - its last value is the result
         trials[finished.trial.task_id, finished.trial.trial] = finished
-    return list(trials.values()), len(content) - len(torn)
+    return list(trials.values()), whole
 
 
-def merged(parts: Iterable[Iterable[FinishedTrial]]) -> list[FinishedTrial]:
+class LineWithoutTranscript(Frozen):
+    """A line of the journal without what takes most of its memory."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    trial: Trial
+
+
+Line = TypeVar("Line", FinishedTrial, LineWithoutTranscript)
+
+
+def parsed_lines(content: bytes, name: str, kind: type[Line]) -> Iterator[tuple[Line, int]]:
+    """The whole lines of one part of a journal, one after the other, each with the byte at which it ends.
+
+    Raises as `parse_part`.
+    """
+    lines = BytesIO(content)
+    for number, line in enumerate(lines, start=1):
+        if not line.endswith(b"\n"):
+            return
+        try:
+            yield kind.model_validate_json(line), lines.tell()
+        except ValidationError as error:
+            if b"\n" not in content[lines.tell() :]:
+                return
+            raise StorageError(f"{name}:{number}: the journal is damaged in this line; start a new run") from error
+
+
+def merged(parts: Iterable[Iterable[Trial]]) -> list[Trial]:
     """The trials of all parts of a journal. Of one that stands in several parts that counts which was measured, and
     among these the later one: a trial that ended in an error is run again, maybe by another process.
     """
-    trials: dict[tuple[str, int], FinishedTrial] = {}
-    for finished in (one for part in parts for one in part):
-        key = finished.trial.task_id, finished.trial.trial
-        if key not in trials or _weight(finished) >= _weight(trials[key]):
-            trials[key] = finished
+    trials: dict[tuple[str, int], Trial] = {}
+    for trial in (one for part in parts for one in part):
+        key = trial.task_id, trial.trial
+        if key not in trials or _weight(trial) >= _weight(trials[key]):
+            trials[key] = trial
     return list(trials.values())
 
 
-def _weight(finished: FinishedTrial) -> tuple[bool, datetime]:
-    return finished.trial.status in MEASURED, finished.trial.started_at
-
-
-def _parsed(line: bytes) -> FinishedTrial | None:
-    try:
-        return FinishedTrial.model_validate_json(line)
-    except ValidationError:
-        return None
+def _weight(trial: Trial) -> tuple[bool, datetime]:
+    return trial.status in MEASURED, trial.started_at
 
 
 class FileJournal:

@@ -12,12 +12,19 @@ from pydantic import ValidationError
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import make_private_folder
-from passgate.tasks.history.journal import FileJournal, Journal, ObjectJournal, merged, parse_part
+from passgate.tasks.history.journal import (
+    FileJournal,
+    Journal,
+    LineWithoutTranscript,
+    ObjectJournal,
+    merged,
+    parsed_lines,
+)
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, protect_state_folder, storage_at
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.transcript import Transcript
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
 
 LAST = "last"
@@ -144,9 +151,26 @@ class RunStore:
             return FileJournal(self.path / name, masker)
         return ObjectJournal(self._storage, name, masker)
 
+    def read_trials(self) -> list[Trial]:
+        """The trials of all parts of the journal, each once. Raises `StorageError` for a part that is damaged."""
+        return merged(
+            (line.trial for line, _ in parsed_lines(content, f"{self.location}/{name}", LineWithoutTranscript))
+            for name, content in self.journal_parts()
+        )
+
     def read_journal(self) -> list[FinishedTrial]:
-        """The finished trials of all parts, each once. Raises `StorageError` for a part that is damaged."""
-        return merged(parse_part(content, f"{self.location}/{name}")[0] for name, content in self.journal_parts())
+        """The trials of `read_trials` with their transcripts. Raises `StorageError` for a part that is damaged."""
+        return list(self.finished(self.read_trials()))
+
+    def finished(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
+        """Trials of `read_trials` with their transcripts, one at a time: those of a whole run may fill the memory."""
+        wanted = {(one.task_id, one.trial): (one.status, one.started_at) for one in trials}
+        for name, content in self.journal_parts():
+            for one, _ in parsed_lines(content, f"{self.location}/{name}", FinishedTrial):
+                key = one.trial.task_id, one.trial.trial
+                if wanted.get(key) == (one.trial.status, one.trial.started_at):
+                    del wanted[key]
+                    yield one
 
     async def take_over(self, trials: Iterable[FinishedTrial], masker: Masker) -> None:
         """Put trials that another run has measured into the journal, but for those that it holds already."""
@@ -254,11 +278,8 @@ class JournalTranscripts:
             raise ValueError("there is no journal")
         for name, content in parts:
             start = 0
-            for line in content.splitlines(keepends=True):
-                end = start + len(line)
-                if line.endswith(b"\n"):
-                    trial = FinishedTrial.model_validate_json(line).trial
-                    if not trial.reused_from:
-                        places[trial.transcript_digest] = name, start, end
+            for line, end in parsed_lines(content, name, LineWithoutTranscript):
+                if not line.trial.reused_from:
+                    places[line.trial.transcript_digest] = name, start, end
                 start = end
         return places

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.history.columns import rows
+from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
@@ -48,7 +48,9 @@ class Stored:
             agent=AgentSpec(kind=agent),
             revision=Revision(commit=commit, branch="main"),
         )
-        self.history.write_run(run_id, f"{plan.created_at:%Y-%m-%d}", rows(trials_of(task, statuses), plan), {})
+        self.history.write_run(
+            run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials_of(task, statuses), plan)), {}
+        )
 
     def says(self, *arguments: str) -> str:
         """What `passgate baseline` prints when it succeeds."""

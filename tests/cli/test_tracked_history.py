@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.formats.loading import load_policy, load_tasks
-from passgate.tasks.history.columns import rows
+from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.run import Revision
@@ -36,7 +36,7 @@ def bring_history(project: Project, location: str) -> None:
         agent=AgentSpec(kind=AgentKind.ORACLE),
         revision=Revision(commit=project.git("rev-parse", "HEAD"), branch="main"),
     )
-    History(str(project.path / location)).write_run(RUN, "2026-01-30", rows(trials_of(task, "fff"), plan), {})
+    History(str(project.path / location)).write_run(RUN, "2026-01-30", table_of(rows(trials_of(task, "fff"), plan)), {})
     project.git("add", "--all", "--force")
     project.git("commit", "-q", "-m", "A better baseline")
 

@@ -259,9 +259,9 @@ def finished(*trials: Trial) -> list[FinishedTrial]:
     ],
 )
 def test_trials_of_tasks_that_differ_are_not_shared(other: dict[str, Any]) -> None:
-    trials = finished(*trials_of(A, "pf"), *trials_of(B, "pe"), *trials_of(C, "p"))
+    trials = [*trials_of(A, "pf"), *trials_of(B, "pe"), *trials_of(C, "p")]
     shared = shared_trials(a_plan(A, B, C), a_plan(A.model_copy(update=other), B), trials)
-    assert [(one.trial.task_id, one.trial.trial) for one in shared] == [("b", 0)], "and none that was not measured"
+    assert [(one.task_id, one.trial) for one in shared] == [("b", 0)], "and none that was not measured"
 
 
 METERED = AgentSpec(kind=AgentKind.OPENAI, target="gpt-5")
@@ -283,7 +283,7 @@ def test_with_another_judge_or_other_prices_no_trial_is_the_same(
     here: dict[str, Any], there: dict[str, Any], edited: str
 ) -> None:
     base = BASE.model_copy(update={"edits": (Edit(path=edited, kind="changed", what="policy"),)})
-    trials = finished(*trials_of(A, "pp"))
+    trials = trials_of(A, "pp")
     assert shared_trials(a_plan(A, base=base, **here), a_plan(A, **there), trials) == []
     assert len(shared_trials(a_plan(A, base=BASE, **here), a_plan(A, **here), trials)) == 2
 
@@ -294,8 +294,8 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def judged(plan: Plan, trials: list[FinishedTrial]) -> Verdict:
-    return verdict_on(plan, plan.policy, [one.trial for one in trials], Baseline(branch="main"), "")
+def judged(plan: Plan, trials: list[Trial]) -> Verdict:
+    return verdict_on(plan, plan.policy, trials, Baseline(branch="main"), "")
 
 
 def planned(*tasks: Any, **request: Any) -> Plan:
@@ -320,14 +320,14 @@ async def test_a_change_that_judges_itself_has_its_edits_listed() -> None:
     assert verdict.integrity == Integrity(base=base.commit, judged_by="change", edits=base.edits)
 
 
-async def _fails(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+async def _fails(plan: Plan, pool: Pool) -> list[Trial]:
     raise ExceptionGroup("trials", [StorageError("the disk is full")])
 
 
 @pytest.mark.usefixtures("working_folder")
 async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other() -> None:
     plan = planned(A)
-    trials = finished(*trials_of(A, "pp"))
+    trials = trials_of(A, "pp")
     verdict = await with_change(plan, trials, judged(plan, trials), _fails, NO_RUNS)
     assert verdict.decision is judged(plan, trials).decision
     assert verdict.integrity is not None
@@ -335,7 +335,7 @@ async def test_what_goes_wrong_with_the_changes_own_verdict_changes_no_other() -
     assert verdict.notes[-1] == "what the change's own files say is not known: the disk is full"
 
 
-async def _breaks(plan: Plan, pool: Pool) -> list[FinishedTrial]:
+async def _breaks(plan: Plan, pool: Pool) -> list[Trial]:
     raise ZeroDivisionError
 
 
@@ -351,12 +351,13 @@ async def test_a_bug_is_not_taken_for_an_answer() -> None:
 async def test_both_plans_share_one_cost_cap(cap: float | None, left: float | None) -> None:
     """Three of the four trials, a dollar each, are of a task that the change does not have."""
     plan = planned(A, C, max_cost=cap, jobs=2)
-    trials = finished(*trials_of(A, "p", cost=1.0), *trials_of(C.model_copy(update={"k": 3}), "ppp", cost=1.0))
+    trials = [*trials_of(A, "p", cost=1.0), *trials_of(C.model_copy(update={"k": 3}), "ppp", cost=1.0)]
+    await RunStore.of(plan.run_id).take_over(finished(*trials), Masker([]))
     asked: list[Plan] = []
 
-    async def runs(change: Plan, pool: Pool) -> list[FinishedTrial]:
+    async def runs(change: Plan, pool: Pool) -> list[Trial]:
         asked.append(change)
-        return read_journal(RunStore.of(change.run_id).journal)[0]
+        return RunStore.of(change.run_id).read_trials()
 
     verdict = await with_change(plan, trials, judged(plan, trials), runs, NO_RUNS)
     assert (asked[0].request.max_cost, asked[0].request.jobs) == (left, 2)

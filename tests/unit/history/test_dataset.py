@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row
+from passgate.tasks.history.columns import SCHEMA_VERSION, arrow_schema, row, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -36,7 +36,7 @@ def rows(*statuses: TrialStatus, **changes: Any) -> list[dict[str, Any]]:
 
 def write(history: History, run_id: str = PLAN.run_id, *statuses: TrialStatus, **changes: Any) -> None:
     every = [one | {"run_id": run_id} for one in rows(*(statuses or [TrialStatus.PASSED]), **changes)]
-    history.write_run(run_id, DAY, every, {f"digest-{run_id}": '{"messages": []}'})
+    history.write_run(run_id, DAY, table_of(every), {f"digest-{run_id}": '{"messages": []}'})
 
 
 @pytest.fixture(params=["folder", "file URL", "fsspec"])
@@ -297,7 +297,7 @@ def test_the_look_whether_a_history_can_be_written_leaves_no_file(history: Histo
 def test_a_newer_history_is_refused(tmp_path: Path) -> None:
     history = History(str(tmp_path))
     every = [one | {"schema_version": SCHEMA_VERSION + 1} for one in rows(TrialStatus.PASSED)]
-    history.write_run("run-1", DAY, every, {})
+    history.write_run("run-1", DAY, table_of(every), {})
     with pytest.raises(StorageError, match="written by a newer passgate"):
         history.trials()
 
@@ -352,7 +352,7 @@ def test_days_and_suites_are_folders(tmp_path: Path) -> None:
     history = History(str(tmp_path))
     write(history, "run-1")
     later = a_plan(GOLDEN, run_id="run-2", created_at=datetime(2026, 2, 1, tzinfo=UTC))
-    history.write_run("run-2", "2026-02-01", [row(a_trial(GOLDEN), later)], {})
+    history.write_run("run-2", "2026-02-01", table_of([row(a_trial(GOLDEN), later)]), {})
     partitions = ds.dataset(tmp_path / "trials", format="parquet", partitioning="hive")
     assert len(partitions.files) == 3
     assert sorted(history.trials()["day"].unique()) == [DAY, "2026-02-01"]
@@ -378,5 +378,5 @@ def test_a_relative_folder_is_of_the_working_folder(tmp_path: Path, monkeypatch:
 
 def test_a_run_without_trials_is_no_trial(tmp_path: Path) -> None:
     history = History(str(tmp_path))
-    history.write_run("run-1", DAY, [], {})
+    history.write_run("run-1", DAY, table_of([]), {})
     assert len(history.trials()) == 0

@@ -45,6 +45,6 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_damaged_journal_is_a_storage_error(journal: Path) -> None:
-    journal.write_text("damaged\n", encoding="utf-8")
-    with pytest.raises(StorageError, match="cannot read the transcripts"):
+    journal.write_text("damaged\ndamaged\n", encoding="utf-8")
+    with pytest.raises(StorageError, match="the journal is damaged in this line"):
         JournalTranscripts(RunStore(str(journal.parent)))("two")

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.columns import rows
+from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history, read_earlier_runs
 from passgate.tasks.integrity.git import Checkout
@@ -30,7 +30,9 @@ def repository(tmp_path: Path) -> GitRepository:
 
 def store(location: Path | str, run_id: str, **changes: Any) -> None:
     plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), revision=Revision(**changes))
-    History(str(location)).write_run(run_id, f"{plan.created_at:%Y-%m-%d}", rows(trials_of(TASK, "ppp"), plan), {})
+    History(str(location)).write_run(
+        run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials_of(TASK, "ppp"), plan)), {}
+    )
 
 
 def read(location: Path | str, checkout: Path, **more: Any) -> EarlierRuns:
