@@ -115,20 +115,17 @@ class TaskShape:
         if not difference.path or difference.path[0] in _NEEDED:
             self.problems.append(problem)
             return ()
-        part = difference.path if difference.is_unknown_key and _is_open(difference) else _part(difference.path)
+        # A key that is not known where keys are free. A misspelt one is none: a limit that is misspelt is not held.
+        is_free = difference.is_unknown_key and difference.path[:-1] in _OPEN and not difference.is_misspelt
+        part = difference.path if is_free else _part(difference.path)
         if part in self._left_out or _is_below(part, self._left_out):
             return ()
-        if difference.path[0] == "tracked_metrics" or _is_open(difference):
+        if difference.path[0] == "tracked_metrics" or is_free:
             self.unknown.append(UnknownPart(path=format_path(part), value=_at(self._document.data, part)))
             self.warnings.append(replace(problem, message=f"{problem.message} (recorded, without effect)"))
         else:
             self.cannot_run.append(problem)
         return part
-
-
-def _is_open(difference: Difference) -> bool:
-    # A misspelt key is none where keys are free: a limit that is misspelt is not held.
-    return difference.is_unknown_key and difference.path[:-1] in _OPEN and not difference.is_misspelt
 
 
 def _part(path: DocumentPath) -> DocumentPath:

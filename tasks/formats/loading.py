@@ -94,11 +94,9 @@ def task_of_file(file: Path, root: Path, policy: Policy) -> Found:
     """The task of a task file. What passgate cannot read, or does not know, it cannot write either: a problem."""
     answer = TaskReader(root, policy, working_folder=Path.cwd()).task_file(file)
     unread = (*answer.problems, *answer.unread, *answer.warnings)
-    return (
-        Found(problems=unread)
-        if answer.task is None or unread
-        else Found((SourceTask(answer.task, root, answer.origin),))
-    )
+    if answer.task is None or unread:
+        return Found(problems=unread)
+    return Found((SourceTask(answer.task, root, answer.origin),))
 
 
 def load_policy(file: Path) -> Policy:
