@@ -53,7 +53,7 @@ def test_measured_and_forecast_stand_beside_each_other(gate: Project) -> None:
     assert result.returncode == 0, result.stderr
     assert "20 runs: the first 10 made the baseline, 10 were judged" in result.stdout
     assert "measured  forecast" in result.stdout
-    assert "95 % interval of what was measured" in result.stdout
+    assert "95 % interval of the measured share of FAIL" in result.stdout
     assert not (gate.path / ".passgate" / "history").exists()
     assert not (gate.path / ".passgate" / "runs").exists()
     assert gate.git("status", "--porcelain", "--", ".passgate") == ""
