@@ -22,8 +22,7 @@ from passgate.tasks.reports.messages import warn
 if TYPE_CHECKING:
     from passgate.flows.embedded.server import EmbeddedServer
 
-SECONDS_TO_END = 20.0
-"""The most seconds that Prefect may take to end the flow run after the verdict."""
+SECONDS_TO_END = 20.0  # The most seconds that Prefect may take to end the flow run after the verdict
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_TO_DRAIN = 5.0
 _POLL_SECONDS = 0.2

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from passgate.tasks.model.verdict import Verdict
 
 
-_ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})
-"""The options that may differ when a run is resumed."""
+_ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})  # The options that may differ when a run is resumed
 
 
 def run(

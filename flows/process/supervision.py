@@ -13,8 +13,7 @@ from types import FrameType
 from passgate.flows.process.exit_code import result_of
 from passgate.flows.process.worker_report import Reported, read_report
 
-SECONDS_TO_INTERRUPT = 8.0
-"""So long an interrupted worker may take to clean up and to say how the run is carried on."""
+SECONDS_TO_INTERRUPT = 8.0  # So long an interrupted worker may take to clean up and to say how the run is carried on
 SECONDS_TO_EXIT = 10.0
 """So long a worker that has reported its exit code may take to end; Prefect sends meanwhile what it has not sent."""
 _SECONDS_TO_DIE = 5.0

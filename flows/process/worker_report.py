@@ -11,8 +11,7 @@ class BegunRun:
 
     run_id: str
     gate: str
-    verdict_file: str
-    """Absolute."""
+    verdict_file: str  # Absolute
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,7 @@ _CLASSES: Final = {
     AgentKind.HTTP: "http.HttpAgent",
     AgentKind.OPENAI: "openai.OpenAiAgent",
     AgentKind.REPLAY: "replay.ReplayAgent",
-}
-"""By their modules, which are imported late: the process of a Python agent imports this package and needs none."""
+}  # By their modules, which are imported late: the process of a Python agent imports this package and needs none
 FORMS: Final = " or ".join(", ".join(chain.from_iterable(kind.forms for kind in KINDS.values())).rsplit(", ", 1))
 _ADDRESSES: Final = ("http://", "https://")
 

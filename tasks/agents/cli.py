@@ -32,10 +32,8 @@ _ANNOUNCED: Final = {
     "PASSGATE_INPUTS_FILE": "inputs_file",
     "PASSGATE_HISTORY": "history_file",
     "PASSGATE_TRANSCRIPT": "transcript_file",
-}
-"""Environment variables, each with the placeholder that says the same."""
-_PROGRAM: Final = re.compile(r"[A-Za-z0-9_.+-]+")
-"""What is plainly the name of a program."""
+}  # Environment variables, each with the placeholder that says the same
+_PROGRAM: Final = re.compile(r"[A-Za-z0-9_.+-]+")  # What is plainly the name of a program
 _SAID: Final = {"role", "content", "tool_calls"}
 _EXCERPT: Final = 2000
 _CANNOT_START: Final = frozenset({126, 127})
@@ -48,8 +46,7 @@ _MISSING_SCRIPT: Final = re.compile(
     r"|^\S*ruby: No such file or directory -- "
     r"|^error: Failed to spawn: ",
     re.MULTILINE,
-)
-"""How interpreters say that the script is not there which they were to run."""
+)  # How interpreters say that the script is not there which they were to run
 
 
 @dataclass(frozen=True)

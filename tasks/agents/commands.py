@@ -27,8 +27,7 @@ AGENTV_PLACEHOLDERS: Final = {
     "ATTEMPT": "trial",
     "FILES": "files",
     "OUTPUT_FILE": "output_file",
-}
-"""Each with passgate's name for what it stands for."""
+}  # Each with passgate's name for what it stands for
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+|[A-Z_]+)\}")
 _OF_A_FILE = re.compile(r"\{(\w+)\}")
 _SANDBOX_FILES = "_shared/sandboxes/*/files"
@@ -41,8 +40,7 @@ _FAILED: Final = frozenset({"error", "timeout", "cancelled"})
 class Given:
     """What the placeholders of one turn stand for."""
 
-    values: Mapping[str, str]
-    """By the names of `PLACEHOLDERS`, and `output_file`."""
+    values: Mapping[str, str]  # By the names of `PLACEHOLDERS`, and `output_file`
     files: tuple[Path, ...]
 
 
@@ -98,14 +96,10 @@ def repository_of(folder: Path) -> Path:
 class Places:
     """Where the files of an agent's command are looked for."""
 
-    working_folder: Path
-    """Of passgate itself."""
-    project: Path
-    """What `{project}` stands for: the repository that the working folder lies in."""
-    start: Path | None = None
-    """The folder that the command starts in; `None` for the trial's workspace."""
-    sandboxes: tuple[Path, ...] = ()
-    """The folders that workspaces are copied from."""
+    working_folder: Path  # Of passgate itself
+    project: Path  # What `{project}` stands for: the repository that the working folder lies in
+    start: Path | None = None  # The folder that the command starts in; `None` for the trial's workspace
+    sandboxes: tuple[Path, ...] = ()  # The folders that workspaces are copied from
 
     @classmethod
     def of(cls, cwd: str | None, suites_folder: Path | None = None) -> Self:

@@ -23,8 +23,7 @@ from passgate.tasks.model.transcript import EndReason, Message, Transcript, Usag
 _BY_THE_METER: Final = frozenset({EndReason.OVER_BUDGET, EndReason.FORBIDDEN_CALL})
 END: Final = "<END>"
 LONGEST_REPLY: Final = 20_000
-LONGEST_PART: Final = 20_000
-"""Characters of one message that a player is shown."""
+LONGEST_PART: Final = 20_000  # Characters of one message that a player is shown
 LONGEST_CONVERSATION: Final = 400_000
 NO_JUDGE: Final = (
     "the task's user is played by the judge model, and no judge is configured: set judge.base_url and judge.model in "
@@ -166,10 +165,8 @@ class _Played:
     """What was said until somebody ended the conversation."""
 
     turns: list[Turn] = field(default_factory=list)
-    seconds: float = 0.0
-    """That the agent took for them."""
-    error: MeasurementError | None = None
-    """Why the agent or the user could not go on."""
+    seconds: float = 0.0  # That the agent took for them
+    error: MeasurementError | None = None  # Why the agent or the user could not go on
 
 
 async def _all_turns(agent: Agent, person: User, context: _TrialContext, limits: _Limits) -> _Played:

@@ -14,8 +14,7 @@ from passgate.tasks.model.sandbox import Sandbox
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.transcript import Message, Transcript
 
-PROBE_SECONDS: Final = 5.0
-"""For each question of `doctor`."""
+PROBE_SECONDS: Final = 5.0  # For each question of `doctor`
 _LOOPBACK = ("127.0.0.1", "localhost")
 _EXCEPTIONS = ("NO_PROXY", "no_proxy")
 _ALL = "*"
@@ -47,13 +46,10 @@ class Attempt:
     """What the user says now; in a conversation of several turns, the newest message. In the first turn of a task that
     asks in `messages` it is all of them as one text."""
     inputs: Mapping[str, Any]
-    workspace: Path
-    """Of an agent with `uses_workspace`."""
+    workspace: Path  # Of an agent with `uses_workspace`
     budgets: Budgets
-    test_id: str = ""
-    """What the task's file calls it, which for eval files is the id of the test."""
-    turn: int = 0
-    """From 0; above it in a conversation of several turns."""
+    test_id: str = ""  # What the task's file calls it, which for eval files is the id of the test
+    turn: int = 0  # From 0; above it in a conversation of several turns
     history: tuple[Message, ...] = ()
     """What was said before this turn, by both sides. Where the task asks in `messages`, it begins with them as the
     agent took them: as one text, or the users' and the system's."""
@@ -62,8 +58,7 @@ class Attempt:
     nothing else. What an assistant says in them is given and no step of the trial."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """Where the files and images of `messages` lie, by the names that they have there."""
-    session: str = ""
-    """The same text in every turn of a trial, and in no other trial."""
+    session: str = ""  # The same text in every turn of a trial, and in no other trial
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that lead to the models, `OPENAI_BASE_URL` among them; also set while the agent runs."""
 

@@ -20,10 +20,8 @@ from passgate.tasks.providers.exchange import ApiFormatError
 SETTINGS = "judge.base_url and judge.model in gates.yaml, or PASSGATE_JUDGE_BASE_URL and PASSGATE_JUDGE_MODEL"
 _CHAT: Final = ChatCompletions()
 _CLIENT_ERROR: Final = 400
-_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})
-"""How endpoints answer that cannot hold a model to a schema."""
-_SILENCES: Final = 5
-"""All attempts of one question may take so many times what the model may be silent."""
+_NO_SUCH_PARAMETER: Final = frozenset({400, 404, 422})  # How endpoints answer that cannot hold a model to a schema
+_SILENCES: Final = 5  # All attempts of one question may take so many times what the model may be silent
 _EXCERPT: Final = 300
 # What the templates of local models read as the end of a message or the beginning of another one's.
 _CONTROL_TOKEN: Final = re.compile(

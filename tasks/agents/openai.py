@@ -37,8 +37,7 @@ _ENDS: Final = {
     "budget_exceeded": EndReason.OVER_BUDGET,
     "over_budget": EndReason.OVER_BUDGET,
     "forbidden_call": EndReason.FORBIDDEN_CALL,
-}
-"""What the meter's refusals mean, by their code."""
+}  # What the meter's refusals mean, by their code
 
 
 class OpenAiAgent(Agent):
@@ -159,8 +158,7 @@ class Opening:
     """What is new in this turn, for the transcript. Of a task's messages what the system and the users say: the rest
     are no steps of this trial.
     """
-    context: tuple[ChatMessage, ...]
-    """What the model is sent: everything that was said, as chat messages."""
+    context: tuple[ChatMessage, ...]  # What the model is sent: everything that was said, as chat messages
 
 
 def opening_of(system: str | None, attempt: Attempt) -> Opening:

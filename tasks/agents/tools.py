@@ -21,13 +21,11 @@ from passgate.tasks.model.sandbox import ProcessResult
 from passgate.tasks.model.task import EvalTask, Replay, Tool
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
-AT_ONCE: Final = 8
-"""Calls of one trial that are run at the same time."""
+AT_ONCE: Final = 8  # Calls of one trial that are run at the same time
 ARGUMENTS_VARIABLE: Final = "PASSGATE_TOOL_ARGUMENTS"
 MAX_VARIABLE_BYTES: Final = 64 * 1024
 """Longer arguments are on standard input only: the system takes no longer variables."""
-MAX_RESULT_CHARACTERS: Final = 500_000
-"""No model reads more."""
+MAX_RESULT_CHARACTERS: Final = 500_000  # No model reads more
 _MOST_PROBLEMS: Final = 5
 _TAIL: Final = 2000
 RUNNER: Final = """\
@@ -58,8 +56,7 @@ standard output gets what the function returns as JSON.
 """
 Match = Literal["strict", "any_order"]
 _UNEXPECTED: Final = "the recording has no such call at this place"
-Row = tuple[ToolCall | None, ToolCall | None, bool]
-"""The expected call, the actual one, and whether they agree."""
+Row = tuple[ToolCall | None, ToolCall | None, bool]  # The expected call, the actual one, and whether they agree
 _WIDTH: Final = 64
 _BEFORE_DIFFERENCE: Final = 20
 _MOST_ROWS: Final = 30

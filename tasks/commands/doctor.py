@@ -31,8 +31,7 @@ from passgate.tasks.planning.diagnosis import USUAL_KEYS, diagnose, price_sympto
 from passgate.tasks.planning.named_agents import NamedAgents, find_agent, named_agents
 from passgate.tasks.sandboxes.isolation import best_isolation
 
-JUDGE_SECONDS = 30.0
-"""How long the judge may take to reply: some models think before they do."""
+JUDGE_SECONDS = 30.0  # How long the judge may take to reply: some models think before they do
 _QUESTION = JudgeRequest(messages=(JudgeMessage(role="user", content="Reply with: ok"),), fingerprint="doctor")
 _Content = TypeVar("_Content")
 
@@ -43,8 +42,7 @@ class _Setup:
 
     gates: Path
     suites: Path
-    policy: Policy | None
-    """`None` when the gates file cannot be used."""
+    policy: Policy | None  # `None` when the gates file cannot be used
     prices: PriceTable
     named: NamedAgents
 

@@ -13,8 +13,7 @@ from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, s
 
 _OF_RUN = ("run_id", "suite", "task_id", "gate", "started_at", "agent")
 _OF_TRIAL = ("trial", "k", "metric", "sequential", "status", "score", "cost", "unmeasured_cost", "wall_time_seconds")
-COLUMNS = (*_OF_RUN, *_OF_TRIAL)
-"""The columns of the history that a trend is read from."""
+COLUMNS = (*_OF_RUN, *_OF_TRIAL)  # The columns of the history that a trend is read from
 _STATUSES: Final = ("passed", "failed", "error")
 _ESTIMATORS: Final = {Metric.PASS_AT_K: pass_at_k, Metric.PASS_HAT_K: pass_hat_k}
 

@@ -8,8 +8,7 @@ from passgate.tasks.execution.coordinator import Executor, Round
 from passgate.tasks.model.run import Batch, BatchOutcome
 from passgate.tasks.model.trial import TrialStatus
 
-RunBatch = Callable[[Batch], Awaitable[BatchOutcome]]
-"""Has a batch run somewhere, by `run_batch`."""
+RunBatch = Callable[[Batch], Awaitable[BatchOutcome]]  # Has a batch run somewhere, by `run_batch`
 
 
 def apart(run_one: RunBatch, *, workers: int, trials_at_once: int, cost_left: float | None) -> Executor:

@@ -16,8 +16,7 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch, BatchOutcome
 from passgate.tasks.model.task import EvalTask
 
-MOST_BATCHES = 32
-"""Prefect task runs cost time on its server, so tasks share them once there are many."""
+MOST_BATCHES = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 _BUSY_SECONDS = 0.2
 
 

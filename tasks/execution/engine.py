@@ -7,8 +7,7 @@ from passgate.tasks.model.verdict import Verdict
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Work = Callable[[], Awaitable[T]]
-"""A verb with its arguments."""
+Work = Callable[[], Awaitable[T]]  # A verb with its arguments
 
 
 def work_of(verb: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> Work[T]:

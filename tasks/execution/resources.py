@@ -23,8 +23,7 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.run import Plan
 from passgate.tasks.sandboxes.workbench import Workbench
 
-GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]
-"""The verb that grades."""
+GradeTrial = Callable[[Evidence], Awaitable[GradedTrial]]  # The verb that grades
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +32,7 @@ class TrialResources:
 
     agent: Agent
     workbench: Workbench
-    meter: Meter | None
-    """`None` for agents that call no model."""
+    meter: Meter | None  # `None` for agents that call no model
     cost_cap: CostCap
     judge: LlmJudge | None
     suites_folder: Path

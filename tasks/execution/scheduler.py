@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final
 
-TrialKey = tuple[str, int]
-"""A task's id and the number of the trial."""
+TrialKey = tuple[str, int]  # A task's id and the number of the trial
 WAIT_SECONDS: Final = 10.0
 
 

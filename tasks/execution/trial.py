@@ -21,8 +21,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialStatus
 
-DEFAULT_SECONDS = 3600.0
-"""Of a trial whose task and suite set no `max_seconds`: no trial may run for ever."""
+DEFAULT_SECONDS = 3600.0  # Of a trial whose task and suite set no `max_seconds`: no trial may run for ever
 
 
 _RETRY_PAUSE_SECONDS = 1.0

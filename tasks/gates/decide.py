@@ -19,8 +19,7 @@ from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exe
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
-_OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})
-"""Rules that leave a gate undecided rather than failed."""
+_OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})  # Rules that leave a gate undecided rather than failed
 
 
 class Ruling(Frozen):
@@ -116,8 +115,7 @@ def failed_tasks(
 
 class _Meaning(NamedTuple):
     text: str
-    fallen: bool = False
-    """From green, which makes it a regression of a golden task."""
+    fallen: bool = False  # From green, which makes it a regression of a golden task
     may_block: bool = True
 
 

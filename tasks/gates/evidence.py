@@ -15,15 +15,13 @@ from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
-MOST_ERRORS = 5
-"""After so many errors in the confirming trials of a task no more of them are run."""
+MOST_ERRORS = 5  # After so many errors in the confirming trials of a task no more of them are run
 
 
 class Wanted(NamedTuple):
     """Confirming trials of one task, to be run at once."""
 
-    task: str
-    """`suite/task_id`."""
+    task: str  # `suite/task_id`
     trials: int
 
 
@@ -87,8 +85,7 @@ class _Tested(NamedTuple):
     task: TaskMeasurement
     before: BaselineTask
     alpha: float
-    test: RegressionTest | None
-    """`None` while the task has fewer than k measured trials."""
+    test: RegressionTest | None  # `None` while the task has fewer than k measured trials
 
 
 def _tested(

@@ -8,12 +8,10 @@ from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Check, Grade, Violation
 from passgate.tasks.model.graders import Grader
 
-PASS_FROM: Final = 0.8
-"""The least score that passes, where nothing else is said."""
+PASS_FROM: Final = 0.8  # The least score that passes, where nothing else is said
 BORDERLINE_FROM: Final = 0.6
 """Below what passes and from here on a score is called borderline (AgentEvals); it fails all the same."""
-ROUNDING: Final = 1e-9
-"""0.1 + 0.2 is not to fall short of 0.3."""
+ROUNDING: Final = 1e-9  # 0.1 + 0.2 is not to fall short of 0.3
 AS_EXPECTED: Final = ", as expected"
 _BUT_MUST: Final = ", but must"
 

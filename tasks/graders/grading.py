@@ -67,18 +67,15 @@ class GradedTrial(NamedTuple):
     """What the graders of a trial have found."""
 
     grades: tuple[Grade, ...]
-    metrics: TrialMetrics
-    """The trial's own, with those of its grades."""
+    metrics: TrialMetrics  # The trial's own, with those of its grades
 
 
 class TrialResult(NamedTuple):
     """What a trial comes to."""
 
     status: TrialStatus
-    reason: str
-    """Why it is not `passed`, in a line."""
-    score: float | None
-    """From 0 to 1; `None` with an error."""
+    reason: str  # Why it is not `passed`, in a line
+    score: float | None  # From 0 to 1; `None` with an error
 
 
 def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, grades: Sequence[Grade]) -> TrialResult:

@@ -44,10 +44,8 @@ class Evidence:
     metrics: TrialMetrics
     sandbox: Sandbox
     suites_folder: Path
-    judge: LlmJudge | None
-    """`None` when no judge is configured."""
-    agent_kind: AgentKind | None = None
-    """Of the agent that had the trial; `None` where that is not known."""
+    judge: LlmJudge | None  # `None` when no judge is configured
+    agent_kind: AgentKind | None = None  # Of the agent that had the trial; `None` where that is not known
 
     @property
     def made_calls(self) -> list[ToolCall]:

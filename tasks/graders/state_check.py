@@ -26,10 +26,8 @@ from passgate.tasks.model.json_values import MISSING, at_path, parse_json, stric
 from passgate.tasks.model.sandbox import Sandbox
 
 QUERY_SECONDS: Final = 5.0
-MOST_ROWS: Final = 10_000
-"""Rows beyond this, and beyond what the check asks for, are not counted."""
-LONGEST_VALUE: Final = 1_000_000
-"""Bytes of one value or row."""
+MOST_ROWS: Final = 10_000  # Rows beyond this, and beyond what the check asks for, are not counted
+LONGEST_VALUE: Final = 1_000_000  # Bytes of one value or row
 _STEPS_BETWEEN_LOOKS_AT_THE_CLOCK: Final = 10_000
 
 

@@ -36,8 +36,7 @@ from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
 MOST_CHECKS: Final = 20
 PROBE_SECONDS: Final = 60.0
-INTERNAL_ERROR: Final = 3
-"""The exit code of pytest for an error of its own."""
+INTERNAL_ERROR: Final = 3  # The exit code of pytest for an error of its own
 # A test during which the run is stopped stands in the report as if it had passed; only the count of those that
 # came to their end tells.
 _CONFTEST: Final = """\
@@ -74,12 +73,9 @@ _STATUS_OF_TAG: Final = {"error": CaseStatus.FAILED, "failure": CaseStatus.FAILE
 class Case(NamedTuple):
     """One test that ran."""
 
-    file: str
-    """Relative to the folder of the tests."""
-    group: str
-    """The classes that it lies in, joined with `::`; empty for a function of a module."""
-    name: str
-    """With the parameters in brackets, where it has some."""
+    file: str  # Relative to the folder of the tests
+    group: str  # The classes that it lies in, joined with `::`; empty for a function of a module
+    name: str  # With the parameters in brackets, where it has some
     status: CaseStatus
     message: str
 

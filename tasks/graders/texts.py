@@ -5,12 +5,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-EXCERPT = 2000
-"""Characters of foreign text in one message."""
-WINDOW = 1_000_000
-"""Characters that a regular expression sees at once."""
-OVERLAP = 10_000
-"""Characters that two neighbouring windows share, so that a match across the border is found."""
+EXCERPT = 2000  # Characters of foreign text in one message
+WINDOW = 1_000_000  # Characters that a regular expression sees at once
+OVERLAP = 10_000  # Characters that two neighbouring windows share, so that a match across the border is found
 _KEY: Final = r"[A-Za-z0-9_-]"
 # Counts are bounded and beginnings are fixed, so that the time to search grows no faster than the text.
 CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {

@@ -10,8 +10,7 @@ from typing import Final
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import ProcessResult, Sandbox
 
-LIMIT = 10_000_000
-"""Bytes: no file larger than this is read."""
+LIMIT = 10_000_000  # Bytes: no file larger than this is read
 NOT_EXECUTABLE: Final = 126
 NOT_FOUND: Final = 127
 # What `sh -c` itself says; a script that it starts says its own name first.

@@ -42,8 +42,7 @@ COLUMNS = (
     "score",
     "wall_time_seconds",
     "cost",
-)
-"""What a baseline is read from."""
+)  # What a baseline is read from
 
 
 def baseline_of(
@@ -207,17 +206,14 @@ def _decided(task: EvalTask, trials: Sequence[_Row]) -> TaskState:
     )
 
 
-ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")
-"""What error rates are read from."""
+ERROR_RATE_COLUMNS: Final = (*COLUMNS, "violations")  # What error rates are read from
 
 
 class ErrorRates(NamedTuple):
     """Of one task."""
 
-    errors: float
-    """Share of its trials that could not be measured."""
-    violations: Mapping[Rule, float]
-    """Share of its measured trials that violated each rule."""
+    errors: float  # Share of its trials that could not be measured
+    violations: Mapping[Rule, float]  # Share of its measured trials that violated each rule
 
 
 def error_rates_of(baseline: Baseline, rows: pd.DataFrame) -> dict[str, ErrorRates]:

@@ -14,8 +14,7 @@ from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
 
 SCHEMA_VERSION = 5
-PARTITIONS = ("suite", "day")
-"""Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`."""
+PARTITIONS = ("suite", "day")  # Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`
 
 _PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
 

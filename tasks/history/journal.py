@@ -113,8 +113,7 @@ class FileJournal:
         self._file = file
         self._masker = masker
         self._descriptor = -1
-        self._whole = 0
-        """Bytes of whole lines; what lies behind them is left of a write that failed."""
+        self._whole = 0  # Bytes of whole lines; what lies behind them is left of a write that failed
         self._waiting: list[asyncio.Future[None]] = []
         self._syncing: asyncio.Task[None] | None = None
 

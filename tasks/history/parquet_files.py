@@ -11,8 +11,7 @@ from pyarrow import fs
 
 from passgate.tasks.history.columns import arrow_schema
 
-FILE: Final = "__filename"
-"""The column with the file that a row is from: Arrow's own name for it."""
+FILE: Final = "__filename"  # The column with the file that a row is from: Arrow's own name for it
 _PLACE: Final = re.compile(r"suite=(?P<suite>[a-z_]+)/day=(?P<day>\d{4}-\d\d-\d\d)/[^/]+\.parquet")
 """Where the files of trials lie."""
 _NEEDED: Final = frozenset(
@@ -20,8 +19,7 @@ _NEEDED: Final = frozenset(
         *("schema_version", "run_id", "gate", "task_id", "task_digest", "grader_digest", "agent"),
         *("trial", "k", "metric", "status", "started_at"),
     }
-)
-"""Columns that every version of passgate has written."""
+)  # Columns that every version of passgate has written
 _FORMAT: Final = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
@@ -33,8 +31,7 @@ _LONGEST_REASON: Final = 200
 class SkippedFile(NamedTuple):
     """A file that is not read."""
 
-    name: str
-    """Its path below the dataset."""
+    name: str  # Its path below the dataset
     reason: str
 
 

@@ -13,8 +13,7 @@ from passgate.tasks.model.trial import TrialStatus
 CHECKED: Final = (
     *("run_id", "gate", "day", "agent", "git_commit", "git_branch", "git_dirty", FILE),
     *("suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score", "started_at"),
-)
-"""The columns that are looked at."""
+)  # The columns that are looked at
 _RUN: Final = ["run_id"]
 _TASK: Final = [*_RUN, "suite", "task_id"]
 _OF_RUN: Final = ["gate", "agent", "git_commit", "git_branch", "git_dirty"]

@@ -30,8 +30,7 @@ from passgate.tasks.model.verdict import Verdict
 LAST = "last"
 
 
-CHANGE = "change"
-"""What the run of a change's own files is called, after the id of the run that is judged."""
+CHANGE = "change"  # What the run of a change's own files is called, after the id of the run that is judged
 
 
 _PLAN = "plan.json"

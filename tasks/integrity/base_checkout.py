@@ -173,10 +173,8 @@ class JudgedAgent:
     """The agent that is run."""
 
     spec: AgentSpec
-    change: AgentChange | None = None
-    """How the change's definition of it differs from that of the merge base."""
-    note: str = ""
-    """Why the merge base has none."""
+    change: AgentChange | None = None  # How the change's definition of it differs from that of the merge base
+    note: str = ""  # Why the merge base has none
 
 
 def judged_agent(own: Plan, edits: Sequence[Edit], files: PlanFiles, folder: Path, root: Path) -> JudgedAgent:

@@ -30,11 +30,9 @@ class CommitTooLargeError(UsageError):
 class CommittedFile:
     """A file of a commit, or a submodule: another repository in its place."""
 
-    path: str
-    """Relative to the repository."""
+    path: str  # Relative to the repository
     mode: str
-    hash: str
-    """Of its content; of a submodule its commit."""
+    hash: str  # Of its content; of a submodule its commit
     size: int
 
     @property

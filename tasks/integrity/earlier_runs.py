@@ -33,8 +33,7 @@ class EarlierRuns:
     """Rows of a history that can be what they say."""
 
     trials: pd.DataFrame
-    left_out: str = ""
-    """How many trials are not among them, and why; empty where all are."""
+    left_out: str = ""  # How many trials are not among them, and why; empty where all are
 
 
 def open_history(location: str, checkout: Checkout) -> History:
@@ -83,25 +82,19 @@ class _Identity(NamedTuple):
 class _FolderOnDisk:
     """What a folder is and holds on the disk, links followed."""
 
-    links: frozenset[_Identity]
-    """The links that lead to it or to what it holds."""
-    folders: frozenset[_Identity]
-    """The folder and all below it."""
-    around: frozenset[_Identity]
-    """The folders that these lie in."""
+    links: frozenset[_Identity]  # The links that lead to it or to what it holds
+    folders: frozenset[_Identity]  # The folder and all below it
+    around: frozenset[_Identity]  # The folders that these lie in
 
 
 @dataclass(frozen=True)
 class Tracked:
     """Something of a folder that git tracks."""
 
-    top: Path
-    """The top folder of the repository that tracks it."""
-    path: str
-    """Relative to the top folder."""
+    top: Path  # The top folder of the repository that tracks it
+    path: str  # Relative to the top folder
     kind: Literal["file", "link", "submodule"]
-    root: str
-    """What to take out of git: the folder itself, the link or the submodule; relative to the top folder."""
+    root: str  # What to take out of git: the folder itself, the link or the submodule; relative to the top folder
 
 
 def refuse_tracked(what: str, place: Path, checkout: Checkout) -> None:

@@ -13,21 +13,18 @@ from typing import Any, Self
 from passgate.tasks.model.policy import DEFAULT_BRANCH, is_branch_name
 from passgate.tasks.model.run import Revision
 
-LINK, SUBMODULE = "120000", "160000"
-"""The modes of what is no file in a repository."""
+LINK, SUBMODULE = "120000", "160000"  # The modes of what is no file in a repository
 TARGET_VARIABLES = (
     "GITHUB_BASE_REF",
     "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
     "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
     "CHANGE_TARGET",
     "BITBUCKET_PR_DESTINATION_BRANCH",
-)
-"""Where CI systems say which branch a change is to be merged into."""
+)  # Where CI systems say which branch a change is to be merged into
 REMOTE = "refs/remotes/origin"
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 10
-_LONG_SECONDS = 120
-"""For what takes longer the larger a repository is."""
+_LONG_SECONDS = 120  # For what takes longer the larger a repository is
 # A repository may name programs that git would run, and paths may look like patterns.
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

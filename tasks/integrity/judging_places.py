@@ -29,10 +29,8 @@ class JudgingPlaces:
 
     suites: str
     gates: str
-    what: Mapping[str, What]
-    """Every file and folder that judges, where links lead included."""
-    leads_out: bool = False
-    """Whether a link leads from any of them out of the repository."""
+    what: Mapping[str, What]  # Every file and folder that judges, where links lead included
+    leads_out: bool = False  # Whether a link leads from any of them out of the repository
 
     def with_more(self, names: Iterable[str], above: Iterable[str], what: What = _GRADERS) -> "JudgingPlaces":
         """With further files: `names` are relative to the suites folder, and those of `above` lie in any

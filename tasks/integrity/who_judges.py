@@ -39,8 +39,7 @@ _BESIDE_GATES: Mapping[str, What] = {
     AGENTS_FILE: "agents",
 }
 _AGENTS: Final = "agents"
-_CHECKOUT = "base"
-"""Where in the run's folder the files of the merge base are."""
+_CHECKOUT = "base"  # Where in the run's folder the files of the merge base are
 _OUTSIDE = "the suites or the gates file are outside the repository: passgate cannot tell what a change edits there"
 
 
@@ -48,10 +47,8 @@ _OUTSIDE = "the suites or the gates file are outside the repository: passgate ca
 class JudgingPlans:
     """Who judges."""
 
-    plan: Plan
-    """What the run goes by."""
-    change: Plan | None = None
-    """What the change's own files say, where those of the merge base judge."""
+    plan: Plan  # What the run goes by
+    change: Plan | None = None  # What the change's own files say, where those of the merge base judge
 
 
 @dataclass(frozen=True)
@@ -65,12 +62,10 @@ class _CannotJudge:
 class _Comparison:
     """A change and what it is compared with."""
 
-    own: Plan
-    """What the change's own files say."""
+    own: Plan  # What the change's own files say
     base: Base
     checkout: Checkout
-    root: Path
-    """The top folder of the repository."""
+    root: Path  # The top folder of the repository
     places: JudgingPlaces
 
     def with_edits(self, places: JudgingPlaces) -> "_Comparison":

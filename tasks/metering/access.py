@@ -14,8 +14,7 @@ class TrialTranscript:
     """What is known of the agent's part of a trial, also of one that could not be measured."""
 
     transcript: Transcript
-    error: MeasurementError | None = None
-    """Why it could not be measured."""
+    error: MeasurementError | None = None  # Why it could not be measured
 
     def checked(self) -> Transcript:
         """The transcript of a trial that could be measured. Raises the error."""
@@ -29,20 +28,16 @@ class ModelAnswer:
     """What a model call of an agent is answered: as over HTTP, also where there is none."""
 
     status: int
-    content: bytes
-    """A JSON document; from status 400 on an error."""
+    content: bytes  # A JSON document; from status 400 on an error
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class ModelAccess(Protocol):
     """The way to the models that one trial has. Its addresses and its key are good for this trial only."""
 
-    openai_base_url: str
-    """As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter."""
-    anthropic_base_url: str
-    """As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter."""
-    api_key: str
-    """What the agent gives as its key; the meter puts the real one in its place."""
+    openai_base_url: str  # As in `http://127.0.0.1:PORT/TOKEN/openai/v1`; empty when there is no meter
+    anthropic_base_url: str  # As in `http://127.0.0.1:PORT/TOKEN/anthropic`; empty when there is no meter
+    api_key: str  # What the agent gives as its key; the meter puts the real one in its place
     variables: Mapping[str, str]
     """The environment variables that tell an agent all of this: the usual ones and those of its spec."""
 

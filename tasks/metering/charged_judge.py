@@ -16,8 +16,7 @@ class ChargedLlmJudge:
         self._price = price
         self._cost_cap = cost_cap
         self._sizes = Sizes()
-        self.paid = 0.0
-        """US dollars."""
+        self.paid = 0.0  # US dollars
 
     @property
     def name(self) -> str:

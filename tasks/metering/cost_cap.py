@@ -7,8 +7,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 Found = TypeVar("Found")
-_ROUNDING: Final = 1e-9
-"""Of the limit: costs are sums of fractions of cents."""
+_ROUNDING: Final = 1e-9  # Of the limit: costs are sums of fractions of cents
 
 
 class Account:
@@ -77,8 +76,7 @@ class Reservation:
     """Money put aside for one call, in US dollars."""
 
     amount: float
-    expected: float
-    """What the call is taken to have cost where that never becomes known."""
+    expected: float  # What the call is taken to have cost where that never becomes known
 
 
 @dataclass(frozen=True, slots=True)

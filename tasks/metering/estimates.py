@@ -9,8 +9,7 @@ from passgate.tasks.model.transcript import Usage
 
 CHARACTERS_PER_TOKEN: Final = 8
 """More than tokenizers put into one token of ordinary text, so that a request that is refused could not have fitted."""
-UNLIMITED_REPLY: Final = 4096
-"""Tokens of a reply whose request sets no limit, until a longer one was seen."""
+UNLIMITED_REPLY: Final = 4096  # Tokens of a reply whose request sets no limit, until a longer one was seen
 UNSEEN_TOKENS: Final = 200
 """Tokens of a first request beside its text: the model's template, instructions that the provider adds, images."""
 
@@ -19,11 +18,9 @@ UNSEEN_TOKENS: Final = 200
 class Sizes:
     """What earlier calls of the same trial have shown."""
 
-    characters: int = 0
-    """Of the newest request whose tokens are known; 0 before there is one."""
+    characters: int = 0  # Of the newest request whose tokens are known; 0 before there is one
     tokens_in: int = 0
-    longest_reply: int = 0
-    """In tokens."""
+    longest_reply: int = 0  # In tokens
 
     def after(self, characters: int, usage: Usage) -> "Sizes":
         """With one more call that was answered."""
@@ -52,8 +49,7 @@ class Estimate:
 
     least_in: int
     likely_in: int
-    out: int
-    """Of the reply: the request's own limit; without one, the longest reply so far or `UNLIMITED_REPLY`."""
+    out: int  # Of the reply: the request's own limit; without one, the longest reply so far or `UNLIMITED_REPLY`
 
     @classmethod
     def of(cls, characters: int, max_tokens_out: int | None, sizes: Sizes) -> "Estimate":

@@ -15,12 +15,10 @@ from passgate.tasks.model.transcript import EndReason, Usage
 from passgate.tasks.providers.exchange import ModelRequest
 
 BUDGET = "budget_exceeded"
-FORBIDDEN = "forbidden_call"
-"""The codes of refusals that are the agent's doing."""
+FORBIDDEN = "forbidden_call"  # The codes of refusals that are the agent's doing
 PRICE_REMEDY = "add its price to prices.yaml, beside gates.yaml"
 NOTHING_RESERVED: Final = Reservation(0.0, 0.0)
-PriceOf = Callable[[str], Price | None]
-"""The price of a model by its name; `None` where it is unknown."""
+PriceOf = Callable[[str], Price | None]  # The price of a model by its name; `None` where it is unknown
 MOST_UNANSWERED: Final = 20
 """Calls in a row without an answer: an agent that sends the same wrong request again and again has to end."""
 
@@ -39,15 +37,12 @@ class AdmittedCall:
 
     request: ModelRequest
     price: Price | None
-    max_tokens_out: int | None
-    """The most tokens that the reply may have; `None` where no budget limits it."""
+    max_tokens_out: int | None  # The most tokens that the reply may have; `None` where no budget limits it
     estimate: Estimate
     tokens: float
-    dollars: float
-    """Of the trial's own budgets: less than the estimate only for a call that is alone."""
+    dollars: float  # Of the trial's own budgets: less than the estimate only for a call that is alone
     is_step: bool
-    reservation: Reservation = NOTHING_RESERVED
-    """Of the money of the run, which comes after the trial's own budgets."""
+    reservation: Reservation = NOTHING_RESERVED  # Of the money of the run, which comes after the trial's own budgets
 
 
 class Ledger:
@@ -67,15 +62,13 @@ class Ledger:
         self._sizes = Sizes()
         self._unanswered = 0
         self._wait_for_cap = 0
-        self.paid = 0.0
-        """US dollars of the run's money; estimated where a reply was not waited for."""
+        self.paid = 0.0  # US dollars of the run's money; estimated where a reply was not waited for
         self._over: asyncio.Future[None] | None = None
         self._is_over = False
         self._flaw: tuple[str, MeasurementError] | None = None
         """Why the trial cannot be measured any more, with the code that the agent is told."""
         self._trouble: MeasurementError | None = None
-        self.end: tuple[EndReason, str] | None = None
-        """Why nothing more is sent, where that is the agent's doing."""
+        self.end: tuple[EndReason, str] | None = None  # Why nothing more is sent, where that is the agent's doing
 
     @property
     def problem(self) -> MeasurementError | None:

@@ -48,10 +48,8 @@ class Meter:
     _price_of: PriceOf
     _cost_cap: CostCap
     _needs_price: str | None
-    bridge: Bridge | None = None
-    """Where its server listens; `None` without one."""
-    trials: dict[str, TrialMeter] = field(default_factory=dict)
-    """Those that go on and have addresses, by their tokens."""
+    bridge: Bridge | None = None  # Where its server listens; `None` without one
+    trials: dict[str, TrialMeter] = field(default_factory=dict)  # Those that go on and have addresses, by their tokens
     ending: set[asyncio.Task[Any]] = field(default_factory=set)
     """What trials that are over had under way: each has a connection to give back."""
 

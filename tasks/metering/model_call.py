@@ -31,8 +31,7 @@ class Route:
     trial: TrialMeter
     api: Api
     upstream: Upstream
-    model: str | None
-    """The model in place of the one that the agent asks for."""
+    model: str | None  # The model in place of the one that the agent asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +40,8 @@ class AdmittedRequest:
 
     call: MeteredCall
     stream: bool
-    body: dict[str, Any]
-    """As the agent sent it."""
-    content: bytes
-    """As the provider gets it."""
+    body: dict[str, Any]  # As the agent sent it
+    content: bytes  # As the provider gets it
 
 
 async def complete(route: Route, content: bytes, headers: Mapping[str, str]) -> ModelAnswer:

@@ -40,10 +40,8 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 _TOO_LARGE = f"the request is larger than {MAX_BODY_BYTES // 1024 // 1024} MiB"
 _QUEUE = 256
 """Pieces of a reply that wait for an agent that reads slowly: what a provider sends is not piled up without end."""
-_CHARACTERS_PER_TOKEN = 6
-"""More than models write in prose, so that a limit that is taken for reached is reached."""
-_CHECK_BYTES = 2048
-"""So often a stream is held against what is left of the budgets."""
+_CHARACTERS_PER_TOKEN = 6  # More than models write in prose, so that a limit that is taken for reached is reached
+_CHECK_BYTES = 2048  # So often a stream is held against what is left of the budgets
 _EMBEDDINGS: Final = "embeddings"
 # Some names of models have slashes. No segment begins with a dot, and a percent sign would be decoded once more.
 _SEGMENT: Final = r"[A-Za-z0-9_:@+~=,-][A-Za-z0-9._:@+~=,-]*"

@@ -24,10 +24,8 @@ from passgate.tasks.metering.trial_meter import TrialMeter
 from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 
-_LONGEST_SOCKET = 107
-"""Bytes that the path of a Unix socket may have."""
-_REST_OF_PATH = 52
-"""Of these, what the names of the user, the process and the socket take at most."""
+_LONGEST_SOCKET = 107  # Bytes that the path of a Unix socket may have
+_REST_OF_PATH = 52  # Of these, what the names of the user, the process and the socket take at most
 _APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
 

@@ -19,8 +19,7 @@ Found = TypeVar("Found")
 Forbidden = Callable[[ToolCall], bool]
 Complete = Callable[["TrialMeter", bytes], Awaitable[ModelAnswer]]
 """Asks a model for a trial, by the body of a chat completion."""
-_SETTLE_SECONDS = 5.0
-"""So long calls that an ended agent has left under way are waited for: their replies count."""
+_SETTLE_SECONDS = 5.0  # So long calls that an ended agent has left under way are waited for: their replies count
 
 
 @dataclass(eq=False)
@@ -144,8 +143,7 @@ class MeteredCall:
         self.admission = admission
         self.asked_at = asked_at
         self.first_token_at: float | None = None
-        self.progress = CallProgress()
-        """How far the provider has come with it."""
+        self.progress = CallProgress()  # How far the provider has come with it
         self._refused: set[str] = set()
 
     def begun(self) -> None:

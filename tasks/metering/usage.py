@@ -105,8 +105,7 @@ class TrialRecord:
     trial: Trial
     judge: ChargedLlmJudge | None
     transcript: Transcript = field(default_factory=Transcript)
-    agent_paid: float = 0.0
-    """US dollars of the run's money."""
+    agent_paid: float = 0.0  # US dollars of the run's money
 
     def said(self, transcript: Transcript, metrics: TrialMetrics, isolation: str) -> None:
         """The agent has done its part."""

@@ -18,10 +18,8 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 class NamedAgents:
     """The agents that have names here."""
 
-    agents: Mapping[str, AgentSpec]
-    """Those of agents.yaml."""
-    targets: tuple[TargetsFile, ...]
-    """AgentV's, not yet looked into; those of agents.yaml go before."""
+    agents: Mapping[str, AgentSpec]  # Those of agents.yaml
+    targets: tuple[TargetsFile, ...]  # AgentV's, not yet looked into; those of agents.yaml go before
 
     @property
     def target_names(self) -> tuple[str, ...]:

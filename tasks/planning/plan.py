@@ -35,12 +35,9 @@ class PlanFiles:
     """Where the files are that a plan is made of."""
 
     suites: Path
-    gates: Path
-    """Prices, quarantine and pins lie beside it."""
-    working_folder: Path
-    """What users see files named from."""
-    environment: Mapping[str, str]
-    """The variables that eval files may use."""
+    gates: Path  # Prices, quarantine and pins lie beside it
+    working_folder: Path  # What users see files named from
+    environment: Mapping[str, str]  # The variables that eval files may use
 
     @classmethod
     def of(cls, request: RunRequest) -> "PlanFiles":

@@ -10,8 +10,7 @@ from passgate.tasks.model.task import EvalTask
 
 BLOCKING: Final = frozenset(
     {Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL, Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED, Rule.THRESHOLD}
-)
-"""The rules by which a task that fails makes its gate fail."""
+)  # The rules by which a task that fails makes its gate fail
 
 
 def refuse_graders_that_cannot_fail(tasks: Sequence[EvalTask], policy: GatePolicy) -> None:

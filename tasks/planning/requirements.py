@@ -67,8 +67,7 @@ def _refuse_unknown_price(plan: Plan) -> None:
             raise UsageError(f"the price of the model {model!r} is unknown and {why}: {PRICE_REMEDY}")
 
 
-_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())
-"""Addresses that take no call without a key."""
+_PUBLIC: Final = frozenset(known.url for known in PROVIDERS.values())  # Addresses that take no call without a key
 _UNAUTHORIZED: Final = 401
 
 

@@ -24,8 +24,7 @@ COLUMNS = (
     *("run_id", "suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score"),
     *("reason", "violations", "grades", "attempts", "isolation", "started_at", "transcript_digest", "model"),
     *TrialMetrics.model_fields,
-)
-"""What trials are made from again."""
+)  # What trials are made from again
 
 _Row = Mapping[str, Any]
 

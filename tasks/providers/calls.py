@@ -64,10 +64,8 @@ class CallProgress:
 
     attempts: int = 0
     stage: Stage = Stage.TURN
-    last_fault: str = ""
-    """What the last failed attempt came to; empty while none has failed."""
-    url: str = ""
-    """For messages: without its query."""
+    last_fault: str = ""  # What the last failed attempt came to; empty while none has failed
+    url: str = ""  # For messages: without its query
 
     @property
     def is_healthy(self) -> bool:
@@ -90,12 +88,9 @@ class ProviderCall:
     """What is asked and how long it may take."""
 
     request: httpcore.Request
-    age: int
-    """Lower than that of every later call."""
-    seconds: float | None
-    """For all attempts together; `None` while the retry policy alone limits them."""
-    deadline: float | None
-    """On the event loop's clock."""
+    age: int  # Lower than that of every later call
+    seconds: float | None  # For all attempts together; `None` while the retry policy alone limits them
+    deadline: float | None  # On the event loop's clock
     progress: CallProgress = field(default_factory=CallProgress)
 
     @property

@@ -48,11 +48,9 @@ class ProviderReply:
     """A whole reply. Below 400 its status is 2xx and `document` a JSON object."""
 
     status: int
-    headers: Mapping[str, str]
-    """By lower-case name, without those that concern one connection only."""
+    headers: Mapping[str, str]  # By lower-case name, without those that concern one connection only
     body: bytes
-    document: Any
-    """The JSON document of the body; `None` when it is none, which only happens from 400 on."""
+    document: Any  # The JSON document of the body; `None` when it is none, which only happens from 400 on
 
 
 @dataclass(frozen=True, slots=True)

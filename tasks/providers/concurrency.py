@@ -15,8 +15,7 @@ class Window:
     """The number of calls at once: additive increase, multiplicative decrease (Chiu and Jain 1989)."""
 
     size: float = START
-    epoch: int = 0
-    """How often it was made smaller."""
+    epoch: int = 0  # How often it was made smaller
 
     def grow(self, in_flight: int) -> None:
         """After a success: by one for every round trip of a window that is in use; unused it stays as it is."""

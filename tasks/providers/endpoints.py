@@ -18,13 +18,10 @@ KeyHeader = Literal["authorization", "x-api-key"]
 class KnownProvider:
     """What is known of a provider beforehand."""
 
-    url: str
-    """Its own base URL, which takes no call without a key."""
+    url: str  # Its own base URL, which takes no call without a key
     key_header: KeyHeader
-    models: str
-    """Where its endpoints list their models, below the base URL."""
-    headers: tuple[tuple[str, str], ...] = ()
-    """What every request has to say."""
+    models: str  # Where its endpoints list their models, below the base URL
+    headers: tuple[tuple[str, str], ...] = ()  # What every request has to say
 
 
 PROVIDERS: Final[dict[str, KnownProvider]] = {
@@ -39,12 +36,9 @@ PROVIDERS: Final[dict[str, KnownProvider]] = {
 class ResolvedEndpoint:
     """One endpoint of a provider, resolved. Raises `UsageError` for what is no usable address or key."""
 
-    base_url: str
-    """`http` or `https`, host, port and path, without a slash at the end."""
-    key: str = field(default="", repr=False)
-    """Empty when none is configured; then the caller's own goes out."""
-    key_variable: str = ""
-    """The environment variable that holds the key, for messages."""
+    base_url: str  # `http` or `https`, host, port and path, without a slash at the end
+    key: str = field(default="", repr=False)  # Empty when none is configured; then the caller's own goes out
+    key_variable: str = ""  # The environment variable that holds the key, for messages
     key_header: KeyHeader = "authorization"
     """The header that the key is sent in: `authorization` as `Bearer KEY`, or `x-api-key`."""
 

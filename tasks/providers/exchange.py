@@ -23,8 +23,7 @@ class ToolAnswer:
 
     call_id: str
     result: Any
-    is_error: bool | None
-    """`None` where the API has no way to say it."""
+    is_error: bool | None  # `None` where the API has no way to say it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,7 @@ class AskedCall:
 
     call_id: str
     tool: str
-    arguments: Mapping[str, Any]
-    """Arguments that are no JSON object are `{"unparsed": TEXT}`."""
+    arguments: Mapping[str, Any]  # Arguments that are no JSON object are `{"unparsed": TEXT}`
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,10 @@ class ModelRequest:
 
     model: str
     stream: bool
-    max_tokens_out: int | None
-    """The most tokens that the request lets the model write; `None` when it does not say."""
+    max_tokens_out: int | None  # The most tokens that the request lets the model write; `None` when it does not say
     said: tuple[InputMessage, ...]
     """Every system and user message of the context, in order. Messages of the model are left out."""
-    answers: tuple[ToolAnswer, ...]
-    """Every tool result of the context, in order."""
+    answers: tuple[ToolAnswer, ...]  # Every tool result of the context, in order
     continues: bool
     """Whether the provider holds the earlier context (`previous_response_id`), so that this one is all new."""
     characters: int
@@ -61,8 +57,7 @@ class ModelReply:
 
     text: str = ""
     calls: tuple[AskedCall, ...] = ()
-    usage: Usage = NOTHING_KNOWN
-    """`None` where the reply does not say; the cost is never in it."""
+    usage: Usage = NOTHING_KNOWN  # `None` where the reply does not say; the cost is never in it
     model: str = ""
 
 

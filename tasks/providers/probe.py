@@ -22,12 +22,9 @@ PAUSES: Final = (1.0, 2.0)
 class Probe:
     """What came of it."""
 
-    asked: str
-    """The address that was asked."""
-    status: int | None
-    """Of the answer; `None` when there was none that is of use."""
-    trouble: str = ""
-    """Why there was none."""
+    asked: str  # The address that was asked
+    status: int | None  # Of the answer; `None` when there was none that is of use
+    trouble: str = ""  # Why there was none
 
     @property
     def is_refused(self) -> bool:
@@ -56,8 +53,7 @@ async def probe(provider: Provider, endpoint: ResolvedEndpoint, *, seconds: floa
 class Reached:
     """What came of it."""
 
-    status: int | None
-    """Of the answer; `None` when a connection came about and no answer that is of use."""
+    status: int | None  # Of the answer; `None` when a connection came about and no answer that is of use
 
 
 @dataclass(frozen=True)

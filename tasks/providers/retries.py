@@ -10,39 +10,30 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-TRY_AGAIN: Final = frozenset({408, 425, 429})
-"""Beside 5xx: statuses that may be gone at the next attempt."""
+TRY_AGAIN: Final = frozenset({408, 425, 429})  # Beside 5xx: statuses that may be gone at the next attempt
 OVERLOADED: Final = frozenset({429, 503, 529})
 _NEVER_BETTER: Final = frozenset({501, 505})
 _SERVER_ERROR: Final = 500
 _SUCCESS: Final = range(200, 300)
 _CLIENT_ERROR: Final = 400
-_EXCERPT: Final = 1200
-"""Characters of an answer; messages are shortened later, when keys have been taken out of them."""
+_EXCERPT: Final = 1200  # Characters of an answer; messages are shortened later, when keys have been taken out of them
 _LONGEST: Final = 400
-_MOST_DOUBLINGS: Final = 60
-"""More would leave the range of a float."""
+_MOST_DOUBLINGS: Final = 60  # More would leave the range of a float
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """When to try again, when to give up a call and when to give up a provider. Times are seconds."""
 
-    attempts: int = 5
-    """Of one call, the first included."""
-    first_pause: float = 0.5
-    """After the first attempt; it doubles with every further one."""
+    attempts: int = 5  # Of one call, the first included
+    first_pause: float = 0.5  # After the first attempt; it doubles with every further one
     longest_pause: float = 8.0
-    longest_retry_after: float = 60.0
-    """A provider that asks for a longer pause is given up at once."""
-    connect_seconds: float = 10.0
-    """The longest that a connection may take to come about."""
-    failures_until_open: int = 6
-    """Failures in a row, over all calls, after which the provider counts as dead."""
+    longest_retry_after: float = 60.0  # A provider that asks for a longer pause is given up at once
+    connect_seconds: float = 10.0  # The longest that a connection may take to come about
+    failures_until_open: int = 6  # Failures in a row, over all calls, after which the provider counts as dead
     failing_seconds: float = 3.0
     """How long that row must have lasted: a moment in which all connections break is not yet a dead provider."""
-    probe_every: float = 5.0
-    """How often a dead provider is asked again, by one call."""
+    probe_every: float = 5.0  # How often a dead provider is asked again, by one call
 
     def pause(self, attempt: int, chance: float) -> float:
         """Seconds to wait after an attempt, counted from 1: from half of the doubled pause on; `chance` is 0 to 1."""
@@ -50,8 +41,7 @@ class RetryPolicy:
         return whole * (1 + chance) / 2
 
 
-RETRY_POLICY: Final = RetryPolicy()
-"""The one that holds where nothing else is said."""
+RETRY_POLICY: Final = RetryPolicy()  # The one that holds where nothing else is said
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
@@ -100,13 +90,10 @@ class AttemptError(Exception):
         final: bool = False,
     ) -> None:
         super().__init__(what)
-        self.silence = silence
-        """Seconds in which the provider said nothing."""
+        self.silence = silence  # Seconds in which the provider said nothing
         self.status = status
-        self.asked_pause = asked_pause
-        """Seconds that the provider asks to wait."""
-        self.final = final
-        """Whether another attempt would come to the same."""
+        self.asked_pause = asked_pause  # Seconds that the provider asks to wait
+        self.final = final  # Whether another attempt would come to the same
         self.alive = status in TRY_AGAIN
         """Whether it does not speak against the provider: one that limits its callers is not down."""
 

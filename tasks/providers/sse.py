@@ -21,8 +21,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class Event(NamedTuple):
     """One event, or a comment or an empty one, which have no data."""
 
-    raw: bytes
-    """As it came, with the blank line that ends it."""
+    raw: bytes  # As it came, with the blank line that ends it
     name: str | None
     data: bytes | None
 

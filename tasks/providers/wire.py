@@ -12,8 +12,7 @@ import httpx
 from passgate.tasks.providers.endpoints import ResolvedEndpoint
 from passgate.tasks.providers.retries import AttemptError
 
-MOST_BYTES: Final = 64 * 2**20
-"""Of one answer."""
+MOST_BYTES: Final = 64 * 2**20  # Of one answer
 _KEEP_ALIVE_SECONDS: Final = 60.0
 _CLOSED_MEANWHILE: Final = (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError)
 _BREAKDOWNS: Final = (

@@ -8,8 +8,7 @@ from passgate.tasks.model.verdict import Integrity, Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import annotation, annotation_property, printable, printable_lines
 
-LIMIT = 10
-"""GitHub shows ten errors and ten warnings of a step and drops the rest without a word."""
+LIMIT = 10  # GitHub shows ten errors and ten warnings of a step and drops the rest without a word
 
 _NAME = 200
 _MESSAGE = 500

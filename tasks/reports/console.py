@@ -11,8 +11,7 @@ from rich.text import Text
 
 from passgate.tasks.model.verdict import Decision
 
-NAME = 200
-"""Characters of a name that are shown, as of a task or a file."""
+NAME = 200  # Characters of a name that are shown, as of a task or a file
 MESSAGE = 500
 SHORT_MESSAGE = 160
 DECISION_STYLE = {Decision.PASS: "bold green", Decision.FAIL: "bold red", Decision.INCONCLUSIVE: "bold yellow"}

@@ -13,11 +13,9 @@ from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
 REASON_LIMIT = 50
-WITHHELD_LIMIT = 10
-"""The number of tasks that are named of those not admitted, and of those in quarantine."""
+WITHHELD_LIMIT = 10  # The number of tasks that are named of those not admitted, and of those in quarantine
 EDIT_LIMIT = 10
-OTHER_REASON_LIMIT = 5
-"""The number of reasons that are shown of the verdict by the change's own files."""
+OTHER_REASON_LIMIT = 5  # The number of reasons that are shown of the verdict by the change's own files
 VIOLATION_LIMIT = 10
 OTHER_VERDICT = "Judged by this change's own files, the verdict would be:"
 NO_OTHER_VERDICT = "This change's own files cannot be read or run, so they give no verdict."
@@ -30,8 +28,7 @@ class TaskFinding(NamedTuple):
 
     task: TaskMeasurement
     reasons: tuple[Reason, ...]
-    withheld: str = ""
-    """Why the verdict does not let the task block: it is not admitted, or quarantined."""
+    withheld: str = ""  # Why the verdict does not let the task block: it is not admitted, or quarantined
     confirmation: Confirmation | None = None
 
     @property

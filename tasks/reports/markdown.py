@@ -8,8 +8,7 @@ from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Reason
 from passgate.tasks.reports import escape, figures, findings
 from passgate.tasks.reports.findings import TaskFinding
 
-LIMIT = 60_000
-"""GitHub takes 65 536 characters in a comment."""
+LIMIT = 60_000  # GitHub takes 65 536 characters in a comment
 
 # In characters. A reader sees at most this much of a name, as of a task or a file.
 _NAME = 120

@@ -16,8 +16,7 @@ from passgate.tasks.reports.console import columns, fitting_table, heading, plai
 from passgate.tasks.reports.escape import printable
 
 MARK = "▼"
-DROP = 0.10
-"""A run whose value is this far below the median of the others is called worse, whatever its interval."""
+DROP = 0.10  # A run whose value is this far below the median of the others is called worse, whatever its interval
 
 RULE = (
     f"{MARK} worse: the upper end of the run's 95 % interval lies below the mean of the suite's other runs "

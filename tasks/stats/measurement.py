@@ -21,8 +21,7 @@ from passgate.tasks.model.trial import MEASURED, MeanMetrics, Trial, TrialMetric
 from passgate.tasks.stats.decision import decide_by, score_of
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
 
-ACCEPTED: Final = "share accepted"
-"""The name of a suite's value where sequential tests decide its tasks."""
+ACCEPTED: Final = "share accepted"  # The name of a suite's value where sequential tests decide its tasks
 _ESTIMATED: Final = {Metric.PASS_AT_K: "pass_at_k", Metric.PASS_HAT_K: "pass_hat_k"}
 
 

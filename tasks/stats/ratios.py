@@ -18,14 +18,12 @@ import numpy.typing as npt
 from passgate.tasks.stats.estimators import student_t
 
 Floats = npt.NDArray[np.float64]
-FiguresOfTasks = Mapping[str, Mapping[str, Sequence[float]]]
-"""By task and run, a figure of every trial."""
+FiguresOfTasks = Mapping[str, Mapping[str, Sequence[float]]]  # By task and run, a figure of every trial
 _Cells = Mapping[tuple[str, str], Sequence[float]]
 """By task and run, the logarithm of every positive figure; none is empty."""
 LEAST_PAIRS = 8
 """With fewer tasks, a single one that is much slower by chance makes the gate red more than 2 % of the time."""
-LEAST_RUNS = 2
-"""Runs at the baseline that share tasks. A single run does not show by how much whole runs differ."""
+LEAST_RUNS = 2  # Runs at the baseline that share tasks. A single run does not show by how much whole runs differ.
 CONFIDENCE = 0.9
 """Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
 
@@ -108,8 +106,7 @@ class PairedRatio:
     ratio: float
     lower_bound: float
     pairs: int
-    drift: float
-    """By how much whole runs of the baseline differ: the standard deviation of their logarithms."""
+    drift: float  # By how much whole runs of the baseline differ: the standard deviation of their logarithms
 
 
 def paired_ratio(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> PairedRatio | None:
@@ -161,10 +158,8 @@ def _mean_logarithm(values: Sequence[float]) -> float:
 class Pair(NamedTuple):
     """One task that is compared with its baseline."""
 
-    before: int
-    """Its number of figures at the baseline."""
-    now: int
-    """Its number of figures in a gate to come."""
+    before: int  # Its number of figures at the baseline
+    now: int  # Its number of figures in a gate to come
     spread: float | None
     """Standard deviation of their logarithms within a run; where it is unknown, the mean of the other tasks' is used.
     """

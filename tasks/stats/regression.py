@@ -33,10 +33,8 @@ from passgate.tasks.model.verdict import Finding
 Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 
-FALL = 0.75
-"""A task counts as fallen when its pass rate is at most this share of the baseline's."""
-MISSED = 0.05
-"""The largest share of fallen tasks, among those that failed at first, that may be cleared."""
+FALL = 0.75  # A task counts as fallen when its pass rate is at most this share of the baseline's
+MISSED = 0.05  # The largest share of fallen tasks, among those that failed at first, that may be cleared
 
 # How far a task may have fallen, as shares of the highest rate that counts as fallen.
 _GUESSES = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -75,12 +73,10 @@ class RegressionTest:
 
     k: int
     most: int
-    fits_below: tuple[int, ...]
-    """Per number of trials from k to `most`: with fewer failures the task fits its baseline."""
+    fits_below: tuple[int, ...]  # Per number of trials from k to `most`: with fewer failures the task fits its baseline
     open_below: tuple[int, ...]
     """Likewise: with fewer failures further trials may decide; with more they are not worth it."""
-    fallen_from: tuple[int, ...]
-    """Likewise: with this many failures or more the task has fallen."""
+    fallen_from: tuple[int, ...]  # Likewise: with this many failures or more the task has fallen
 
     def conclude(self, n: int, failed: int) -> Finding:
         """The finding from `failed` failures in n trials. Raises `ValueError` for fewer than k trials."""

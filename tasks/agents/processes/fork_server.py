@@ -48,8 +48,7 @@ _LONGEST_MESSAGE: Final = 1000
 _CALLERS: Final = (
     "<frozen importlib",
     *(str(Path(file).parent) for file in (__file__, inspect.getfile(importlib), inspect.getfile(asyncio))),
-)
-"""Where the files begin that call the agent's code."""
+)  # Where the files begin that call the agent's code
 
 
 def main() -> None:

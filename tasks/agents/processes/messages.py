@@ -13,8 +13,7 @@ from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.transcript import Transcript
 
-STARTED: Final = b"\n"
-"""What a process says before it runs any of the agent's code."""
+STARTED: Final = b"\n"  # What a process says before it runs any of the agent's code
 MAX_REPLY_BYTES: Final = MAX_TRANSCRIPT_BYTES + 64 * 1024
 MAX_DETAIL: Final = 2000
 

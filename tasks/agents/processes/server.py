@@ -14,8 +14,7 @@ from pydantic import ValidationError
 from passgate.tasks.agents.processes.messages import ImportReport, ProcessEnded
 from passgate.tasks.errors import UsageError
 
-IMPORT_SECONDS: Final = 300.0
-"""How long the import of an agent may take."""
+IMPORT_SECONDS: Final = 300.0  # How long the import of an agent may take
 _PROGRAM: Final = "passgate.tasks.agents.processes.fork_server"
 _OF_THE_JUDGE: Final = "PASSGATE_JUDGE_"
 _END_SECONDS: Final = 15.0
@@ -27,10 +26,8 @@ class TrialConnections(NamedTuple):
     """passgate's ends of what it shares with the process of a trial."""
 
     turns: socket.socket
-    control: socket.socket
-    """Closing it ends the process and all that it has started; it tells when they have ended."""
-    output: int
-    """The descriptor that brings what is printed."""
+    control: socket.socket  # Closing it ends the process and all that it has started; it tells when they have ended
+    output: int  # The descriptor that brings what is printed
 
 
 class ForkServer:

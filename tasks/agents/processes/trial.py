@@ -22,17 +22,13 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
 
 _START_SECONDS: Final = 60.0
-_EXIT_SECONDS: Final = 2.0
-"""How long a process has to end by itself after its last turn, for what it does at its exit."""
+_EXIT_SECONDS: Final = 2.0  # How long a process has to end by itself after its last turn, for what it does at its exit
 _KILL_SECONDS: Final = 15.0
 _MIB: Final = 1024 * 1024
-PRINTED_BYTES: Final = 64 * 1024
-"""How much of what an agent prints is kept: its end."""
-MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024
-"""An agent that prints more than this in a trial is ended."""
+PRINTED_BYTES: Final = 64 * 1024  # How much of what an agent prints is kept: its end
+MAX_PRINTED_BYTES: Final = 64 * 1024 * 1024  # An agent that prints more than this in a trial is ended
 _CHUNK: Final = 64 * 1024
-_MOST_CHUNKS: Final = 64
-"""That are read at one go: a process that never stops printing must not hold up the event loop."""
+_MOST_CHUNKS: Final = 64  # That are read at one go: a process that never stops printing must not hold up the event loop
 
 
 class Printed:
@@ -43,8 +39,7 @@ class Printed:
         self._kept = bytearray()
         self._seen = 0
         self._is_cut = False
-        self.flooded = asyncio.Event()
-        """Set once more than `MAX_PRINTED_BYTES` have come."""
+        self.flooded = asyncio.Event()  # Set once more than `MAX_PRINTED_BYTES` have come
         os.set_blocking(pipe, False)
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(pipe, self._read)

@@ -32,22 +32,18 @@ MOST_ERRORS: Final = 5
 BLANKS: Final = (
     "\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f"
     "\u3000\ufeff"
-)
-"""What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)."""
+)  # What JavaScript takes for blank: `String.prototype.trim` (ECMA-262)
 LONGEST_SHOWN: Final = 200
-CPU_SECONDS: Final = 2
-"""CPU time of one search: a busy machine does not make it fail."""
+CPU_SECONDS: Final = 2  # CPU time of one search: a busy machine does not make it fail
 WALL_SECONDS: Final = 60
-LONGEST_TEXT: Final = 10_000_000
-"""Characters of one text that is searched."""
+LONGEST_TEXT: Final = 10_000_000  # Characters of one text that is searched
 _HALF_CHARACTERS: Final = re.compile("[\ud800-\udfff]")
 _TOO_SLOW: Final = frozenset({-signal.SIGKILL, -signal.SIGXCPU})
 _RULES: Final[dict[str, tuple[str, str, Callable[[str, str], bool]]]] = {
     "contains": ("contains", "does not contain", str.__contains__),
     "starts_with": ("starts with", "does not start with", str.startswith),
     "ends_with": ("ends with", "does not end with", str.endswith),
-}
-"""What an answer does that keeps a rule, what it does not do else, and whether it keeps it."""
+}  # What an answer does that keeps a rule, what it does not do else, and whether it keeps it
 
 
 async def grade_output(options: OutputCheck, evidence: Evidence) -> Grade:

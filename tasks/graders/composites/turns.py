@@ -27,8 +27,7 @@ AGGREGATORS: Final[dict[str, Literal["weighted_average", "minimum", "maximum"]]]
 class ConversationTurn(NamedTuple):
     """What was said up to a message of the user, and what the agent did then."""
 
-    before: tuple[Message, ...]
-    """The message of the user is the last of them."""
+    before: tuple[Message, ...]  # The message of the user is the last of them
     answer: tuple[Message, ...]
     output: str
 

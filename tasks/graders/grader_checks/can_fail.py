@@ -30,8 +30,7 @@ _SCHEMA_REMEDY: Final = "say what must be in the document: `type`, `required`, `
 class Vacuous(NamedTuple):
     """A grader of a task that cannot fail, or all of them together."""
 
-    place: int | None
-    """Among the task's graders, from 0; `None`: they cannot fail together."""
+    place: int | None  # Among the task's graders, from 0; `None`: they cannot fail together
     why: str
     remedy: str = _REMEDY
 

@@ -18,17 +18,14 @@ from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.javascript_regex import engine_flags
 from passgate.tasks.model.transcript import ToolCall
 
-_FORBIDS: Final = re.compile(r"\(\?<?!")
-"""An expression with one of these looks for what must not be there."""
-MOST_CALLS: Final = 2000
-"""Limits on calls and steps beyond this are not put to the test."""
+_FORBIDS: Final = re.compile(r"\(\?<?!")  # An expression with one of these looks for what must not be there
+MOST_CALLS: Final = 2000  # Limits on calls and steps beyond this are not put to the test
 _COUNTS: Final = frozenset({"max_steps", "max_tool_calls", "max_llm_calls", "max"})
 _CHECKED: Final[dict[type, tuple[str, ...]]] = {
     native.ToolCalls: ("required", "forbidden"),
     native.PolicyCheck: ("deny_tools", "deny_output", "arguments", "secrets", "canaries"),
     native.OutputCheck: ("equals", "contains", "not_contains"),
-}
-"""The options of graders in the order of their checks, as far as something is forbidden."""
+}  # The options of graders in the order of their checks, as far as something is forbidden
 _PROHIBIT: Final = frozenset({"forbidden", "deny_tools", "deny_output", "arguments", "canaries", "not_contains"})
 """Not `secrets`: passgate's own patterns recognise credentials, and nobody can misspell these."""
 
@@ -202,12 +199,9 @@ def stranger_to(parts: Sequence[Grader]) -> str:
 class Prohibition(NamedTuple):
     """One check of what must not be."""
 
-    check: int
-    """Its place among the checks of the grader's grade."""
-    option: str
-    """Where the grader's options say it, as `forbidden`."""
-    place: int
-    """Its place in a list of them."""
+    check: int  # Its place among the checks of the grader's grade
+    option: str  # Where the grader's options say it, as `forbidden`
+    place: int  # Its place in a list of them
 
 
 def prohibitions_of(options: Grader) -> list[Prohibition]:

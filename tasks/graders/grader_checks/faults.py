@@ -30,8 +30,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import TrialStatus
 
-PlaceInGrader = tuple[str | int, ...]
-"""Keys and indices from a grader's options to one of their values."""
+PlaceInGrader = tuple[str | int, ...]  # Keys and indices from a grader's options to one of their values
 Locate = Callable[[EvalTask, int | None, str, PlaceInGrader], Problem]
 """Says where in its file a task has a grader, counted from 0 (`None`: all of them), with a message."""
 _MOST_NOTES: Final = 40
@@ -65,8 +64,7 @@ class Mutated:
 
     mutant: Mutant
     tried: Tried
-    counts: bool
-    """Whether correct graders must kill it."""
+    counts: bool  # Whether correct graders must kill it
 
 
 @dataclass(frozen=True)
@@ -75,16 +73,12 @@ class Proof:
 
     task: EvalTask
     locate: Locate
-    good: Tried | None = None
-    """What must pass; `None` where the task has nothing of the kind."""
-    derived: bool = False
-    """Whether that was put together from the graders' options."""
-    bad: tuple[Tried, ...] = ()
-    """What must fail."""
+    good: Tried | None = None  # What must pass; `None` where the task has nothing of the kind
+    derived: bool = False  # Whether that was put together from the graders' options
+    bad: tuple[Tried, ...] = ()  # What must fail
     mutated: tuple[Mutated, ...] = ()
     refusals: Refusals | None = None
-    refused: tuple[Tried, Tried] | None = None
-    """The refusal that names what it refuses, and the one that does not."""
+    refused: tuple[Tried, Tried] | None = None  # The refusal that names what it refuses, and the one that does not
 
 
 def must_be_killed(task: EvalTask, mutant: Mutant, good: Tried) -> bool:

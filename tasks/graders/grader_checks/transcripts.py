@@ -35,13 +35,11 @@ from passgate.tasks.model.graders import Grader
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 
-MOST_SINGLE_CALLS: Final = 12
-"""Calls of one transcript that are dropped and swapped one by one."""
+MOST_SINGLE_CALLS: Final = 12  # Calls of one transcript that are dropped and swapped one by one
 ENDLESS_MILLISECONDS: Final = 1e12
 ENDLESS_USAGE: Final = Usage(
     tokens_in=10**8, tokens_cached=10**8, tokens_cache_write=10**8, tokens_out=10**8, cost_usd=1e6
-)
-"""Of a step; the sum over the steps has to be one that a transcript can hold."""
+)  # Of a step; the sum over the steps has to be one that a transcript can hold
 _STATE: Final = (native.DeterministicTests, native.StaticAnalysis, native.StateCheck)
 _JUDGES: Final = (native.LlmRubric, evals.LlmGrader, evals.Rubrics)
 _PROGRAMS: Final = (evals.CodeGrader, evals.ScriptAssertion, evals.Unavailable)
@@ -57,11 +55,9 @@ class Mutant(NamedTuple):
     """A transcript made bad in one way."""
 
     kind: str
-    what: str
-    """What was done to it, in words."""
+    what: str  # What was done to it, in words
     transcript: Transcript
-    hits: Callable[[Grader], bool]
-    """Whether a part of a grader must notice."""
+    hits: Callable[[Grader], bool]  # Whether a part of a grader must notice
     looks: Callable[[Grader], bool]
     """Whether a part of a grader is asked again; the others keep the grades of the good transcript."""
 
@@ -207,8 +203,7 @@ def is_cheap(part: Grader) -> bool:
 class _Piece(NamedTuple):
     """What one grader asks for."""
 
-    whole: str | None = None
-    """The whole answer."""
+    whole: str | None = None  # The whole answer
     first: str = ""
     texts: tuple[str, ...] = ()
     last: str = ""
@@ -304,8 +299,7 @@ def _piece_of_the_calls(part: Grader) -> _Piece | None:
 class Refusals(NamedTuple):
     """Two polite refusals without a call."""
 
-    names: tuple[str, ...]
-    """What the first of them names."""
+    names: tuple[str, ...]  # What the first of them names
     naming: Transcript
     plain: Transcript
 

@@ -25,8 +25,7 @@ NO_JUDGE: Final = (
 )
 WROTE_NOTHING: Final = "the agent wrote nothing"
 ONE_OBJECT: Final = "Reply with one JSON object and nothing else"
-_LONGEST_REPEATED: Final = 4000
-"""Characters of an unusable reply that the judge is shown again."""
+_LONGEST_REPEATED: Final = 4000  # Characters of an unusable reply that the judge is shown again
 _REPAIR: Final = """\
 That reply cannot be used: {problem}. Whatever it says, mark the same material again, by the rubric alone. {shape}"""
 

@@ -16,10 +16,8 @@ from passgate.tasks.model.assertions import Criterion, LlmGrader, Rubrics
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.transcript import Usage
 
-RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"
-"""What a composite's results are called in a prompt."""
-ReadReply = Callable[[str], grader_reply.GraderReply]
-"""What a judge says. Raises `UnusableReplyError`."""
+RESULTS_VARIABLE: Final = "EVALUATOR_RESULTS_JSON"  # What a composite's results are called in a prompt
+ReadReply = Callable[[str], grader_reply.GraderReply]  # What a judge says. Raises `UnusableReplyError`.
 _SHAPE: Final = f"""\
 {asking.ONE_OBJECT}:
 {{"score": a number from 0 (worst) to 1 (best), "assertions": [{{"text": "what you looked at", \
@@ -88,20 +86,17 @@ _KINDS: Final = {
         '{"id": "the criterion\'s id", "score": an integer from 0 to 10, "reasoning": "one sentence"}',
         asking.object_schema({"id": _TEXT, "score": {"type": "integer"}, "reasoning": _TEXT}),
     ),
-}
-"""By whether items have points."""
+}  # By whether items have points
 
 
 class ItemMark(NamedTuple):
     """What was said of one item."""
 
-    share: float
-    """1 or 0 for yes or no, or the share of the points."""
+    share: float  # 1 or 0 for yes or no, or the share of the points
     reason: str = ""
 
 
-ItemMarks = Mapping[str, ItemMark]
-"""By the ids of the items; those that the judge left out are missing."""
+ItemMarks = Mapping[str, ItemMark]  # By the ids of the items; those that the judge left out are missing
 
 
 def marks_in(document: Any, criteria: Sequence[Criterion]) -> ItemMarks:

@@ -21,8 +21,7 @@ from passgate.tasks.model.json_values import MISSING, parse_json
 from passgate.tasks.model.sandbox import ProcessResult
 
 _FIRST_SIGNAL: Final = 128
-LONGEST_OUTPUT: Final = 50_000
-"""An answer of more bytes is given in a file as well."""
+LONGEST_OUTPUT: Final = 50_000  # An answer of more bytes is given in a file as well
 ReadReply = Callable[[str, str, int], GraderReply]
 """What a program says, from its output, its error output and its exit code."""
 SCRIPT_SECONDS: Final = 60

@@ -9,8 +9,7 @@ from passgate.tasks.graders.texts import shorten
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Check, Grade
 
-MOST_CHECKS: Final = 100
-"""Checks that are kept of one reply."""
+MOST_CHECKS: Final = 100  # Checks that are kept of one reply
 
 
 class GraderReply(NamedTuple):

@@ -23,12 +23,10 @@ METRIC_OF_OPTION: Final = {
     "max_total_tokens": "total_tokens",
     "max_wall_time_seconds": "wall_time_seconds",
     "max_p95_step_latency_ms": "p95_step_latency_ms",
-}
-"""What the options of `trajectory_metrics` limit."""
+}  # What the options of `trajectory_metrics` limit
 EXPLORING_TOOLS: Final = frozenset(
     {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
-)
-"""Read-only tools, by the names that AgentV has for them."""
+)  # Read-only tools, by the names that AgentV has for them
 ExecutionLimits = ExecutionMetrics | Latency | Cost | TokenUsage
 Limited = Mapping[str, tuple[str, Callable[[Evidence], float | None]]]
 """By option: what it limits, in words, and how much of that a trial has."""
@@ -104,8 +102,7 @@ LIMITED: Final[Limited] = {
     "budget": ("US dollars", lambda evidence: evidence.metrics.cost),
     "max_duration_ms": ("milliseconds", _milliseconds),
     "threshold": ("milliseconds", _milliseconds),
-}
-"""The options of all graders of execution limits; a grader has some of them."""
+}  # The options of all graders of execution limits; a grader has some of them
 
 
 def limits_of(options: ExecutionLimits, evidence: Evidence, limited: Limited) -> list[Limit]:

@@ -15,11 +15,9 @@ from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
 from passgate.tasks.model.transcript import ToolCall
 
-Fits = Sequence[Sequence[int]]
-"""Which calls fit each expectation, by its position: their positions, in ascending order."""
+Fits = Sequence[Sequence[int]]  # Which calls fit each expectation, by its position: their positions, in ascending order
 UNKNOWN_DURATIONS: Final = "the agent does not report the durations of its tool calls, which `max_duration_ms` limits"
-MOST_SHOWN: Final = 20
-"""Calls that are named one by one."""
+MOST_SHOWN: Final = 20  # Calls that are named one by one
 
 
 def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:

@@ -19,8 +19,7 @@ SHELL_TOOLS: Final = frozenset({
     "run_shell_command", "sh", "shell", "shell_command", "terminal",
 })  # fmt: skip
 """Tools whose calls are steps of the kind `command`, as well as of the kind `tool`. In lower case."""
-MOST_SHOWN: Final = 20
-"""Calls that a message names."""
+MOST_SHOWN: Final = 20  # Calls that a message names
 
 
 async def grade_tool_used(options: evals.ToolUsed, evidence: Evidence) -> Grade:

@@ -20,8 +20,7 @@ from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMe
 from passgate.tasks.providers.sse import event_bytes
 
 _GIVEN_AS = {"function": "arguments", "custom": "input"}
-_OF_CALLS = frozenset({"tool_calls", "function_call"})
-"""Keys of a message, and the reasons to finish that go with them."""
+_OF_CALLS = frozenset({"tool_calls", "function_call"})  # Keys of a message, and the reasons to finish that go with them
 _ENVELOPE = ("id", "object", "created", "model", "service_tier", "system_fingerprint")
 _REASONING = ("reasoning_content", "reasoning")
 _DELTA = "choices[0].delta"

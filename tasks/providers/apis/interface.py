@@ -22,8 +22,7 @@ Context = tuple[tuple[InputMessage, ...], tuple[ToolAnswer, ...]]
 """Every system and user message of a request, and every tool result."""
 Owners = tuple[int, ...]
 """To which of the reply's tool calls the pieces of an event belong, where its API does not say it in each event."""
-IsWithheld = Callable[[AskedCall], bool]
-"""Decides whether a tool call is taken out of the reply."""
+IsWithheld = Callable[[AskedCall], bool]  # Decides whether a tool call is taken out of the reply
 
 MAX_HELD_BYTES = 2 * MAX_EVENT_BYTES
 _DONE = b"[DONE]"
@@ -38,10 +37,8 @@ class ReplyStream(ABC):
 
     def __init__(self, is_withheld: IsWithheld) -> None:
         """`is_withheld` is asked once for every tool call."""
-        self.started = False
-        """Whether the model has begun to write: a text or a tool call."""
-        self.ended = False
-        """Whether the provider has said that the reply is complete."""
+        self.started = False  # Whether the model has begun to write: a text or a tool call
+        self.ended = False  # Whether the provider has said that the reply is complete
         self.characters = 0
         """How many the model has written so far: text, reasoning that is shown, and arguments of tool calls."""
         self._is_withheld = is_withheld
@@ -52,8 +49,7 @@ class ReplyStream(ABC):
         self._calls: list[AskedCall] = []
         self._open_calls: dict[int, Any] = {}
         """The calls that have begun and are not decided on, by their index in the reply."""
-        self._gaps: set[int] = set()
-        """The indices that are taken out."""
+        self._gaps: set[int] = set()  # The indices that are taken out
         self._usage = Usage()
         self._model = ""
 

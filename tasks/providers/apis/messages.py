@@ -14,8 +14,7 @@ from passgate.tasks.providers.apis.interface import Api, Context, Document, IsWi
 from passgate.tasks.providers.exchange import ApiFormatError, AskedCall, InputMessage, ModelReply, ToolAnswer
 from passgate.tasks.providers.sse import event_bytes
 
-_LEAST_THINKING = 1024
-"""The provider refuses a smaller budget of tokens for thinking."""
+_LEAST_THINKING = 1024  # The provider refuses a smaller budget of tokens for thinking
 _KINDS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -171,11 +170,9 @@ class _MessageStream(ReplyStream):
         self._used: Document = {}
         self._has_begun = False
         self._has_reason = False
-        self._open: set[int] = set()
-        """The blocks under way that are no calls."""
+        self._open: set[int] = set()  # The blocks under way that are no calls
         self._refused: set[str] = set()
-        self._left: list[Document] = []
-        """The calls that the agent gets."""
+        self._left: list[Document] = []  # The calls that the agent gets
 
     def _take(self, event: Document) -> Owners:
         match values.text_or_empty(event.get("type"), "type"):

@@ -186,8 +186,7 @@ def _reply_of(response: Document) -> ModelReply:
     )
 
 
-Decision = tuple[AskedCall, bool]
-"""A call, and whether it is taken out."""
+Decision = tuple[AskedCall, bool]  # A call, and whether it is taken out
 
 
 @dataclass(slots=True)
@@ -215,8 +214,7 @@ class _ResponseStream(ReplyStream):
         self._asked_model = model
         self._decided: list[Decision] = []
         self._refused: set[str] = set()
-        self._kept: list[Document] | None = None
-        """The output of the last event where calls are taken out of it."""
+        self._kept: list[Document] | None = None  # The output of the last event where calls are taken out of it
         self._response: Document | None = None
         self._sequence_number = -1
         self._open: dict[int, Document] = {}

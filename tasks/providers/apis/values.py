@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 from passgate.tasks.providers.exchange import ApiFormatError
 
 Kind = TypeVar("Kind")
-_MAX_TOKENS = 10**12
-"""A count above this is a mistake of the server, and no count of tokens."""
+_MAX_TOKENS = 10**12  # A count above this is a mistake of the server, and no count of tokens
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", bool: "a truth value", type(None): "null"}
 _SHORT_NAMES = {
     "image_url": "image",
