@@ -30,22 +30,35 @@ CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
 
 
 def shorten(text: str, limit: int = EXCERPT) -> str:
-    """The beginning of a text, with a note of how much was left out."""
+    """The beginning of a text for a message, credentials masked, with a note of how much was left out."""
+    # Masked first: half of a credential is no longer recognised as one.
+    return cut(masked(text), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text as it is, credentials included, with a note of how much was left out."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit} characters more)"
 
 
 def ending(text: str, limit: int = EXCERPT) -> str:
-    """The end of a text, where programs say what went wrong; blanks around it are dropped."""
-    text = text.strip()
+    """The end of a text for a message, where programs say what went wrong: credentials are masked, and blanks around
+    it are dropped.
+    """
+    text = masked(text.strip())
     return text if len(text) <= limit else f"…{text[-limit:]}"
 
 
 def as_json(value: Any, limit: int = 500) -> str:
-    """A value as JSON for a message, at most `limit` characters and a note long."""
+    """A value as JSON for a message, credentials masked, at most `limit` characters and a note long."""
+    return shorten(json_text(value), limit)
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON, whole and as it is."""
     try:
-        return shorten(json.dumps(value, ensure_ascii=False, default=str), limit)
+        return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:
         return "(nested too deep to show)"
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from passgate.tasks.graders.checks import graded
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, masked, shorten
+from passgate.tasks.graders.texts import as_json
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.graders import RequiredTool, ToolCalls, ToolPattern
 from passgate.tasks.model.json_values import MISSING, at_path, strictly_equal
@@ -24,8 +24,6 @@ _OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">": operator.gt,
 }
 MOST_VIOLATIONS: Final = 20
-LONGEST_ARGUMENTS: Final = 100_000
-LONGEST_SHOWN: Final = 500
 
 
 def call_matches(pattern: str | ToolPattern, call: ToolCall) -> bool:
@@ -117,8 +115,7 @@ async def grade_tool_calls(options: ToolCalls, evidence: Evidence) -> Grade:
 
 def shown(call: ToolCall) -> str:
     """A call as messages show it: tool and arguments, bounded, credentials masked."""
-    # Masked first: half of a key is no longer recognised as one.
-    return f"{call.tool}({shorten(masked(as_json(call.arguments, LONGEST_ARGUMENTS)), LONGEST_SHOWN)})"
+    return f"{call.tool}({as_json(call.arguments)})"
 
 
 def _order_check(required: Sequence[RequiredTool], calls: Sequence[ToolCall]) -> Check:

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, WithJsonSchema
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.programs.grader_reply import GraderReply
-from passgate.tasks.graders.texts import shorten
+from passgate.tasks.graders.texts import cut, shorten
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Check, JudgeMessage, JudgeRequest, LlmJudge
 from passgate.tasks.model.json_values import parse_json
@@ -157,7 +157,7 @@ async def _vote(
         return read(reply.text), reply.usage
     except UnusableReplyError as error:
         problem = error.problem
-    said = shorten(reply.text.strip(), _LONGEST_REPEATED) or "(nothing)"
+    said = cut(reply.text.strip(), _LONGEST_REPEATED) or "(nothing)"
     messages = (
         *request.messages,
         JudgeMessage(role="assistant", content=sendable(said)),

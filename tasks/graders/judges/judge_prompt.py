@@ -10,7 +10,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.asking import digest_of, marker_of, sendable
 from passgate.tasks.graders.programs import code_input
-from passgate.tasks.graders.texts import as_json, shorten
+from passgate.tasks.graders.texts import cut, json_text
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
 from passgate.tasks.model.json_values import MISSING, at_path
 from passgate.tasks.model.messages import as_prompt
@@ -39,8 +39,8 @@ def render(prompt: str, transcript: Transcript) -> str:
         if message.content or not message.tool_calls:
             parts.append((message.role, message.content))
         for call in message.tool_calls:
-            parts.append(("tool call", f"{call.tool} {as_json(call.arguments, LONGEST_PART)}"))
-            result = call.result if isinstance(call.result, str) else as_json(call.result, LONGEST_PART)
+            parts.append(("tool call", f"{call.tool} {cut(json_text(call.arguments), LONGEST_PART)}"))
+            result = call.result if isinstance(call.result, str) else cut(json_text(call.result), LONGEST_PART)
             parts.append(("tool error" if call.is_error else "tool result", result))
     last = next((step.content for step in reversed(transcript.steps)), "")
     if transcript.output.strip() and transcript.output.strip() != last.strip():
@@ -60,7 +60,7 @@ def bounded(text: str, what: str) -> str:
 def apart(text: str) -> str:
     """A text that has no line in it which looks like a heading."""
     # The predicate: without it `indent` leaves blank lines as they are.
-    return indent(shorten(text, LONGEST_PART), "    ", lambda _line: True)
+    return indent(cut(text, LONGEST_PART), "    ", lambda _line: True)
 
 
 class Variable(NamedTuple):
@@ -92,7 +92,7 @@ def _variable(name: str, evidence: Evidence, further: Mapping[str, Variable]) ->
         raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
     for texts, shows_work in ((_WORK, True), (_QUESTION, False)):
         if name in texts:
-            return Variable(shorten(texts[name](evidence), LONGEST_PART), is_material=True, shows_work=shows_work)
+            return Variable(cut(texts[name](evidence), LONGEST_PART), is_material=True, shows_work=shows_work)
     if name in _AUTHORS:
         return Variable(_AUTHORS[name](evidence), is_material=False)
     # A variable of the task: `vars.NAME`, `metadata.NAME`, or the bare name of a variable; dots lead further in.
@@ -111,7 +111,7 @@ def _json(value: Any) -> str:
 def tool_calls_text(evidence: Evidence) -> str:
     """The tool calls, a line each: the tool, a colon, its arguments."""
     return "\n".join(
-        f"{call.tool}: {as_json(call.arguments, 2000)}{' (error)' if call.is_error else ''}"
+        f"{call.tool}: {cut(json_text(call.arguments), 2000)}{' (error)' if call.is_error else ''}"
         for call in evidence.transcript.tool_calls
     )
 

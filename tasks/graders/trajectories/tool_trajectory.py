@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
 from passgate.tasks.graders.interface import Evidence, UnreportedError
-from passgate.tasks.graders.texts import as_json, masked
+from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import shown
 from passgate.tasks.model.assertions import ArgsMatch, ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import Check, Grade
@@ -52,7 +52,7 @@ def expected_text(expected: ExpectedCall) -> str:
     """An expected call as messages show it: `search({"q": "a"}) within 200 ms`."""
     named = isinstance(expected.args, dict)
     limit = "" if expected.max_duration_ms is None else f" within {expected.max_duration_ms:g} ms"
-    return f"{expected.tool}({masked(as_json(expected.args))}){limit}" if named else f"{expected.tool}{limit}"
+    return f"{expected.tool}({as_json(expected.args)}){limit}" if named else f"{expected.tool}{limit}"
 
 
 class TrajectoryScore(NamedTuple):

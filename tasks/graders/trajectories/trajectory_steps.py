@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import expectation, scored
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.texts import as_json, masked, shorten
+from passgate.tasks.graders.texts import as_json
 from passgate.tasks.graders.tool_calls import call_range, shown
 from passgate.tasks.model import assertions as evals
 from passgate.tasks.model.grade import Check, Grade
@@ -86,10 +86,10 @@ async def grade_tool_arguments(
     """
     calls = [call for call in _considered(options, evidence) if named_like(call.tool, options.tool)]
     holds = any(fits(options, call) for call in calls)
-    made = "; ".join(shorten(masked(as_json(call.arguments)), 500) for call in calls[:MOST_SHOWN])
+    made = "; ".join(as_json(call.arguments) for call in calls[:MOST_SHOWN])
     called = f"{options.tool} was called with {made}" if made else f"{options.tool} was not called"
     wanted = "no call must have" if options.negate else "expected a call with"
-    message = f"{called}; {wanted} {masked(as_json(options.args))} ({options.mode})"
+    message = f"{called}; {wanted} {as_json(options.args)} ({options.mode})"
     return _decided(options, evidence, message, holds=holds, certain=options.negate and holds)
 
 

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.graders.texts import OVERLAP, WINDOW, as_json, ending, found, shorten
+from passgate.tasks.graders.texts import OVERLAP, WINDOW, as_json, cut, ending, found, shorten
+
+KEY = "sk-ant-" + "a1B2" * 24
 
 
 @given(st.text(), st.integers(min_value=0, max_value=50))
@@ -14,6 +16,18 @@ def test_a_short_text_stays_and_a_long_one_is_cut_and_says_so(text: str, limit: 
         assert short == text
     else:
         assert short == f"{text[:limit]}… ({len(text) - limit} characters more)"
+
+
+@pytest.mark.parametrize("visible", range(1, len(KEY), 5))
+def test_a_key_across_the_border_is_masked_before_the_text_is_cut(visible: int) -> None:
+    before, after = "x" * (500 - visible - 1) + " ", " " + "y" * 1000
+    assert KEY[:8] not in shorten(before + KEY + after, 500)
+    assert KEY[:8] not in as_json(before[2:] + KEY + after)
+    assert KEY[-8:] not in ending(" ".join(["x" * 1000, KEY, "y" * (500 - visible - 1)]), 500)
+
+
+def test_what_is_no_message_is_cut_as_it_is() -> None:
+    assert cut(KEY, 50) == f"{KEY[:50]}… ({len(KEY) - 50} characters more)"
 
 
 def test_the_end_of_a_text() -> None:

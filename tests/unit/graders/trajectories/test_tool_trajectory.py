@@ -250,3 +250,9 @@ async def test_no_key_is_given_away(graded: Graded, called: Called) -> None:
     assert key not in found.model_dump_json()
     asked = await graded(called("send"), expected=[{"tool": "send", "args": {"key": key}}])
     assert key not in asked.model_dump_json()
+
+
+async def test_no_part_of_a_key_is_given_away_where_a_text_is_cut(graded: Graded, called: Called) -> None:
+    arguments = {"pad": "x" * 470, "key": "sk-ant-" + "a1B2" * 24}
+    found = await graded(called("send"), expected=[{"tool": "send", "args": arguments}])
+    assert "sk-ant" not in found.model_dump_json()

@@ -213,3 +213,10 @@ async def test_messages_say_what_was_found(graded: Graded, called: Called) -> No
     assert arguments.checks[0].message == 'a was called with {"x": 1}; expected a call with {"x": 2} (partial)'
     count = await graded(called("a"), type="step_count", kind="tool", min=2, max=3)
     assert count.checks[0].message == "1 tool steps, expected at least 2 and at most 3"
+
+
+async def test_no_part_of_a_key_is_given_away_where_arguments_are_cut(graded: Graded, called: Called) -> None:
+    arguments = {"pad": "x" * 470, "key": "sk-ant-" + "a1B2" * 24}
+    found = await graded(called(("a", arguments)), type="tool_arguments", tool="a", args={**arguments, "x": 1})
+    assert "sk-a****" in found.model_dump_json()
+    assert "sk-ant" not in found.model_dump_json()
