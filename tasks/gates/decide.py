@@ -15,6 +15,7 @@ from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskS
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import Metric, Suite
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
@@ -94,7 +95,7 @@ def _vetoes(measurement: Measurement) -> Iterator[Reason]:
         for rule in dict.fromkeys(violation.rule for violation in task.violations):
             hits = [violation for violation in task.violations if violation.rule == rule]
             trials = tuple(dict.fromkeys(hit.trial for hit in hits))
-            yield _of_task(Rule(rule), task, f"{hits[0].message} ({_in_trials(trials)})", trials)
+            yield _of_task(Rule(rule), task, f"{hits[0].message} ({trial_numbers(trials)})", trials)
 
 
 def failed_tasks(
@@ -166,7 +167,7 @@ def _why_failed(task: TaskMeasurement) -> str:
             Metric.MEAN: f"the mean score of {task.k} trials is {score}",
             Metric.CONFIDENCE_INTERVAL: f"the lower bound of the mean score of {task.k} trials is {score}",
         }[task.metric]
-    counts = f"{task.passed} of {task.n} passed, {_in_trials(task.failed_trials)} failed"
+    counts = f"{task.passed} of {task.n} passed, {trial_numbers(task.failed_trials)} failed"
     return f"{rule}; {counts}: {task.failure}"
 
 
@@ -235,13 +236,6 @@ def _of_task(
 
 def _gap(message: str, suite: Suite | None = None) -> Reason:
     return Reason(rule=Rule.MISSING_EVIDENCE, blocking=True, suite=suite, message=message)
-
-
-def _in_trials(trials: tuple[int, ...]) -> str:
-    """`trial 4`, `trials 1, 2 and 5 more`."""
-    shown = ", ".join(str(trial) for trial in trials[:10])
-    more = f" and {len(trials) - 10} more" if len(trials) > 10 else ""
-    return f"trial{'s' if len(trials) != 1 else ''} {shown}{more}"
 
 
 def _counted(number: int, noun: str) -> str:

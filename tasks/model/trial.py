@@ -1,9 +1,10 @@
 """One attempt at a task, its metrics and its record."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import groupby
 from typing import Generic, TypeVar
 
 from passgate.tasks.model.base import Frozen
@@ -162,3 +163,12 @@ class FinishedTrial(Frozen):
     def has_not_started(self) -> bool:
         """Whether the agent's command could not be started."""
         return self.transcript.end is EndReason.NOT_STARTED
+
+
+def trial_numbers(numbers: Sequence[int]) -> str:
+    """`trial 4`, `trials 1-3, 7`; at most ten ranges."""
+    unique = sorted(set(numbers))
+    # Within a range of consecutive numbers, a number and its position differ by the same amount.
+    ranges = [[number for _, number in run] for _, run in groupby(enumerate(unique), lambda pair: pair[1] - pair[0])]
+    shown = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in ranges[:10])
+    return f"{'trial' if len(unique) == 1 else 'trials'} {shown}{', ...' if len(ranges) > 10 else ''}"

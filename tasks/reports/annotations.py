@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Integrity, Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import annotation, annotation_property, printable, printable_lines
@@ -58,7 +59,7 @@ def _commands(kind: str, annotations: Sequence[_Annotation]) -> str:
 
 def _of_reason(reason: Reason) -> _Annotation:
     subject = printable(findings.reason_subject(reason), _NAME)
-    trials = f" ({figures.trial_numbers(reason.trials)})" if reason.trials else ""
+    trials = f" ({trial_numbers(reason.trials)})" if reason.trials else ""
     message = "\n".join(printable_lines(reason.message, lines=_LINES, limit=_MESSAGE))
     return _Annotation(reason.file, reason.line or 1, f"{reason.rule} {subject}{trials}".strip(), message)
 

@@ -1,9 +1,9 @@
 """Numbers as readers see them."""
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
 
 from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMeasurement
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Comparison, Confirmation
 
 UNKNOWN = "-"
@@ -180,15 +180,6 @@ def tracked(name: str, value: float | None) -> str:
     if name.endswith("_seconds") or name == "time_to_first_token":
         return duration(value)
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
-
-
-def trial_numbers(numbers: Sequence[int]) -> str:
-    """`trial 4`, `trials 1-3, 7`; at most ten ranges."""
-    unique = sorted(set(numbers))
-    # Within a range of consecutive numbers, a number and its position differ by the same amount.
-    ranges = [[number for _, number in run] for _, run in groupby(enumerate(unique), lambda pair: pair[1] - pair[0])]
-    shown = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in ranges[:10])
-    return f"{'trial' if len(unique) == 1 else 'trials'} {shown}{', ...' if len(ranges) > 10 else ''}"
 
 
 def why_label(numbers: Sequence[int], what: str) -> str:

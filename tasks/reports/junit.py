@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports import figures, findings
 from passgate.tasks.reports.escape import xml_text
@@ -116,14 +117,14 @@ def _finding_lines(finding: TaskFinding) -> Iterator[str]:
         yield f"not run again: reused from {xml_text(task.reused_from, _ATTRIBUTE)}"
     yield from map(_reason_line, finding.reasons)
     for group in findings.violation_groups(task):
-        yield f"{group.rule}, {figures.trial_numbers(group.trials)}: {xml_text(group.message, _TEXT)}"
+        yield f"{group.rule}, {trial_numbers(group.trials)}: {xml_text(group.message, _TEXT)}"
     for label, text in finding.explanations:
         yield label
         yield xml_text(text, _TEXT)
 
 
 def _reason_line(reason: Reason) -> str:
-    trials = f", {figures.trial_numbers(reason.trials)}" if reason.trials else ""
+    trials = f", {trial_numbers(reason.trials)}" if reason.trials else ""
     return f"{findings.weight(reason)}: {reason.rule}{trials}: {xml_text(reason.message, _TEXT)}"
 
 

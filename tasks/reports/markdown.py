@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Comparison, Decision, Exemption, Reason, Verdict
 from passgate.tasks.reports import escape, figures, findings
 from passgate.tasks.reports.findings import TaskFinding
@@ -54,7 +55,7 @@ def _reason_row(reason: Reason) -> str:
     place = f"<br>{_code(f'{reason.file}:{reason.line or 1}')}" if reason.file else ""
     task = f"{_code(subject)}{place}" if subject else ""
     # Under its title a number needs no word before it.
-    _, _, trials = figures.trial_numbers(reason.trials).partition(" ")
+    _, _, trials = trial_numbers(reason.trials).partition(" ")
     weight = f"**{weight}**" if reason.blocking else weight
     return _row((weight, reason.rule, task, trials, escape.markdown(reason.message)))
 
@@ -83,7 +84,7 @@ def _finding(finding: TaskFinding) -> str:
     task = finding.task
     groups = findings.violation_groups(task)
     violations = (
-        f"**{group.rule}**, {figures.trial_numbers(group.trials)}: {escape.markdown(group.message)}"
+        f"**{group.rule}**, {trial_numbers(group.trials)}: {escape.markdown(group.message)}"
         for group in groups[: findings.VIOLATION_LIMIT]
     )
     parts = [

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from passgate.tasks.model.measurement import SuiteMeasurement
+from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Comparison, Exemption, Finding, Integrity, OtherVerdict, Verdict
 from passgate.tasks.reports import console, figures, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
@@ -117,7 +118,7 @@ def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
         yield _quiet(f"does not block: {why}", "yellow")
     groups = findings.violation_groups(task)
     for group in groups[: findings.VIOLATION_LIMIT]:
-        rule = f"{group.rule}, {figures.trial_numbers(group.trials)}: "
+        rule = f"{group.rule}, {trial_numbers(group.trials)}: "
         yield Marked("│ !", Text.assemble((rule, "bold red"), printable(group.message, MESSAGE)), style="red")
     if len(groups) > findings.VIOLATION_LIMIT:
         yield _quiet(f"... and {len(groups) - findings.VIOLATION_LIMIT} more violations")
@@ -151,7 +152,7 @@ def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
         mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
         if not reason.blocking:
             mark, style = "·", "yellow"
-        trials = figures.trial_numbers(reason.trials) if reason.trials else ""
+        trials = trial_numbers(reason.trials) if reason.trials else ""
         facts = (findings.weight(reason), reason.rule, findings.reason_subject(reason), trials)
         title = " · ".join(printable(fact, NAME) for fact in facts if fact)
         yield Marked(mark, Text(title, style), style=style)

@@ -117,19 +117,6 @@ def test_tracked_metric_has_the_unit_of_its_name(name: str, value: float | None,
     assert figures.tracked(name, value) == shown
 
 
-@pytest.mark.parametrize(
-    ("numbers", "shown"),
-    [
-        ((4,), "trial 4"),
-        ((7, 1, 2, 3), "trials 1-3, 7"),
-        ((2, 2), "trial 2"),
-        (range(1, 41, 2), "trials 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, ..."),
-    ],
-)
-def test_trial_numbers(numbers: tuple[int, ...], shown: str) -> None:
-    assert figures.trial_numbers(numbers) == shown
-
-
 def test_why_label_says_which_trial_the_text_is_of() -> None:
     assert figures.why_label((2,), "failed") == "trial 2 failed:"
     assert figures.why_label((3, 5), "failed") == "trials 3, 5 failed; trial 3:"
