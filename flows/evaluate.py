@@ -16,7 +16,7 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
 from passgate.tasks.measure import measure
-from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
@@ -26,10 +26,13 @@ from passgate.tasks.report import report, view_of
 from passgate.tasks.run import run as run_trials
 
 
-async def evaluate(gate: GateName, request: RunRequest, engine: Engine) -> Verdict:
-    """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there."""
+async def evaluate(gate: GateName, request: RunRequest, engine: Engine, loaded: Plan | None = None) -> Verdict:
+    """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there.
+
+    `loaded` is the plan of the request where this process has loaded it already.
+    """
     with cancelled_by_sigterm():
-        plan = await engine.step("load", work_of(load, gate, request))
+        plan = await engine.step("load", work_of(load, gate, request)) if loaded is None else loaded
         store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
         earlier = await engine.step("baseline", work_of(read_rows, plan))
         if plan.gate_policy.reuse is not None:

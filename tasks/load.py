@@ -24,8 +24,7 @@ def load(gate: GateName, request: RunRequest) -> Plan:
     written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
     """
     with Checkout(Path.cwd()) as checkout:
-        if not request.is_loaded:
-            refuse_tracked_runs(checkout)
+        refuse_tracked_runs(checkout)
         if request.run is not None:
             return _begun(request.run, gate, request, checkout)
         own = plan_of(gate, request, checkout)
@@ -68,8 +67,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     # What a person has decided is not undone by judging the run again.
     if verdict is not None and verdict.sign_off is not None:
         raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
-    if not request.is_loaded:
-        open_history(plan.history_location, checkout)
+    open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})

@@ -15,7 +15,7 @@ from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.messages import warn
 
@@ -47,7 +47,7 @@ _SETTINGS = {
 }
 
 
-async def run_gate(store: RunStore, gate: GateName, request: RunRequest, engine: EngineName) -> None:
+async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: EngineName) -> None:
     """Run a planned gate until its verdict is in the run's folder, in a flow run of Prefect or without Prefect.
 
     Raise every error that prevents a verdict. Print a warning if Prefect fails, and continue.
@@ -57,7 +57,7 @@ async def run_gate(store: RunStore, gate: GateName, request: RunRequest, engine:
             async with _prefect():
                 from passgate.flows.prefect_engine import WITHOUT_VERDICT
 
-                state = await _ended(gate, request, store)
+                state = await _ended(plan.gate, request, store)
             if not store.has_verdict() and state.name in WITHOUT_VERDICT:
                 raise await state.aresult(raise_on_failure=False)
             if not store.has_verdict():
@@ -65,7 +65,7 @@ async def run_gate(store: RunStore, gate: GateName, request: RunRequest, engine:
         except EngineError as error:
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
-        await evaluate(gate, request, NoEngine())
+        await evaluate(plan.gate, request, NoEngine(), plan)
 
 
 async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:

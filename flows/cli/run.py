@@ -119,7 +119,7 @@ async def _run(
     failure: Exception | None = None
     with Progress(plan, store):
         try:
-            await run_gate(store, plan.gate, request.model_copy(update={"run": plan.run_id, "is_loaded": True}), engine)
+            await run_gate(store, plan, request.model_copy(update={"run": plan.run_id}), engine)
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
     verdict = store.read_verdict()

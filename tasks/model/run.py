@@ -38,8 +38,6 @@ class RunRequest(Frozen):
     """
     run: str | None = None
     """A run that was planned or begun before, to be carried on."""
-    is_loaded: bool = False
-    """Whether the caller has loaded this run itself, so that it is known not to be one that git tracks."""
 
 
 class Revision(Frozen):
