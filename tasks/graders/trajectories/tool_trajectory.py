@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, assert_never
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.checks import scored
@@ -29,15 +29,26 @@ def same_call(expected: ExpectedCall, usual: ArgsMatch, call: ToolCall) -> bool:
     if expected.args is None or expected.args == "any":
         return True
     wanted, given, how = expected.args, call.arguments, expected.args_match or usual
-    if not isinstance(how, str):
-        # It names the fields that are compared, by dots one inside another; those that nothing is expected of are not.
-        values = {field: at_path(wanted, field) for field in how}
-        return all(value is MISSING or strictly_equal(value, at_path(given, field)) for field, value in values.items())
-    if how == "ignore":
-        return True
-    if how == "exact":
-        return strictly_equal(wanted, given)
-    whole, part = (given, wanted) if how == "superset" else (wanted, given)
+    match how:
+        case "ignore":
+            return True
+        case "exact":
+            return strictly_equal(wanted, given)
+        case "superset":
+            return _holds(given, wanted)
+        case "subset":
+            return _holds(wanted, given)
+        case tuple():
+            # It names the fields that are compared, by dots one inside another. One without an expected value is not.
+            values = {field: at_path(wanted, field) for field in how}
+            return all(
+                value is MISSING or strictly_equal(value, at_path(given, field)) for field, value in values.items()
+            )
+        case _:
+            assert_never(how)
+
+
+def _holds(whole: Mapping[str, Any], part: Mapping[str, Any]) -> bool:
     return all(name in whole and strictly_equal(value, whole[name]) for name, value in part.items())
 
 

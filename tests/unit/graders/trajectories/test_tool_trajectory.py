@@ -7,7 +7,8 @@ import pytest
 
 from passgate.tasks.graders import grade
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.model.assertions import ToolTrajectory
+from passgate.tasks.graders.trajectories.tool_trajectory import same_call
+from passgate.tasks.model.assertions import ExpectedCall, ToolTrajectory
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript
 
@@ -256,3 +257,10 @@ async def test_no_part_of_a_key_is_given_away_where_a_text_is_cut(graded: Graded
     arguments = {"pad": "x" * 470, "key": "sk-ant-" + "a1B2" * 24}
     found = await graded(called("send"), expected=[{"tool": "send", "args": arguments}])
     assert "sk-ant" not in found.model_dump_json()
+
+
+@pytest.mark.parametrize("args", [{"q": "a"}, {"q": "a", "limit": 5}])
+def test_an_unknown_way_to_compare_arguments_is_no_known_one(args: dict[str, Any]) -> None:
+    expected = ExpectedCall.model_construct(tool="search", args={"q": "a"}, args_match="prefix")
+    with pytest.raises(AssertionError, match="unreachable"):
+        same_call(expected, "exact", ToolCall(tool="search", arguments=args))
