@@ -55,7 +55,9 @@ def pin(
     ] = None,
     runs: Annotated[
         list[str] | None,
-        typer.Option("--run", metavar="ID", help="Use this run, or all runs whose id begins so. Repeatable."),
+        typer.Option(
+            "--run", metavar="ID", help="Use this run, by id or folder, or all whose id begins so. Repeatable."
+        ),
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who pins it. Default: your name in git.")] = None,
     gates: options.GatesOption = "gates.yaml",

@@ -28,7 +28,7 @@ def named_gate(text: str) -> GateName:
 
 GateArgument = Annotated[GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate)]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, or `last`.")
+    str, typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, its folder, or `last`.")
 ]
 TaskFilesArgument = Annotated[
     list[Path],

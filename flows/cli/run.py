@@ -34,7 +34,7 @@ def run(
     jobs: options.JobsOption = None,
     max_cost: options.MaxCostOption = None,
     resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, or `last`.")
+        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, its folder, or `last`.")
     ] = None,
     engine: Annotated[
         options.EngineName,

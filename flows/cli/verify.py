@@ -7,7 +7,7 @@ import typer
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run, or its folder.")],
     key: Annotated[
         Path | None, typer.Option(metavar="PUBLIC.pem", help="The public key of the person who may sign off.")
     ] = None,

@@ -16,6 +16,7 @@ from passgate.tasks.model.agent import AgentSpec
 from passgate.tasks.model.baseline import Baseline, Pins
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
+from passgate.tasks.planning.find_run import without_path
 
 
 def plan_of_every_task(request: RunRequest, agent: AgentSpec, *, folder: Path, version: str) -> Plan:
@@ -70,13 +71,15 @@ def pinned_commit(folder: Path, name: str) -> str:
 
 
 def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
-    """The ids of the runs of a history that have these names or begin with them, the newest first.
+    """The ids of the runs of a history that have these names or begin with them, the newest first. The path of a run's
+    folder names that run.
 
     Raises `UsageError` for names that no run has, `StorageError`.
     """
     known = sorted(history.trials(columns=["run_id"])["run_id"].unique(), reverse=True)
     if not known:
         raise UsageError(f"the history {history.location} has no runs yet: `passgate run` makes the first")
+    names = [*map(without_path, names)]
     # Every id begins with an empty name, which a script gives by mistake.
     unknown = [name for name in names if not name or not any(run.startswith(name) for run in known)]
     if unknown:

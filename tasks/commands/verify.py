@@ -19,6 +19,7 @@ from passgate.tasks.attestations.statement import (
     signed_bytes,
 )
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.verdict import CheckResult, Claim, Statement, Verdict, Verification, VerificationCheck
@@ -41,11 +42,14 @@ _not_here = partial(_check, CheckResult.NOT_HERE)
 
 
 def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
-    """Check the signature of an envelope, then everything it names: files beside it, the commit in a repository.
+    """Check the signature of an envelope, then everything it names: files beside it, the commit in a repository. For
+    the folder of a run, `file` is the envelope in it.
 
     Raises `UsageError` for files that are no envelope and no key, and for an envelope with a valid signature that
     contains no statement about a verdict.
     """
+    if file.is_dir():
+        file = RunStore(str(file)).attestation
     try:
         envelope = read_envelope(read_bounded(file, _MAX_ENVELOPE_BYTES))
     except UnreadableError as error:

@@ -1,12 +1,15 @@
 """Runs by their names."""
 
 from pathlib import Path
+from typing import Final
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import LAST
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.integrity.earlier_runs import refuse_tracked
 from passgate.tasks.integrity.git import Checkout
+
+_RUNS: Final = STATE_FOLDER / "runs"
 
 
 def refuse_tracked_runs(checkout: Checkout) -> None:
@@ -15,15 +18,42 @@ def refuse_tracked_runs(checkout: Checkout) -> None:
 
 
 def find_run(name: str) -> str:
-    """The id of a run by its id, the beginning of it, or `last`. Raises `UsageError`, also for runs that git tracks."""
+    """The id of a run by its id, the beginning of it, `last`, or the path of its folder.
+
+    Raises `UsageError`, also for runs that git tracks.
+    """
     if not name:
         raise UsageError(f"the name of the run is empty: use its id, the start of its id, or `{LAST}`")
     refuse_tracked_runs(Checkout(Path.cwd()))
-    folder = STATE_FOLDER / "runs"
-    known = sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+    name, known = without_path(name), _known_runs()
     matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]
     if len(matching) == 1 or name in matching:
         return name if name in matching else matching[0]
     if not matching:
-        raise UsageError(f"no run {name!r} in {folder}" + (f"; the newest is {known[-1]}" if known else ""))
+        raise UsageError(f"no run {name!r} in {_RUNS}{_newest(known)}")
     raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(matching[:5])}")
+
+
+def without_path(name: str) -> str:
+    """A run's id for the path of its folder, as the shell completes it; any other name of a run as it is.
+
+    Raises `UsageError` for a path to anything else.
+    """
+    # No id has a slash in it.
+    if "/" not in name:
+        return name
+    # Only the parent is resolved: the id is the name that the folder has among the runs.
+    path = Path(name)
+    known = _known_runs()
+    if path.name in known and path.parent.resolve() == _RUNS.resolve():
+        return path.name
+    remedy = f"use the run's id, the start of its id, or `{LAST}`"
+    raise UsageError(f"{name!r} is not the folder of a run in {_RUNS}: {remedy}{_newest(known)}")
+
+
+def _known_runs() -> list[str]:
+    return sorted(entry.name for entry in _RUNS.iterdir() if entry.is_dir()) if _RUNS.is_dir() else []
+
+
+def _newest(known: list[str]) -> str:
+    return f"; the newest is {known[-1]}" if known else ""

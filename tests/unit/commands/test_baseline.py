@@ -48,6 +48,18 @@ def test_a_run_that_is_not_in_the_history_is_refused(history: History, unknown: 
     assert f"{unknown!r}; its newest are {RUNS[0]}" in str(caught.value)
 
 
+def test_a_run_is_pinned_by_the_path_of_its_folder(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".passgate/runs" / RUNS[0]
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for path in (f"{folder}", f".passgate/runs/{RUNS[0]}/"):
+        assert pinned_runs(history, [path]) == (RUNS[0],)
+    with pytest.raises(UsageError, match=r"is not the folder of a run in .passgate/runs: use the run's id"):
+        pinned_runs(history, [f"elsewhere/{RUNS[0]}"])
+
+
 def test_a_history_without_runs_has_none_to_pin(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no runs yet: `passgate run` makes the first"):
         pinned_runs(History(str(tmp_path / "none")), ["2026"])

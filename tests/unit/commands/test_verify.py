@@ -75,6 +75,13 @@ def test_all_is_as_signed(look: Callable[[], Verification]) -> None:
     assert claim.sign_off.by == "Ada"
 
 
+def test_the_folder_of_a_run_stands_for_the_envelope_in_it(run: RunStore, keys: tuple[Path, Path]) -> None:
+    assert verify(run.path, keys[1], Path.cwd()) == verify(run.attestation, keys[1], Path.cwd())
+    (run.path / "deep").mkdir()
+    with pytest.raises(UsageError, match=r"deep/verdict.intoto.json is no signed verdict: it cannot be read"):
+        verify(run.path / "deep", keys[1], Path.cwd())
+
+
 def test_a_signature_by_another_key_says_nothing(run: RunStore, tmp_path: Path) -> None:
     _, other = write_keys(tmp_path)
     verification = verify(run.attestation, other, Path.cwd())

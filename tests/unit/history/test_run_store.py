@@ -141,6 +141,36 @@ def test_a_run_by_its_name_its_beginning_or_as_the_last(folder: Path) -> None:
     assert find_run("20260103") == "20260103"
 
 
+@pytest.mark.parametrize("place", [".passgate/runs", "./.passgate/../.passgate/runs", "{folder}/.passgate/runs"])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_run_by_the_path_of_its_folder(folder: Path, place: str, end: str) -> None:
+    begin("20260103", "20260103-ef")
+    assert find_run(f"{place.format(folder=folder)}/20260103{end}") == "20260103"
+    assert find_run(f"{place.format(folder=folder)}/20260103-ef{end}") == "20260103-ef"
+
+
+def test_a_run_by_its_path_where_the_folder_of_runs_is_a_link(folder: Path) -> None:
+    begin("20260103-ef")
+    (folder / "runs").symlink_to(folder / ".passgate/runs")
+    assert find_run("runs/20260103-ef") == "20260103-ef"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["20260102-cd/", "./20260102-cd", "other/20260102-cd", ".passgate/runs", ".passgate/runs/", ".passgate/runs/2026",
+     ".passgate/runs/last", ".passgate/runs/20260102-cd/plan.json", "/", "nowhere/\0"],
+)  # fmt: skip
+def test_a_path_that_is_no_folder_of_a_run_here_is_refused_with_the_remedy(folder: Path, path: str) -> None:
+    begin("20260101-ab", "20260102-cd")
+    (folder / "other/20260102-cd").mkdir(parents=True)
+    with pytest.raises(UsageError) as caught:
+        find_run(path)
+    assert str(caught.value) == (
+        f"{path!r} is not the folder of a run in .passgate/runs: "
+        "use the run's id, the start of its id, or `last`; the newest is 20260102-cd"
+    )
+
+
 def test_a_beginning_of_several_runs_is_refused(folder: Path) -> None:
     begin("20260101-ab", "20260101-cd")
     with pytest.raises(UsageError, match="'20260101' matches 2 runs: 20260101-ab, 20260101-cd"):
