@@ -183,9 +183,10 @@ def marker_of(marked: object) -> str:
     """A line that the agent cannot write: it depends on all that the agent wrote and on a rubric that it never saw.
     `marked` is both, as a JSON value.
     """
-    return f"=== {digest_of(marked)[:16]} ==="
+    return f"=== {request_fingerprint(marked)[:16]} ==="
 
 
-def digest_of(value: object) -> str:
-    """The SHA-256 digest of a JSON value."""
+def request_fingerprint(value: object) -> str:
+    """The SHA-256 digest of what is marked, a JSON value."""
+    # Recorded replies go by it: `json_values.digest_of` encodes texts beyond ASCII in another way.
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()

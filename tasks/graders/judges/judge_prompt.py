@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
-from passgate.tasks.graders.judges.asking import digest_of, marker_of, sendable
+from passgate.tasks.graders.judges.asking import marker_of, request_fingerprint, sendable
 from passgate.tasks.graders.programs import code_input
 from passgate.tasks.graders.texts import cut, json_text
 from passgate.tasks.model.grade import JudgeMessage, JudgeRequest
@@ -203,7 +203,7 @@ def request_of(prompt: JudgePrompt, reply: str, schema: dict[str, Any] | None) -
     """The request with what the reply has to look like, in words and as a JSON Schema."""
     system = f"{prompt.system}\n\n{_section('reply', reply)}"
     messages = (JudgeMessage(role="system", content=system), JudgeMessage(role="user", content=prompt.user))
-    return JudgeRequest(messages=messages, fingerprint=digest_of(prompt.marked), reply_schema=schema)
+    return JudgeRequest(messages=messages, fingerprint=request_fingerprint(prompt.marked), reply_schema=schema)
 
 
 def _further(asked: Asked) -> dict[str, Variable]:

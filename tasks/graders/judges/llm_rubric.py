@@ -104,7 +104,9 @@ def judge_request(options: LlmRubric, evidence: Evidence) -> JudgeRequest:
         JudgeMessage(role="user", content=fenced),
     )
     return JudgeRequest(
-        messages=messages, fingerprint=asking.digest_of(marked), reply_schema=asking.reply_schema(options.assertions)
+        messages=messages,
+        fingerprint=asking.request_fingerprint(marked),
+        reply_schema=asking.reply_schema(options.assertions),
     )
 
 
