@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from passgate.tasks.agents.transcripts import as_text, ended, first_problem, read_json, read_left_file, transcript_of
 from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.transcript import EndReason, Tokens, ToolCall, Transcript, Usage
 
 PLACEHOLDERS: Final = (
@@ -30,7 +31,7 @@ AGENTV_PLACEHOLDERS: Final = {
 }  # Each with passgate's name for what it stands for
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+|[A-Z_]+)\}")
 _OF_A_FILE = re.compile(r"\{(\w+)\}")
-_SANDBOX_FILES = "_shared/sandboxes/*/files"
+_SANDBOX_FILES = f"{SANDBOXES}/*/files"
 _DETAIL: Final = 2000
 _ROLES: Final = ("system", "user", "assistant")
 _FAILED: Final = frozenset({"error", "timeout", "cancelled"})

@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from passgate.tasks.formats.rules import HOOKS, SANDBOXES, names_a_file, sandbox_names
+from passgate.tasks.formats.rules import HOOKS, names_a_file, sandbox_names
 from passgate.tasks.model.assertions import CodeGrader, LlmGrader
 from passgate.tasks.model.graders import Composite, DeterministicTests, Grader, LlmRubric, StaticAnalysis, Turns
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.messages import TaskMessage
+from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import EvalTask, TaskFile, Workspace
 
 Command = tuple[str, tuple[str, ...]]  # a folder relative to the suites folder, and the words of what runs there

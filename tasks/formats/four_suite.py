@@ -17,7 +17,7 @@ from passgate.tasks.formats.digests import FileDigests, all_graders
 from passgate.tasks.formats.document import Document, DocumentPath, SourceTexts, format_path, read_document
 from passgate.tasks.formats.findings import read_text
 from passgate.tasks.formats.normalise import Origin, normalised
-from passgate.tasks.formats.rules import SANDBOXES, asked_messages, findings, sandbox_names, with_texts
+from passgate.tasks.formats.rules import asked_messages, findings, sandbox_names, with_texts
 from passgate.tasks.formats.schema_check import (
     Difference,
     check_schema,
@@ -30,6 +30,7 @@ from passgate.tasks.formats.schema_check import (
 from passgate.tasks.model.assertions import LlmGrader, Unavailable
 from passgate.tasks.model.graders import Composite, Grader, Turns
 from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import EvalTask, TaskFile, UnknownPart
 
 _OPEN: Final[frozenset[DocumentPath]] = frozenset(

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from passgate.tasks.formats.discover import SHARED_FOLDER, suite_of
+from passgate.tasks.formats.discover import suite_of
 from passgate.tasks.formats.document import DocumentPath
 from passgate.tasks.formats.findings import Finding, check_json_schema, check_path, check_text, read_text
 from passgate.tasks.formats.grader_rules import grader_findings
 from passgate.tasks.formats.schema_check import nearest
 from passgate.tasks.model.messages import ContentBlock, TaskMessage
 from passgate.tasks.model.policy import Policy
+from passgate.tasks.model.sandbox import SANDBOXES
 from passgate.tasks.model.task import Environment, Metric, Solution, TaskFile, TrackedMetrics
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, metric_columns
@@ -23,7 +24,6 @@ MESSAGES: TypeAdapter[Messages] = TypeAdapter(Messages)
 NO_FILES = ("data:", "https://", "http://")  # how images begin that are no file
 
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
-SANDBOXES = f"{SHARED_FOLDER}/sandboxes"
 _MAX_RECORDING_BYTES = 32 * 1024 * 1024
 _OF_SCORES = (Metric.MEAN, Metric.CONFIDENCE_INTERVAL)
 

@@ -6,6 +6,9 @@ from typing import Protocol
 
 from passgate.tasks.model.base import Frozen
 
+SANDBOXES = "_shared/sandboxes"
+"""The folder of the named sandboxes in a suites folder."""
+
 
 class SandboxFile(Frozen):
     """sandbox.yaml: how a named environment is brought about. Its files lie beside it in `files/`."""

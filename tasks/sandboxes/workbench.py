@@ -15,13 +15,12 @@ from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
-from passgate.tasks.model.sandbox import Bridge, SandboxFile
+from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Once, Workspaces
 
-SANDBOXES = "_shared/sandboxes"
 SETUP_SECONDS = 300
 RESET_SECONDS = 60
 
