@@ -148,7 +148,7 @@ def _criterion(item: Node, default_id: str, sources: Sources) -> Criterion | Non
     parts = take_apart(item, ITEM_KEYS, sources.complaints)
     fields = {**own_id, **parts.only("id", "outcome", "weight", "required", "operator"), **_least(parts, sources)}
     ranges = parts.get("score_ranges")
-    if ranges is not None:
+    if ranges is not None and isinstance(ranges.value, (dict, list)):  # anything else was refused with the keys
         fields["score_ranges"] = ranges.with_value(_ranges(ranges, sources))
     return build(Criterion, fields, item, sources) if parts.sound else None
 

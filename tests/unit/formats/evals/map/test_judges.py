@@ -175,6 +175,7 @@ def test_spans_of_points_have_two_forms(tmp_path: Path, ranges: Any) -> None:
         ({"5": "a", "10": "b"}, "score_ranges: invalid rubric: the score ranges must start at 0, not at 5"),
         ({}, "score_ranges: invalid rubric: the score ranges must go up to 10"),
         ({"0": 3}, "score_ranges.0: expected a text, not 3"),
+        (7, "score_ranges: expected a mapping or a list, not 7"),
         (
             {"0": "a", "0.5": "b"},
             "score_ranges.0.5: invalid rubric: a score range is named by a whole number from 0 to 10, not '0.5'",
