@@ -28,7 +28,7 @@ from passgate.tasks.load import load
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
 from passgate.tasks.run import run
@@ -80,20 +80,16 @@ def planned() -> Plan:
     return load(GateName.CI_MERGE, RunRequest(agent="python:agent:agent"))
 
 
-def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[FinishedTrial]]:
+def judged(plan: Plan, open_executor: OpenExecutor) -> tuple[Verdict, list[Trial]]:
     """A run from its plan to its verdict, with an executor."""
     pool = pool_of(plan, read_rows(plan))
-    finished = asyncio.run(run(open_executor, plan, pool))
-    trials = [one.trial for one in finished]
-    return judge(plan, plan.policy, trials, measure(plan, trials), pool(trials), ""), finished
+    trials = asyncio.run(run(open_executor, plan, pool))
+    return judge(plan, plan.policy, trials, measure(plan, trials), pool(trials), ""), trials
 
 
-def what_counts(verdict: Verdict, finished: Sequence[FinishedTrial]) -> Any:
+def what_counts(verdict: Verdict, trials: Sequence[Trial]) -> Any:
     """What of a run does not depend on when and where it was run."""
-    rows = sorted(
-        (one.trial.task_id, one.trial.trial, one.trial.status, one.trial.reason, one.trial.score, one.trial.grades)
-        for one in finished
-    )
+    rows = sorted((one.task_id, one.trial, one.status, one.reason, one.score, one.grades) for one in trials)
     return verdict.decision, [reason.message for reason in verdict.reasons], rows, verdict.inputs.tasks
 
 
@@ -142,9 +138,9 @@ def test_a_batch_that_is_handed_out_twice_repeats_no_trial(repository: Project) 
         return first if first.trials else second
 
     (repository.path / "slow").touch()
-    _, finished = judged(planned(), elsewhere(twice))
-    assert len(finished) == 9
-    assert calls(repository) == sorted(f"{one.trial.task_id} {one.trial.trial}" for one in finished)
+    _, trials = judged(planned(), elsewhere(twice))
+    assert len(trials) == 9
+    assert calls(repository) == sorted(f"{one.task_id} {one.trial}" for one in trials)
 
 
 @pytest.mark.slow
