@@ -1,1 +1,1 @@
-"""metering"""
+"""The meter between agents and models: budgets, costs and transcripts of model calls."""
