@@ -84,7 +84,7 @@ def test_the_key_of_somebody_else_is_exit_1_and_says_nothing_of_the_verdict(sign
     [
         ("sent/verdict.json", "public.pem", "is no signed verdict"),
         ("sent/missing.json", "public.pem", "is no signed verdict: it cannot be read: No such file"),
-        ("sent", "public.pem", "is no signed verdict: it is no regular file"),
+        (".", "public.pem", "verdict.intoto.json is no signed verdict: it cannot be read: No such file"),
         (FILE, "key.pem", "is a private key, which is not for verifying"),
         (FILE, "missing.pem", "the key missing.pem cannot be read"),
         (FILE, "gates.yaml", "the key gates.yaml is no public key in PEM"),
