@@ -3,11 +3,13 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 EXCERPT = 2000  # Characters of foreign text in one message
 WINDOW = 1_000_000  # Characters that a regular expression sees at once
 OVERLAP = 10_000  # Characters that two neighbouring windows share, so that a match across the border is found
+_TOO_DEEP: Final = "(nested too deep to show)"
 _KEY: Final = r"[A-Za-z0-9_-]"
 # Counts are bounded and beginnings are fixed, so that the time to search grows no faster than the text.
 CREDENTIAL_PATTERNS: Final[dict[str, re.Pattern[str]]] = {
@@ -52,7 +54,22 @@ def ending(text: str, limit: int = EXCERPT) -> str:
 
 def as_json(value: Any, limit: int = 500) -> str:
     """A value as JSON for a message, credentials masked, at most `limit` characters and a note long."""
-    return shorten(json_text(value), limit)
+    try:
+        return shorten(json_text(_masked_texts(value)), limit)
+    except RecursionError:
+        return _TOO_DEEP
+
+
+def _masked_texts(value: Any) -> Any:
+    # Before they are encoded: the `n` of an escaped line break hides where a credential begins.
+    match value:
+        case str():
+            return masked(value)
+        case dict():
+            return {_masked_texts(key): _masked_texts(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_masked_texts(item) for item in value]
+    return value
 
 
 def json_text(value: Any) -> str:
@@ -60,7 +77,7 @@ def json_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, default=str)
     except RecursionError:
-        return "(nested too deep to show)"
+        return _TOO_DEEP
 
 
 def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
@@ -68,9 +85,13 @@ def found(pattern: str, text: str, *, ignore_case: bool = False) -> bool:
 
     The text is searched in windows, because the time that some expressions take grows with the square of it.
     """
-    compiled = re.compile(pattern, re.IGNORECASE if ignore_case else 0)
+    compiled = _compiled(pattern, re.IGNORECASE if ignore_case else 0)
     starts = range(0, max(len(text), 1), WINDOW - OVERLAP)
     return any(compiled.search(text, start, start + WINDOW) for start in starts)
+
+
+# The cache of `re` holds 512 expressions, and a suite of a thousand tasks has more that each of its trials asks for.
+_compiled = lru_cache(maxsize=4096)(re.compile)
 
 
 def credentials_in(text: str) -> Iterator[tuple[str, str]]:

@@ -43,7 +43,7 @@ class TrialFolder:
     def made(self) -> Path:
         if not self.is_made:
             for name in TRIAL_FOLDERS:
-                (self.path / name).mkdir(parents=True)
+                (self.path / name).mkdir(parents=True, exist_ok=True)  # graders ask from several threads at once
             self.is_made = True
         return self.path
 

@@ -55,6 +55,8 @@ def test_case_can_be_ignored() -> None:
 
 
 def test_json_is_bounded_in_length_and_depth() -> None:
+    hidden = {KEY: [f"first\n{KEY}", (f"\t{KEY}",)]}
+    assert KEY[8:] not in as_json(hidden), "an escape before a key hides no key"
     assert as_json({"a": "ä"}) == '{"a": "ä"}'
     assert len(as_json("x" * 10_000)) < 600
     value: Any = 1

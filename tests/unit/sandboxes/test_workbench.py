@@ -9,6 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,19 @@ async def test_a_trial_that_fails_leaves_nothing(workbench_of, temporary: Path) 
                 workspace = sandbox.workspace
                 1 / 0  # noqa: B018 - any error of whoever uses the sandbox
         assert not workspace.exists()
+
+
+async def test_graders_that_look_into_a_sandbox_at_once_find_one_folder(workbench_of) -> None:
+    with workbench_of() as workbench, ThreadPoolExecutor(8) as threads:
+        for _ in range(40):
+            async with workbench.sandbox(a_task()) as sandbox:
+                at_once = threading.Barrier(8)
+
+                def look(sandbox: TrialSandbox = sandbox, at_once: threading.Barrier = at_once) -> bool:
+                    at_once.wait()
+                    return sandbox.workspace.is_dir() and sandbox.scratch.is_dir()
+
+                assert all(looked.result() for looked in [threads.submit(look) for _ in range(8)])
 
 
 async def test_a_sandbox_that_nobody_looks_into_has_no_folder(workbench_of, temporary: Path) -> None:
