@@ -48,12 +48,14 @@ results that the agent gave.
 READING = """\
 ## What the time goes to
 
-- **The start.** Importing Python modules takes about 1 s of it. Embedded Prefect takes about 5 s more. Prefect only
+- **The start.** Importing Python modules takes about 1 s of it. Embedded Prefect takes about 4 s more. Prefect only
   shows the run: `--engine none` runs the same gate without it.
 - **The built-in agent** asks the meter in process. An agent of your own reaches it over HTTP on the loopback. That
-  takes about 3 ms of CPU for each model call.
-- **A sandbox** is made when somebody looks into it. A chat without tools needs none. With bubblewrap, a command that
-  runs in a sandbox costs 10 ms, and about 0.4 ms more for each entry of `/tmp`.
+  takes about 2.5 ms of CPU for each model call.
+- **A sandbox** is made when somebody looks into it. A chat without tools needs none. bubblewrap mounts each entry of
+  `/tmp`: a command in a sandbox took 30 ms with 70 entries there, and 100 ms with 170.
+- **Tools and commands.** Each call of a tool starts a process of its own. The peers call the function in their own
+  process, without isolation. The two last columns of the table are without bubblewrap.
 - **Loading.** 2000 task files take 0.6 s of CPU to read, validate and digest: `python -m bench.load_tasks`.
 
 ## Measure it yourself
