@@ -33,6 +33,6 @@ class OverHttp(Unmetered):
 
     async def complete(self, content: bytes) -> ModelAnswer:
         headers = {"Authorization": f"Bearer {self.api_key}", "Content-Type": "application/json"}
-        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60, verify=False) as client:
             answer = await client.post(f"{self.openai_base_url}/chat/completions", content=content, headers=headers)
         return ModelAnswer(answer.status_code, answer.content)

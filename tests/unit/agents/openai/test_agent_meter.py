@@ -114,8 +114,8 @@ async def test_an_unknown_price_is_an_error_where_a_budget_needs_it(
 async def test_a_healthy_call_that_the_time_out_cuts_off_is_a_step(
     through_the_meter, upstream: ScriptedUpstream
 ) -> None:
-    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(30)]
-    transcript = await through_the_meter(a_task(tools=[LOOK]), seconds=1.5)
+    upstream.script = [Says("I look.", calls=[("look", {"at": "a"})]), Silent(300)]
+    transcript = await through_the_meter(a_task(tools=[LOOK]), seconds=5)
     assert transcript.end is EndReason.TIMED_OUT
     assert [step.usage.tokens_in for step in transcript.steps] == [100, None]
 
