@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_LLM := $(VENV)/.installed-llm
+# Without its bytecode every start of passgate compiles its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Which bun the tests of graders in TypeScript run with.
 BUN := 1.4.5
 
@@ -39,7 +41,7 @@ constraints:
 	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[graders,plot]" --group dev --group llm
+	$(BIN)/python -m pip install --quiet --editable ".[graders,plot,dask,ray,s3,otel]" --group dev --group llm
 	head -n 1 constraints.txt > constraints.new
 	$(BIN)/python -m pip freeze --exclude-editable >> constraints.new
 	mv constraints.new constraints.txt
@@ -50,7 +52,7 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[graders,plot]" --group dev
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[graders,plot,dask,ray,s3,otel]" --group dev
 	touch $(INSTALLED)
 
 install-llm: $(INSTALLED_LLM)
