@@ -13,6 +13,7 @@ from types import FrameType
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _INTERRUPTED = 130
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # Where the frames of an import that is under way come from
 
 
 def main() -> int:
@@ -70,10 +71,24 @@ def _ignore(_kind: int, _frame: FrameType | None) -> None:
     """Not SIG_IGN, which the worker's own child processes would inherit."""
 
 
-def _interrupt(_kind: int, _frame: FrameType | None) -> None:
-    """End what is going on, once: clean-up is not to be interrupted."""
+def _interrupt(_kind: int, frame: FrameType | None) -> None:
+    """End what is going on, once: clean-up is not to be interrupted.
+
+    A library that is interrupted in the midst of its import can make another error of it, which would look like a bug.
+    An import leaves nothing to clean up, so the process ends at once; the supervisor says why.
+    """
     signal.signal(signal.SIGTERM, _ignore)
+    if _is_importing(frame):
+        os._exit(_INTERRUPTED)
     raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _end_with(supervisor: int) -> None:

@@ -151,6 +151,26 @@ def test_an_interrupt_while_the_command_starts_ends_it(gate: Project, kind: sign
     assert (process.returncode, stderr) == (130, "passgate: interrupted\n")
 
 
+def test_an_interrupt_that_an_import_makes_another_error_of_ends_the_command(gate: Project) -> None:
+    in_the_worker(
+        gate,
+        """
+        import signal, sys, time
+        class Interrupted:
+            def find_spec(name, path, target=None):
+                if name == "passgate.flows.cli.terminal":
+                    try:
+                        os.kill(os.getppid(), signal.SIGTERM)
+                        time.sleep(60)
+                    except KeyboardInterrupt:
+                        raise RuntimeError("the library is broken")
+        sys.meta_path.insert(0, Interrupted)
+        """,
+    )
+    ended = gate.run(run_with(gate, "good.sh"))
+    assert (ended.returncode, ended.stderr) == (130, "passgate: interrupted\n")
+
+
 def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) -> None:
     with started(gate, run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
