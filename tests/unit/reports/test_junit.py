@@ -1,9 +1,11 @@
 """The verdict as JUnit XML."""
 
 from collections.abc import Callable
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import xmlschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.reports.provenance import a_confirmation
@@ -39,6 +41,18 @@ def test_reads_as_the_golden_file(
     name: str, request: pytest.FixtureRequest, matches_golden: Callable[[str, str], None]
 ) -> None:
     matches_golden(junit(request.getfixturevalue(f"{name}_verdict")), f"junit_{name}.xml")
+
+
+@pytest.fixture(scope="module")
+def schema() -> xmlschema.XMLSchema:
+    return xmlschema.XMLSchema(Path(__file__).parent / "junit.xsd")
+
+
+@pytest.mark.parametrize("name", ["failing", "inconclusive", "passing", "awaiting", "approved", "rejected"])
+def test_is_valid_by_what_readers_have_in_common(
+    name: str, request: pytest.FixtureRequest, schema: xmlschema.XMLSchema
+) -> None:
+    schema.validate(junit(request.getfixturevalue(f"{name}_verdict")))
 
 
 def test_counts_are_those_of_the_elements(failing_verdict: Verdict) -> None:

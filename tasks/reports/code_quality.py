@@ -1,0 +1,55 @@
+"""The verdict as a report of GitLab's Code Quality, which a merge request shows at the line of a task.
+
+The format is a JSON array of findings with the keys that GitLab reads:
+https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
+"""
+
+import json
+from typing import Any, Final
+
+from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.policy import VETOES
+from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.verdict import Reason
+from passgate.tasks.reports.escape import printable
+from passgate.tasks.reports.findings import every_task, reason_subject
+
+_MESSAGE: Final = 1000
+_PATH: Final = 200
+_POLICY_FILE: Final = "gates.yaml"
+
+
+def code_quality(view: RunView) -> str:
+    """A JSON array with a finding per reason: `blocker` and `critical` block the gate, `minor` does not.
+
+    A reason without a file, such as a limit of the whole gate, stands at the policy that it follows from.
+    """
+    places = {task.task.name: (task.task.file, task.task.line) for task in every_task(view.verdict)}
+    found = [_finding(reason, *_place(reason, places)) for reason in view.verdict.reasons]
+    unique = {one["fingerprint"]: one for one in found}
+    return json.dumps(list(unique.values()), indent=2, ensure_ascii=False) + "\n"
+
+
+def _place(reason: Reason, places: dict[str, tuple[str, int]]) -> tuple[str, int]:
+    if reason.file:
+        return reason.file, reason.line or 1
+    return places.get(reason_subject(reason), (_POLICY_FILE, 1))
+
+
+def _finding(reason: Reason, file: str, line: int) -> dict[str, Any]:
+    subject = reason_subject(reason)
+    text = f"{subject}: {reason.message}" if subject else reason.message
+    return {
+        "description": printable(text, _MESSAGE),
+        "check_name": str(reason.rule),
+        # Without the message, whose numbers change from run to run: GitLab tells by it what a merge request brings.
+        "fingerprint": digest_of([subject, reason.rule, reason.message if reason.rule in VETOES else ""]),
+        "severity": _severity(reason),
+        "location": {"path": printable(file, _PATH), "lines": {"begin": max(1, line)}},
+    }
+
+
+def _severity(reason: Reason) -> str:
+    if not reason.blocking:
+        return "minor"
+    return "blocker" if reason.rule in VETOES else "critical"
