@@ -33,18 +33,19 @@ async def evaluate(gate: GateName, request: RunRequest, engine: Engine, loaded: 
     """
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(load, gate, request)) if loaded is None else loaded
-        store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
-        earlier = await engine.step("baseline", work_of(read_rows, plan))
-        if plan.gate_policy.reuse is not None:
-            await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
-        pool = pool_of(plan, earlier)
-        trials = await run(plan, pool)
-        await engine.step("record", work_of(record, plan, store.finished(trials)))
-        baseline = pool(trials)
-        measurement = await engine.step("measure", work_of(measure, plan, trials))
-        judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
-        verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
-        view = view_of(verdict, trials, store, baseline.tasks)
-        await engine.step("report", work_of(report, view, store, masker_of(plan)))
+        async with engine.progress(plan):
+            store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
+            earlier = await engine.step("baseline", work_of(read_rows, plan))
+            if plan.gate_policy.reuse is not None:
+                await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
+            pool = pool_of(plan, earlier)
+            trials = await run(plan, pool)
+            await engine.step("record", work_of(record, plan, store.finished(trials)))
+            baseline = pool(trials)
+            measurement = await engine.step("measure", work_of(measure, plan, trials))
+            judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
+            verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
+            view = view_of(verdict, trials, store, baseline.tasks)
+            await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

@@ -55,7 +55,7 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
     if engine is EngineName.PREFECT:
         try:
             async with _prefect():
-                from passgate.flows.prefect_engine import WITHOUT_VERDICT
+                from passgate.flows.display.states import WITHOUT_VERDICT
 
                 state = await _ended(plan.gate, request, store)
             if not store.has_verdict() and state.name in WITHOUT_VERDICT:

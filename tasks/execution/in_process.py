@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from passgate.tasks.execution.coordinator import Executor, Round
-from passgate.tasks.execution.engine import Engine
+from passgate.tasks.execution.engine import Engine, StepFault
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import Worker, open_worker, trials_at_once
@@ -44,8 +44,8 @@ async def _execute(
 async def _step(
     engine: Engine, worker: Worker, batch: Batch, scheduler: Scheduler, ended: Callable[[BatchOutcome], None]
 ) -> None:
-    def fault(_outcome: BatchOutcome) -> str:
+    def fault(_outcome: BatchOutcome) -> StepFault | None:
         # Confirming trials show a task that has failed already.
-        return worker.fault_of(batch) if batch.step == "run" else ""
+        return worker.fault_of(batch) if batch.step == "run" else None
 
     ended(await engine.step(batch.step, partial(worker.run, batch, scheduler), batch.name, fault))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import GradeTrial, TrialResources, hidden_from_agents, open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
@@ -14,10 +15,11 @@ from passgate.tasks.execution.trial import left_out, run_trial
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.measurement import TaskState
+from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial
+from passgate.tasks.reports.figures import missing
 from passgate.tasks.stats.measurement import measurement_of
 
 
@@ -55,14 +57,17 @@ class Worker:
         """What went wrong so far that no trial depends on, each once."""
         return tuple(dict.fromkeys(one for opened in self.resources.values() for one in opened.workbench.warnings))
 
-    def fault_of(self, batch: Batch) -> str:
-        """Which tasks of a batch have not passed by the trials so far, each with its first failure or error."""
+    def fault_of(self, batch: Batch) -> StepFault | None:
+        """Which tasks of a batch have not passed by the trials so far, each with its first failure or error; a task
+        that is alone in its batch is not named.
+        """
         tasks = [self.tasks[task_id] for task_id in dict.fromkeys(task_id for task_id, _ in batch.trials)]
-        return "; ".join(
-            f"{task.suite}/{task.task_id}: {task.failure or task.error}"
-            for task in measurement_of(tasks, self.run_state.finished).tasks
-            if task.state is not TaskState.PASSED
-        )
+        measured = measurement_of(tasks, self.run_state.finished).tasks
+        faults = {one.name: fault for one in measured if (fault := fault_of_task(one)) is not None}
+        if not faults:
+            return None
+        named = (f"{name}: {fault.message}" if len(tasks) > 1 else fault.message for name, fault in faults.items())
+        return StepFault("\n".join(named), is_measured=any(fault.is_measured for fault in faults.values()))
 
     async def _run_one(self, key: TrialKey, scheduler: Scheduler, ended: list[tuple[FinishedTrial, float]]) -> None:
         task = self.tasks[key[0]]
@@ -77,6 +82,15 @@ class Worker:
                 self.run_state.add(finished.trial)
                 return
         await self.journal.append(left_out(task, key[1], reason, resources, paid_before=paid_before))
+
+
+def fault_of_task(task: TaskMeasurement) -> StepFault | None:
+    """How many trials of a task passed and why the first one did not; `None` of a task that has passed."""
+    if task.state is TaskState.PASSED:
+        return None
+    failed = task.state is TaskState.FAILED
+    counts = ", ".join((f"{task.passed}/{task.n} trials passed", *missing(task.errors, task.not_run)))
+    return StepFault(f"{counts}; {(failed and task.failure) or task.error or task.failure}", is_measured=failed)
 
 
 @asynccontextmanager

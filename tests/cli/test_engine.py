@@ -65,18 +65,36 @@ def test_the_embedded_engine_shows_the_steps_the_failed_task_and_the_reasons(gat
     assert ended.returncode == 1, ended.stderr
     for noise in ("Traceback", "uvicorn", "WARNING"):
         assert noise not in ended.stderr
-    states = dict(stored(gate, "SELECT name, state_type FROM task_run"))
+    states = dict(stored(gate, "SELECT name, state_name FROM task_run"))
     steps = {"load", "baseline", "golden/good", "golden/bad", "record", "measure", "judge", "report"}
-    assert states == {step: "FAILED" if step == "golden/bad" else "COMPLETED" for step in steps}
+    assert states == {step: "TaskFailed" if step == "golden/bad" else "Completed" for step in steps}
+    (run_folder,) = gate.run_folders()
     ((name, message),) = stored(
         gate, "SELECT state_name, message FROM flow_run f JOIN flow_run_state s ON s.id = f.state_id"
     )
     assert name == "GateFailed"
-    assert f"run {gate.run_folders()[0].name}" in message
-    assert "bad" in message.splitlines()[-1], "the reason names its task"
-    assert stored(gate, "SELECT key FROM artifact") == [("gate-ci-merge",)]
+    assert f"run {run_folder.name}, kept in {run_folder}" in message
+    assert "task_failed, golden/bad: " in message.splitlines()[-1]
+    ((why,),) = stored(gate, "SELECT message FROM task_run_state WHERE name = 'TaskFailed'")
+    assert why.startswith("0/2 trials passed; state_check: ")
     assert stored(gate, "SELECT resource_id FROM event_resources WHERE resource_id LIKE 'passgate.%'")
-    assert any(message.encode().split(b"\n")[0].decode() in row[0] for row in stored(gate, "SELECT message FROM log"))
+    logged = "\n".join(row[0] for row in stored(gate, "SELECT message FROM log"))
+    assert all(line in logged for line in message.splitlines())
+    artifacts = {key: json.loads(str(data)) for key, data in stored(gate, "SELECT key, data FROM artifact")}
+    assert set(artifacts) == {f"gate-ci-merge{what}" for what in ("", "-suites", "-tasks", "-progress")}
+    for told in (run_folder.name, "ci_merge FAIL", "golden/bad"):
+        assert told in artifacts["gate-ci-merge"]
+    assert json.loads(artifacts["gate-ci-merge-suites"])[0]["trials"] == "2/4"
+    assert [row["task"] for row in json.loads(artifacts["gate-ci-merge-tasks"])] == ["golden/bad", "golden/good"]
+    assert artifacts["gate-ci-merge-progress"] == 100
+
+
+def test_every_failed_task_has_a_failed_task_run_where_tasks_share_batches(gate: Project) -> None:
+    for number in range(33):
+        gate.write(f"suites/golden/t{number}.yaml", WRITES_OK.format(name=f"t{number}"))
+    gate.passgate("run", "ci_merge", "--agent", "nop", timeout=280, **PATIENT)
+    failed = dict(stored(gate, "SELECT r.name, message FROM task_run r JOIN task_run_state s ON s.id = r.state_id"))
+    assert all(str(failed[f"golden/t{number}"]).startswith("0/2 trials passed") for number in range(33)), failed
 
 
 def test_two_runs_at_once_share_a_home_of_prefect(gate: Project) -> None:

@@ -53,7 +53,7 @@ def test_exit_codes() -> None:
 
 
 def test_prefect_states_settings_and_parameters() -> None:
-    source = (REPOSITORY / "flows" / "prefect_engine.py").read_text()
+    source = (REPOSITORY / "flows" / "display" / "states.py").read_text()
     states = set(re.findall(r'(?:Completed|Failed|Crashed)\(name="(\w+)"', source))
     assert set(cells(section("docs/prefect.md", "States"))) == states
     assert set(cells(section("docs/prefect.md", "A server of your own"))) == set(_SETTINGS)

@@ -10,16 +10,17 @@ import pytest
 
 from passgate.tasks.agents.interface import Attempt
 from passgate.tasks.agents.starts import Starts
+from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
-from passgate.tasks.execution.worker import Worker
+from passgate.tasks.execution.worker import Worker, fault_of_task
 from passgate.tasks.history.journal import FileJournal, read_journal
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import Trial, TrialStatus
-from tests.builders import a_task, trials_of
+from tests.builders import a_task, measured, trials_of
 from tests.unit.benches import MakeBench, benches, says
 
 
@@ -153,3 +154,11 @@ async def test_only_so_many_trials_run_at_once(bench, tmp_path: Path, limit: int
 
     await run([a_task(k=8)], bench(counts), tmp_path / "journal", limit=limit)
     assert most == limit
+
+
+def test_a_failed_task_names_its_counts_and_an_error_is_no_failure() -> None:
+    task = a_task(k=3)
+    counted = {letters: measured((task, trials_of(task, letters))).tasks[0] for letters in ("ppp", "pfe", "pee")}
+    assert fault_of_task(counted["ppp"]) is None
+    assert fault_of_task(counted["pfe"]) == StepFault("1/2 trials passed, 1 error; it failed", is_measured=True)
+    assert fault_of_task(counted["pee"]) == StepFault("1/1 trials passed, 2 errors; it error", is_measured=False)

@@ -1,0 +1,1 @@
+"""What a user of Prefect sees of a run: states, artifacts, progress."""

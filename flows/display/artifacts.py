@@ -1,0 +1,83 @@
+"""The artifacts of a verdict in Prefect: a report in Markdown, tables of suites and of tasks, a link to the page."""
+
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, acreate_table_artifact
+
+from passgate.flows.display.states import kept
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.task import GateName
+from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.reports import escape, figures
+from passgate.tasks.reports.markdown import markdown
+
+PAGE = "report.html"
+_MOST_TASKS = 1000  # Rows of the table: Prefect's interface draws all of them
+_WHY = 300
+
+
+def key_of(gate: GateName, what: str = "") -> str:
+    """The key of an artifact: Prefect allows small letters, digits and dashes."""
+    return f"gate-{gate}{what and f'-{what}'}".replace("_", "-")
+
+
+async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
+    """Show a verdict as artifacts of the current flow run. Raises whatever Prefect raises."""
+    gate, tasks = verdict.gate, verdict.measurement.tasks
+    report = f"Run {escape.markdown(kept(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
+    await acreate_markdown_artifact(markdown=masker.text(report), key=key_of(gate))
+    await acreate_table_artifact(table=_suites(verdict), key=key_of(gate, "suites"), description=verdict.run_id)
+    rows = [_task(task, masker) for task in sorted(tasks, key=_worst_first)]
+    left_out = f", {len(rows) - _MOST_TASKS} tasks left out" if len(rows) > _MOST_TASKS else ""
+    about = f"{verdict.run_id}{left_out}"
+    await acreate_table_artifact(table=rows[:_MOST_TASKS], key=key_of(gate, "tasks"), description=about)
+    page = _page_of(verdict.run_id)
+    if page is not None:
+        await acreate_link_artifact(link=page, link_text=verdict.run_id, key=key_of(gate, "page"))
+
+
+def _page_of(run_id: str) -> str | None:
+    """The URL of the run's page; `None` where there is none."""
+    location = RunStore.of(run_id).location
+    if "://" in location:
+        return f"{location}/{PAGE}"
+    file = Path(location, PAGE)
+    return file.as_uri() if file.exists() else None
+
+
+def _suites(verdict: Verdict) -> list[dict[str, Any]]:
+    return [
+        {
+            "suite": str(suite.suite),
+            "tasks": f"{suite.tasks_passed}/{suite.tasks}",
+            "trials": f"{suite.trials_passed}/{suite.trials_measured}",
+            "errors": suite.trials_error,
+            "metric": figures.metric_name(suite.metric, suite.k),
+            "value": suite.value,
+            "interval": [suite.interval.low, suite.interval.high] if suite.interval else None,
+            "cost": suite.cost,
+        }
+        for suite in verdict.measurement.suites
+    ]
+
+
+def _worst_first(task: TaskMeasurement) -> tuple[bool, float]:
+    return not task.violations, task.passed / task.n if task.n else 0.5
+
+
+def _task(task: TaskMeasurement, masker: Masker) -> dict[str, Any]:
+    return {
+        "task": task.name,
+        "state": str(task.state),
+        "trials": f"{task.passed}/{task.n}",
+        "errors": task.errors,
+        "metric": figures.metric_name(task.metric, task.k),
+        "value": task.value,
+        "cost": sum(task.costs) if task.costs else None,
+        "seconds": task.metrics.wall_time_seconds,
+        "why": masker.text(escape.printable(task.failure or task.error, _WHY)),
+    }

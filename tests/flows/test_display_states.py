@@ -1,0 +1,40 @@
+"""The states of Prefect by what a step or a gate has come to."""
+
+from prefect.client.schemas.objects import StateType
+
+from passgate.flows.display.states import judged, not_judged, of_step
+from passgate.tasks.errors import UsageError
+from passgate.tasks.execution.engine import StepFault
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.baseline import Baseline
+from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
+
+
+def test_errors_are_told_from_failures_and_secrets_are_masked() -> None:
+    masker = Masker(["hunter22"])
+    failed = of_step(StepFault("1/3 trials passed; tests: hunter22", is_measured=True), masker)
+    assert (failed.type, failed.name, failed.message) == (
+        StateType.FAILED,
+        "TaskFailed",
+        "1/3 trials passed; tests: ***",
+    )
+    assert of_step(StepFault("the provider is down", is_measured=False), masker).name == "NotMeasured"
+    assert of_step(None, masker).type is StateType.COMPLETED
+
+
+def test_the_state_of_a_verdict_says_the_run_its_place_and_each_reason_in_a_line() -> None:
+    task = a_task(k=2)
+    plan = a_plan(task)
+    state = judged(verdict_on(plan, a_policy(), trials_of(task, "pf"), Baseline(branch="main")))
+    headline, run, *reasons = str(state.message).split("\n")
+    assert state.name == "GateFailed" or state.name == "GateInconclusive"
+    assert headline.startswith("ci_merge ")
+    assert run.startswith(f"run {plan.run_id}, kept in {RunStore.of(plan.run_id).location} on ")
+    assert any(task.name in reason for reason in reasons)
+
+
+def test_a_flow_without_a_verdict_names_the_cause_and_keeps_the_exception() -> None:
+    error = UsageError("no such gate")
+    assert (not_judged(error).name, not_judged(error).message) == ("GateNotRun", "no such gate")
+    assert not_judged(ZeroDivisionError("x")).name == "GateCrashed"
