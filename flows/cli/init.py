@@ -1,6 +1,7 @@
 """`passgate init`: set up a gate in the user's repository."""
 
 import json
+import os
 import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -11,6 +12,8 @@ import typer
 _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
 _WORKFLOW: Final = Path(".github", "workflows", "passgate.yaml")
+_SCHEMAS: Final = Path("suites", "_shared", "schema")
+_SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
 _UNNAMED: Final = 'AGENT: ""'
 _UNPINNED: Final = "==0.0.0"
@@ -27,7 +30,9 @@ def init(
         ),
     ] = None,
 ) -> int:
-    """Write one task for each suite, gates.yaml, agents.yaml and a CI workflow. Keep every file that exists."""
+    """Write one task for each suite, gates.yaml, agents.yaml, their schemas and a CI workflow. Keep every file that
+    exists.
+    """
     from passgate.flows.cli.terminal import say
     from passgate.tasks.errors import StorageError
 
@@ -82,6 +87,7 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         starters = [path for path in sorted((scaffold / "suites").rglob("*")) if path.is_file()]
         contents = {path.relative_to(scaffold): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         contents[_GATES] = gates.read_bytes()
+        schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
         workflow = (scaffold / "workflow.yaml").read_text(encoding="utf-8").replace(_UNPINNED, f"=={__version__}")
     # JSON is valid YAML, even if the agent's command contains quotes.
     if named == _NAME:
@@ -89,4 +95,22 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
     if named is not None:
         workflow = workflow.replace(_UNNAMED, f"AGENT: {json.dumps(named)}")
     contents[_WORKFLOW] = workflow.encode()
-    return contents
+    named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
+    return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
+
+
+def _with_schema(file: Path, content: bytes) -> bytes:
+    """Return a YAML file that begins with the comment by which an editor's YAML language server finds its schema."""
+    name = _schema_name(file)
+    if name is None:
+        return content
+    schema = os.path.relpath(_SCHEMAS / f"{name}.schema.json", file.parent)
+    return f"# yaml-language-server: $schema={schema}\n".encode() + content
+
+
+def _schema_name(file: Path) -> str | None:
+    if file in (_GATES, _AGENTS):
+        return file.stem
+    if file.name == "sandbox.yaml":
+        return "sandbox"
+    return "task" if file.suffix == ".yaml" and file.parts[0] == "suites" and file.parts[1] != "_shared" else None

@@ -1,5 +1,8 @@
 """`passgate init`: a gate of one's own, in a folder that has a life of its own."""
 
+import json
+
+import jsonschema
 import pytest
 import yaml
 
@@ -41,6 +44,16 @@ def test_every_starter_has_tools_and_the_failure_replay_a_recording(bare_project
         assert "read_file" in [tool["name"] for tool in environment["tools"]]
     result = bare_project.passgate("try", "suites/failure_replays/retries-without-end_1.yaml", "--agent", "replay")
     assert result.returncode == 0, result.stdout
+
+
+def test_editors_find_the_schema_of_every_file_that_has_one(bare_project: Project) -> None:
+    assert bare_project.passgate("init", "--agent", "cli:cat {prompt_file}").returncode == 0
+    for name in ("gates.yaml", "agents.yaml", *(f"suites/{task}.yaml" for task in AUTHORS)):
+        file = bare_project.path / name
+        text = file.read_text()
+        before, schema = text.splitlines()[0].split("$schema=")
+        assert before == "# yaml-language-server: "
+        jsonschema.validate(yaml.safe_load(text), json.loads((file.parent / schema).read_text()))
 
 
 @pytest.mark.slow
