@@ -100,11 +100,11 @@ class CliAgent(Agent):
         try:
             left = read_transcript_file(Path(given.values["transcript_file"]))
             transcript = self.command.answer(result.stdout, given) if left is None else left
-        except MeasurementError:
-            # An agent that was cut off while it wrote has failed for certain.
+        except MeasurementError as error:
+            # An agent that ends well and leaves what nobody can read has chosen not to be measured: it has failed.
             if end is EndReason.COMPLETED:
-                raise
-            transcript = transcript_of(result.stdout.strip())
+                end, detail = EndReason.UNREADABLE, str(error)
+            left = transcript = transcript_of(result.stdout.strip())
         # How it ended is not the agent's to say; what AgentV's agents answer may say that they have crashed.
         if end is EndReason.COMPLETED and left is None:
             return transcript

@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import Self
 
 from passgate.tasks.agents.interface import Agent, AgentSandbox, Attempt, leading_to_models
-from passgate.tasks.agents.processes.messages import TurnAnswered, TurnCrashed, TurnRequest, TurnUnmeasurable
+from passgate.tasks.agents.processes.messages import (
+    TurnAnswered,
+    TurnCrashed,
+    TurnRequest,
+    TurnUnmeasurable,
+    TurnUnreadable,
+)
 from passgate.tasks.agents.processes.server import ForkServer
 from passgate.tasks.agents.processes.trial import NoReply, TrialProcess, start_process
 from passgate.tasks.agents.transcripts import ended, transcript_of
@@ -48,11 +54,13 @@ class PythonAgent(Agent):
         asked = (Message(role="user", content=attempt.prompt),)
         match reply:
             case TurnAnswered():
-                transcript = transcript_of(reply.transcript)
+                transcript = _recorded(reply, asked)
             case TurnUnmeasurable():
                 raise MeasurementError(reply.message, transient=reply.transient)
             case TurnCrashed():
                 transcript = ended(EndReason.CRASHED, reply.detail, asked)
+            case TurnUnreadable():
+                transcript = ended(EndReason.UNREADABLE, reply.detail, asked)
             case NoReply():
                 transcript = ended(reply.end, reply.detail, asked)
         return transcript.model_copy(update={"printed": printed}) if printed else transcript
@@ -64,3 +72,11 @@ class PythonAgent(Agent):
 
     def close(self) -> None:
         self._server.close()
+
+
+def _recorded(reply: TurnAnswered, asked: tuple[Message, ...]) -> Transcript:
+    """The transcript of a reply, once more looked at: what says it may be code of the agent's."""
+    try:
+        return transcript_of(reply.transcript)
+    except MeasurementError as error:
+        return ended(EndReason.UNREADABLE, str(error), asked)

@@ -23,6 +23,7 @@ _ENDS = {
     EndReason.CRASHED: "the agent crashed",
     EndReason.NOT_STARTED: "the agent could not be started",
     EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
+    EndReason.UNREADABLE: "the agent left no usable transcript",
     EndReason.FORBIDDEN_CALL: "the agent was stopped",
     EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
 }

@@ -72,6 +72,8 @@ class EndReason(StrEnum):
     """Its command, or the script that the command names, is not there or cannot be run."""
     TIMED_OUT = "timed_out"
     OUTPUT_LIMIT = "output_limit"
+    UNREADABLE = "unreadable"
+    """What it gave as its transcript or answer is none that passgate can read or record."""
     OVER_BUDGET = "over_budget"
     """The meter refused a call that no budget was left for."""
     FORBIDDEN_CALL = "forbidden_call"

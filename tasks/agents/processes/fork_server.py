@@ -35,6 +35,7 @@ from passgate.tasks.agents.processes.messages import (
     TurnReply,
     TurnRequest,
     TurnUnmeasurable,
+    TurnUnreadable,
 )
 from passgate.tasks.agents.processes.process_tree import fork_kept
 from passgate.tasks.agents.transcripts import sendable, transcript_of
@@ -197,13 +198,20 @@ def _answered(request: TurnRequest, load: Callable[[], AgentFunction], runner: a
         answer = load()(request.attempt)
         if inspect.isawaitable(answer):
             answer = runner.run(_awaited(answer))
-        return TurnAnswered(transcript=transcript_of(answer))
+        return _recorded(answer)
     except MeasurementError as error:
         return TurnUnmeasurable(message=sendable(str(error)), transient=error.transient)
     except ImportProblemError as error:
         return TurnCrashed(detail=f"the agent {error}")
     except BaseException as error:  # noqa: BLE001 - whatever the agent raises is how its turn has ended
         return TurnCrashed(detail=traced(error))
+
+
+def _recorded(answer: Any) -> TurnReply:
+    try:
+        return TurnAnswered(transcript=transcript_of(answer))
+    except MeasurementError as error:
+        return TurnUnreadable(detail=sendable(str(error))[:MAX_DETAIL])
 
 
 async def _awaited(answer: Awaitable[Any]) -> Any:

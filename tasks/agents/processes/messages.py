@@ -43,14 +43,21 @@ class TurnCrashed(Frozen):
 
 
 class TurnUnmeasurable(Frozen):
-    """The function has raised `MeasurementError`, or has given what is no answer."""
+    """The function has raised `MeasurementError`."""
 
     kind: Literal["unmeasurable"] = "unmeasurable"
     message: str
     transient: bool = False
 
 
-TurnReply = TurnAnswered | TurnCrashed | TurnUnmeasurable
+class TurnUnreadable(Frozen):
+    """The function has given what is no answer, or what cannot be recorded."""
+
+    kind: Literal["unreadable"] = "unreadable"
+    detail: str
+
+
+TurnReply = TurnAnswered | TurnCrashed | TurnUnmeasurable | TurnUnreadable
 TURN_REPLY: Final[TypeAdapter[TurnReply]] = TypeAdapter(Annotated[TurnReply, Field(discriminator="kind")])
 
 

@@ -17,7 +17,7 @@ from passgate.tasks.agents.processes.messages import (
     TurnRequest,
 )
 from passgate.tasks.agents.processes.server import ForkServer, ended_how
-from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, first_problem
+from passgate.tasks.agents.transcripts import MAX_TRANSCRIPT_BYTES, first_problem, refuse_endless
 from passgate.tasks.errors import MeasurementError, UsageError
 from passgate.tasks.model.transcript import EndReason
 
@@ -171,9 +171,11 @@ class TrialProcess:
             await asyncio.wait({self._ended})
             return NoReply(EndReason.CRASHED, "it did not answer")
         try:
+            refuse_endless(line)
             return TURN_REPLY.validate_json(line)
-        except ValidationError as error:
-            return NoReply(EndReason.CRASHED, f"what it gave cannot be read: {first_problem(error)}")
+        except ValueError as error:
+            problem = first_problem(error) if isinstance(error, ValidationError) else str(error)
+            return NoReply(EndReason.CRASHED, f"what it gave cannot be read: {problem}")
 
     async def _outcome(
         self, answering: "asyncio.Future[TurnReply | NoReply]", flooded: "asyncio.Future[Any]"

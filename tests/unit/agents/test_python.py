@@ -168,7 +168,7 @@ async def test_what_the_agent_calls_unmeasurable_is(attempt, python_agent) -> No
     assert caught.value.transient is True
 
 
-async def test_an_answer_of_another_kind_cannot_be_measured(attempt, python_agent) -> None:
+async def test_an_agent_with_an_answer_of_another_kind_has_failed(attempt, python_agent) -> None:
     agent = python_agent("""
         from passgate.tasks.model.transcript import Message, ToolCall, Transcript
         ODD = Transcript(messages=(Message(role="assistant", tool_calls=(ToolCall(tool="t", result=object()),)),))
@@ -176,10 +176,12 @@ async def test_an_answer_of_another_kind_cannot_be_measured(attempt, python_agen
             return eval(attempt.prompt)
         """)
     for answer in ("None", "3", "b'yes'", "['yes']", "{'message': 'yes'}"):
-        with pytest.raises(MeasurementError, match="not a t"):
-            await attempt(agent, prompt=answer)
-    with pytest.raises(MeasurementError, match="cannot be recorded"):
-        await attempt(agent, prompt="ODD")
+        transcript = await attempt(agent, prompt=answer)
+        assert transcript.end is EndReason.UNREADABLE
+        assert "not a t" in transcript.detail
+    transcript = await attempt(agent, prompt="ODD")
+    assert transcript.end is EndReason.UNREADABLE
+    assert "cannot be recorded" in transcript.detail
 
 
 @pytest.mark.parametrize(
@@ -329,6 +331,7 @@ SAYS = """
         ("os.write(turns, bytes(range(256)) + b'\\n')", EndReason.CRASHED, "cannot be read"),
         ('os.write(turns, b\'{"kind": "answered"}\\n\')', EndReason.CRASHED, "cannot be read"),
         ("os.write(turns, b'[' * 50_000 + b'\\n')", EndReason.CRASHED, "cannot be read"),
+        ("os.write(turns, b'[' + b'[],' * 500_000 + b']\\n')", EndReason.CRASHED, "more than 500000 lists and objects"),
         ("while True: os.write(turns, b'x' * 100_000)", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
         ("return 'x' * 40_000_000", EndReason.OUTPUT_LIMIT, "it gave more than 32 MiB"),
         ("while True: print('x' * 100_000)", EndReason.OUTPUT_LIMIT, ""),

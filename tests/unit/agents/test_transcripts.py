@@ -76,6 +76,14 @@ def test_a_file_is_bounded(tmp_path: Path) -> None:
         read_transcript_file(file)
 
 
+@pytest.mark.parametrize("parts", ["[]", "{}"])
+def test_a_file_of_too_many_parts_is_not_read(tmp_path: Path, parts: str) -> None:
+    file = tmp_path / "transcript.json"
+    file.write_text(f'{{"messages": [{",".join([parts] * 500_000)}]}}')
+    with pytest.raises(MeasurementError, match="it has more than 500000 lists and objects"):
+        read_transcript_file(file)
+
+
 def test_a_file_must_be_utf_8(tmp_path: Path) -> None:
     file = tmp_path / "transcript.json"
     file.write_bytes(b'{"output": "\xff"}')

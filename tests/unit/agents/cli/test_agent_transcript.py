@@ -7,7 +7,6 @@ import pytest
 from tests.unit.agents.cli.programs import python
 
 from passgate.tasks.agents.cli import CliAgent
-from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Usage
 
 
@@ -61,9 +60,17 @@ async def test_the_end_is_what_we_saw_not_what_the_agent_says(attempt) -> None:
         "[" * 100_000,
     ],
 )
-async def test_a_transcript_that_is_none_cannot_be_measured(attempt, content: str) -> None:
-    with pytest.raises(MeasurementError, match="transcript"):
-        await attempt(writes(content))
+async def test_an_agent_that_leaves_no_usable_transcript_has_failed(attempt, content: str) -> None:
+    transcript = await attempt(writes(content))
+    assert transcript.end is EndReason.UNREADABLE
+    assert "transcript" in transcript.detail
+
+
+async def test_a_transcript_without_end_is_not_read(attempt) -> None:
+    agent = python("import os; print('yes'); os.truncate(open(os.environ['PASSGATE_TRANSCRIPT'], 'w').name, 33 << 20)")
+    transcript = await attempt(agent)
+    assert (transcript.end, transcript.output) == (EndReason.UNREADABLE, "yes")
+    assert transcript.detail == "transcript.json cannot be read: larger than 32 MiB"
 
 
 async def test_a_failed_agents_half_transcript_does_not_hide_the_fail(attempt) -> None:

@@ -11,7 +11,7 @@ from tests.unit.agents.cli.programs import cli_agent
 from tests.unit.agents.conftest import one_turn
 
 from passgate.tasks.agents.commands import AGENTV_PLACEHOLDERS
-from passgate.tasks.errors import MeasurementError, UsageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.model.transcript import EndReason, ToolCall, Usage
 
 NASTY = 'Say "yes";\n$(touch pwned) `touch pwned` {TASK} {EVAL_ID} \\ \' * && é'
@@ -147,9 +147,10 @@ async def test_what_a_failing_agent_wrote_is_kept(attempt) -> None:
     assert (transcript.end, transcript.output) == (EndReason.CRASHED, "half")
 
 
-async def test_an_output_that_is_too_large_cannot_be_measured(attempt) -> None:
-    with pytest.raises(MeasurementError, match=r"output\.json cannot be read: larger than 32 MiB"):
-        await attempt(cli_agent("truncate -s 33M {OUTPUT_FILE}"))
+async def test_an_output_that_is_too_large_is_a_failure(attempt) -> None:
+    transcript = await attempt(cli_agent("truncate -s 33M {OUTPUT_FILE}"))
+    assert transcript.end is EndReason.UNREADABLE
+    assert transcript.detail == "output.json cannot be read: larger than 32 MiB"
 
 
 async def test_time_that_is_up_ends_all_of_a_line(attempt) -> None:
