@@ -26,13 +26,15 @@ from passgate.tasks.report import report, view_of
 from passgate.tasks.run import run as run_trials
 
 
-async def evaluate(gate: GateName, request: RunRequest, engine: Engine, loaded: Plan | None = None) -> Verdict:
+async def evaluate(
+    gate: GateName, request: RunRequest, engine: Engine, loaded: Plan | None = None, run_id: str = ""
+) -> Verdict:
     """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there.
 
-    `loaded` is the plan of the request where this process has loaded it already.
+    `loaded` is the plan of the request where this process has loaded it already, `run_id` that of a new run.
     """
     with cancelled_by_sigterm():
-        plan = await engine.step("load", work_of(load, gate, request)) if loaded is None else loaded
+        plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
         async with engine.progress(plan):
             store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
             earlier = await engine.step("baseline", work_of(read_rows, plan))

@@ -14,8 +14,19 @@ from prefect.states import Failed
 
 from passgate.flows.display.artifacts import publish_artifacts
 from passgate.flows.display.progress import progress_artifact
-from passgate.flows.display.states import LONGEST_MESSAGE, in_words, judged, kept, not_judged, of_step
+from passgate.flows.display.states import (
+    LONGEST_MESSAGE,
+    MAY_CHANGE,
+    cancelled,
+    how_to_resume,
+    in_words,
+    judged,
+    kept,
+    not_judged,
+    of_step,
+)
 from passgate.flows.evaluate import evaluate
+from passgate.flows.flow_runs import cancelled_by_prefect, continued, end_without_retries, own_run_id, tried_again
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
@@ -114,12 +125,44 @@ async def evaluate_in_flow(
 ) -> State[Any]:
     """Run a gate inside of a flow run; gives the state that the flow run ends in, by the verdict or by what `settle`
     makes of it.
+
+    Every attempt at the flow run carries on the same run. Where another attempt can change nothing there is none.
     """
-    engine = PrefectEngine()
+    while True:
+        state = await _attempt(gate, request, settle)
+        if state.name not in MAY_CHANGE:
+            await _unharmed(end_without_retries(state), "the end of the flow run")
+            return state
+        if not await _is_tried_again(state):
+            return state
+
+
+async def _is_tried_again(state: State[Any]) -> bool:
+    try:
+        return await tried_again(state)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is Prefect's
+        get_run_logger().warning("the flow run is not tried again: %s", error)
+        return False
+
+
+async def _attempt(
+    gate: GateName, request: RunRequest, settle: Callable[[Verdict], Awaitable[Verdict]] | None
+) -> State[Any]:
+    engine, run_id = PrefectEngine(), request.run or own_run_id(gate)
     try:
         with cancelled_by_sigterm():
-            verdict = await evaluate(gate, request, engine)
-            settled = verdict if settle is None else await settle(verdict)
+            async with cancelled_by_prefect() as cancellation:
+                begun = continued(request, run_id)
+                verdict = await evaluate(gate, begun, engine, run_id=run_id)
+                settled = verdict if settle is None else await settle(verdict)
+    except asyncio.CancelledError:
+        way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
+        get_run_logger().warning("%s", way_on)
+        current = asyncio.current_task()
+        if not cancellation.is_wanted or current is None:
+            raise
+        current.uncancel()
+        return cancelled(way_on)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
         return not_judged(error)
     if settled != verdict:

@@ -17,9 +17,10 @@ from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
 
 
-def load(gate: GateName, request: RunRequest) -> Plan:
+def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
     """The plan of a run, new or begun before. Whatever can be known to be wrong is found here; nothing is run.
 
+    `run_id` is that of a new run; without it, passgate makes one.
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
     written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
     """
@@ -27,7 +28,7 @@ def load(gate: GateName, request: RunRequest) -> Plan:
         refuse_tracked_runs(checkout)
         if request.run is not None:
             return _begun(request.run, gate, request, checkout)
-        own = plan_of(gate, request, checkout)
+        own = plan_of(gate, request, checkout, run_id)
         # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
         chosen = who_judges(own, checkout)
     try:

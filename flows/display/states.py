@@ -1,22 +1,27 @@
 """The states that flow runs and task runs of Prefect end in, with what a reader needs to act."""
 
+import json
 import platform
 from collections.abc import Iterator
 from typing import Any
 
 from prefect.client.schemas.objects import State
-from prefect.states import Completed, Crashed, Failed
+from prefect.states import Cancelled, Completed, Crashed, Failed
 
+from passgate.flows.process.interrupts import InterruptionError
 from passgate.tasks.errors import first_known
 from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.reports.escape import printable
 from passgate.tasks.reports.findings import reason_subject
 
-WITHOUT_VERDICT = ("GateNotRun", "GateCrashed")
+WITHOUT_VERDICT = ("GateNotRun", "GateCrashed", "Cancelled")
 """The states of a flow whose gate has come to no verdict; they hold the exception that says why."""
+MAY_CHANGE = ("GateNotRun", "GateInconclusive")
+"""The states of a flow that another attempt at the same run can change."""
 LONGEST_MESSAGE = 4000
 _LONGEST_LINE = 500
 _NAMED_REASONS = 20
@@ -42,6 +47,17 @@ def not_judged(error: Exception) -> State[Any]:
     if known is not None:
         return Failed(name="GateNotRun", message=str(known), data=known)
     return Crashed(name="GateCrashed", message=f"{type(error).__name__}: {error}", data=error)
+
+
+def cancelled(message: str) -> State[Any]:
+    """The state of a flow that somebody has cancelled in Prefect."""
+    return Cancelled(message=message, data=InterruptionError(f"cancelled in Prefect; {message}"))
+
+
+def how_to_resume(gate: GateName, run_id: str) -> str:
+    """How a run that was stopped goes on, in a shell and in Prefect."""
+    parameter = json.dumps({"run": run_id})
+    return f"carry it on with `passgate run {gate} --resume {run_id}`, or with the parameter request={parameter}"
 
 
 def of_step(fault: StepFault | None, masker: Masker) -> State[Any]:

@@ -204,6 +204,10 @@ class RunStore:
         # Graders tell an option that was given from one that was not, so what was not set is not written.
         self._storage.write(_PLAN, masker.json(plan.model_dump_json(exclude_unset=True)))
 
+    def has_plan(self) -> bool:
+        """Whether the run was begun."""
+        return self._storage.size(_PLAN) is not None
+
     def read_plan(self) -> Plan:
         """The plan of a run that was begun. Raises `StorageError` for one that cannot be read."""
         try:

@@ -53,10 +53,12 @@ def make_plan(
     revision: Revision,
     version: str,
     files: PlanFiles | None = None,
+    run_id: str = "",
 ) -> Plan:
     """Everything that a run of a gate needs, from the files that the request names, or from other ones.
 
-    The digest of the agent is not among it. Raises `InputError` or `UsageError`; runs nothing.
+    The run has a new id where none is given. The digest of the agent is not among it. Raises `InputError` or
+    `UsageError`; runs nothing.
     """
     files = files or PlanFiles.of(request)
     policy, is_shipped = policy_of_run(files.gates, Path(request.gates))
@@ -71,7 +73,7 @@ def make_plan(
     refuse_graders_that_cannot_fail(selected, policy.gates[gate])
     created_at = datetime.now(UTC)
     return Plan(
-        run_id=f"{created_at:%Y%m%dT%H%M%SZ}-{gate}-{secrets.token_hex(2)}",
+        run_id=run_id or run_id_of(gate, created_at, secrets.token_hex(2)),
         gate=gate,
         request=request,
         agent=agent,
@@ -89,6 +91,11 @@ def make_plan(
         pins=load_pins(files.gates),
         passgate_version=version,
     )
+
+
+def run_id_of(gate: GateName, begun: datetime, token: str) -> str:
+    """The id of a run: ids sort by the time at which their runs began, in UTC."""
+    return f"{begun.astimezone(UTC):%Y%m%dT%H%M%SZ}-{gate}-{token}"
 
 
 def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:
@@ -177,11 +184,12 @@ def _content(file: Path) -> list[str | bool]:
         raise UsageError(f"{file} is an agent's file and cannot be read: {error.strerror}; {_REMEDY}") from error
 
 
-def plan_of(gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
-    """The plan of a new run, from the files as they are now, whoever is to judge; nothing is written.
+def plan_of(gate: GateName, request: RunRequest, checkout: Checkout, run_id: str = "") -> Plan:
+    """The plan of a new run, with this id where one is given, from the files as they are now, whoever is to judge;
+    nothing is written.
 
     Raises `InputError` or `UsageError`.
     """
     agent = find_agent(request.agent, Path(request.gates), Path(request.suites))
-    plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__)
+    plan = make_plan(gate, request, agent, revision=checkout.revision, version=__version__, run_id=run_id)
     return plan.model_copy(update={"agent_digest": agent_digest_of(plan)})

@@ -55,7 +55,7 @@ def test_exit_codes() -> None:
 def test_prefect_states_settings_and_parameters() -> None:
     source = (REPOSITORY / "flows" / "display" / "states.py").read_text()
     states = set(re.findall(r'(?:Completed|Failed|Crashed)\(name="(\w+)"', source))
-    assert set(cells(section("docs/prefect.md", "States"))) == states
+    assert set(cells(section("docs/prefect.md", "States"))) == states | {"Cancelled"}
     assert set(cells(section("docs/prefect.md", "A server of your own"))) == set(_SETTINGS)
     assert set(cells(section("docs/prefect.md", "Deployments"))) == set(RunRequest.model_fields)
     deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text())["deployments"]

@@ -1,0 +1,116 @@
+"""A flow run of Prefect and the run of a gate that belongs to it: its attempts, and what cancels it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+from prefect import get_client
+from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.context import FlowRunContext
+from prefect.states import Running
+from prefect.utilities.engine import propose_state
+
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.planning.plan import run_id_of
+
+_SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
+_CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
+
+
+def current_flow_run() -> FlowRun:
+    """The flow run that this is in. Raises `RuntimeError` outside of one."""
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        raise RuntimeError("this is no flow run")
+    return context.flow_run
+
+
+def own_run_id(gate: GateName) -> str:
+    """The id of the run that belongs to the current flow run, whichever attempt at it and whichever process this is."""
+    flow_run = current_flow_run()
+    if flow_run.created is None:
+        raise RuntimeError("the flow run is not stored")
+    return run_id_of(gate, flow_run.created, flow_run.id.hex[-8:])
+
+
+def continued(request: RunRequest, run_id: str) -> RunRequest:
+    """The request of a flow run's attempt: an earlier attempt has begun the run, or there is none and it is a new one.
+
+    Raises `StorageError` while another process has the run.
+    """
+    store = RunStore.of(run_id)
+    if request.run is not None or not store.has_plan():
+        return request
+    store.begin()
+    return request.model_copy(update={"run": run_id})
+
+
+async def tried_again(state: State[Any]) -> bool:
+    """Whether the flow run has another attempt after this state: its `retries` and their delay are Prefect's to keep.
+
+    It is running again then. Prefect's own loop does so for exceptions only: of a flow that returns a failed state it
+    leaves the run in AwaitingRetry for ever.
+    """
+    if not _retries():
+        return False
+    flow_run_id = current_flow_run().id
+    async with get_client() as client:
+        answer = await propose_state(client, _proposal(state), flow_run_id=flow_run_id)
+        if not answer.is_scheduled():
+            return False
+        await propose_state(client, Running(), flow_run_id=flow_run_id)
+    return True
+
+
+async def end_without_retries(state: State[Any]) -> None:
+    """Set a failed state that another attempt would not change, past the flow run's `retries`."""
+    if state.is_failed() and _retries():
+        async with get_client() as client:
+            await propose_state(client, _proposal(state), flow_run_id=current_flow_run().id, force=True)
+
+
+def _proposal(state: State[Any]) -> State[Any]:
+    """The state anew: Prefect marks what it is sent, and takes a marked one that a flow returns for another run's."""
+    return State(type=state.type, name=state.name, message=state.message)
+
+
+def _retries() -> int:
+    return current_flow_run().empirical_policy.retries or 0
+
+
+class Cancellation:
+    """Whether somebody has cancelled the flow run in Prefect."""
+
+    def __init__(self) -> None:
+        self.is_wanted = False
+
+
+@asynccontextmanager
+async def cancelled_by_prefect() -> AsyncIterator[Cancellation]:
+    """While the context lasts, cancel the current asyncio task once somebody cancels the flow run.
+
+    A worker ends the process of such a flow run; nobody does that to one that was started by a command.
+    """
+    current, cancellation = asyncio.current_task(), Cancellation()
+
+    async def watch(flow_run_id: UUID) -> None:
+        while not cancellation.is_wanted:
+            await asyncio.sleep(_SECONDS)
+            # A server in trouble is asked again.
+            with suppress(Exception):
+                async with get_client() as client:
+                    state = (await client.read_flow_run(flow_run_id)).state_type
+                cancellation.is_wanted = state in _CANCELLED
+        if current is not None:
+            current.cancel()
+
+    watching = asyncio.create_task(watch(current_flow_run().id))
+    try:
+        yield cancellation
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
