@@ -10,6 +10,7 @@ from passgate import __version__
 from passgate.flows.cli.baseline import baseline
 from passgate.flows.cli.burn_in import burn_in
 from passgate.flows.cli.check_graders import check_graders
+from passgate.flows.cli.comment import comment
 from passgate.flows.cli.convert import convert
 from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.forecast import forecast
@@ -74,6 +75,7 @@ app.command()(convert)
 app.command()(_judging(judge))
 app.command("sign-off")(_judging(sign_off))
 app.command()(verify)
+app.command()(comment)
 app.command()(trend)
 app.command()(forecast)
 app.command("burn-in")(burn_in)
