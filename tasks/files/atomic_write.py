@@ -26,12 +26,12 @@ def close_to_others(folder: Path) -> None:
         folder.chmod(stat.S_IRWXU)
 
 
-def write_atomically(file: Path, text: str, *, mode: int = READABLE) -> None:
+def write_atomically(file: Path, content: str | bytes, *, mode: int = READABLE) -> None:
     """Write a file over what was there, in a folder that is there. Raises `StorageError`; then nothing has changed."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}")  # renamed at the end, so in the same file system
     try:
-        with open(unfinished, "w", encoding="utf-8", opener=partial(os.open, mode=mode)) as stream:
-            stream.write(text)
+        with open(unfinished, "wb", opener=partial(os.open, mode=mode)) as stream:
+            stream.write(content.encode("utf-8") if isinstance(content, str) else content)
         unfinished.replace(file)
     except OSError as error:
         raise StorageError(f"cannot write {file}: {error}") from error

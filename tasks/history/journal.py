@@ -3,15 +3,14 @@
 import asyncio
 import fcntl
 import os
-import secrets
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from fnmatch import fnmatch
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Final, Protocol, Self, TypeVar
 
 from pydantic import ConfigDict, ValidationError
 
@@ -21,6 +20,8 @@ from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, Trial
+
+_PARTS: Final = "journal*.jsonl"
 
 
 class JournalBusyError(StorageError):
@@ -106,6 +107,44 @@ def _weight(trial: Trial) -> tuple[bool, datetime]:
     return trial.status in MEASURED, trial.started_at
 
 
+Wanted = Callable[[str], bool]
+"""Whether a part of a journal is wanted; that of the coordinator has an empty name."""
+
+
+class JournalParts(Protocol):
+    """Reads the parts of a journal."""
+
+    def contents(self, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
+        """What the parts hold, in files or objects, each by its name."""
+
+    def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
+        """The whole lines that the journal has grown by. `seen` keeps what was read, and moves on."""
+
+
+class FileParts:
+    """Reads the parts of a journal in a folder: `journal.jsonl` and `journal.PART.jsonl`, which grow."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def contents(self, wanted: Wanted) -> Iterator[tuple[str, bytes]]:
+        """As of `JournalParts`."""
+        return self._storage.read_all(name for name in self._sizes() if wanted("".join(name.split(".")[1:-1])))
+
+    def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
+        """As of `JournalParts`; `seen` has how many bytes of each file were read."""
+        for name, size in self._sizes().items():
+            read = seen.get(name, 0)
+            if size == read:
+                continue
+            whole, newline, _ = (self._storage.read(name, read) or b"").rpartition(b"\n")
+            seen[name] = read + len(whole) + len(newline)
+            yield from whole.splitlines()
+
+    def _sizes(self) -> dict[str, int]:
+        return {name: size for name, size in self._storage.listing().files.items() if fnmatch(name, _PARTS)}
+
+
 class FileJournal:
     """Appends finished trials to a file. Use it as a context manager; one process at a time may hold a journal."""
 
@@ -147,7 +186,7 @@ class FileJournal:
     async def append(self, finished: FinishedTrial) -> None:
         """As of `Journal`; what it keeps is on disk."""
         try:
-            self._write(_line(finished, self._masker).encode("utf-8", "surrogatepass"))
+            self._write(line_of(finished, self._masker).encode("utf-8", "surrogatepass"))
             await self._synced()
         except OSError as error:
             raise StorageError(f"cannot write the journal {self._file}: {error}") from error
@@ -191,30 +230,6 @@ class FileJournal:
                     done.set_exception(outcome) if outcome else done.set_result(None)
 
 
-class ObjectJournal:
-    """Writes each finished trial as an object of its own: what lies in an object store cannot be appended to."""
-
-    def __init__(self, storage: Storage, name: str, masker: Masker) -> None:
-        self._storage = storage
-        self._stem = name.removesuffix(".jsonl")
-        self._masker = masker
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-    def drop_torn_line(self) -> bool:
-        """As of `Journal`: an object is there whole or not at all."""
-        return False
-
-    async def append(self, finished: FinishedTrial) -> None:
-        """As of `Journal`."""
-        # A name of its own also where a trial is run again by another process.
-        name = f"{self._stem}.{time.time_ns()}-{secrets.token_hex(4)}.jsonl"
-        await asyncio.to_thread(self._storage.write, name, _line(finished, self._masker))
-
-
-def _line(finished: FinishedTrial, masker: Masker) -> str:
+def line_of(finished: FinishedTrial, masker: Masker) -> str:
+    """A trial as a line of a journal."""
     return masker.json(finished.model_dump_json()) + "\n"

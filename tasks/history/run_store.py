@@ -1,12 +1,15 @@
 """The run store: the one place where a run is kept: its plan, the parts of its journal, its verdict, its reports."""
 
 import fcntl
+import hashlib
 import os
+import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -14,30 +17,32 @@ from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.files.atomic_write import make_private_folder
 from passgate.tasks.history.journal import (
     FileJournal,
+    FileParts,
     Journal,
+    JournalParts,
     LineWithoutTranscript,
-    ObjectJournal,
     merged,
+    parse_part,
     parsed_lines,
 )
+from passgate.tasks.history.lease import Lease, living_holder
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, protect_state_folder, storage_at
+from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
+from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
 
-LAST = "last"
-
-
-CHANGE = "change"  # What the run of a change's own files is called, after the id of the run that is judged
-
-
-_PLAN = "plan.json"
-_JOURNAL = "journal.jsonl"
-_PARTS = "journal*.jsonl"
-_VERDICT = "verdict.json"
-_ATTESTATION = "verdict.intoto.json"
+LAST: Final = "last"
+CHANGE: Final = "change"  # What the run of a change's own files is called, after the id of the run that is judged
+_PLAN: Final = "plan.json"
+_JOURNAL: Final = "journal.jsonl"
+_VERDICT: Final = "verdict.json"
+_ATTESTATION: Final = "verdict.intoto.json"
+_LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
+_LEASE: Final = "lease"
+_LEASES_OF_PARTS: Final = "leases"
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -48,23 +53,41 @@ def verdict_text(verdict: Verdict) -> str:
 class RunStore:
     """One run at its location, a folder or a URL that fsspec knows.
 
-    Whoever coordinates the run appends to `journal.jsonl`, and holds the run by that. A process that runs a batch of it
-    elsewhere appends to a part of its own, `journal.PART.jsonl`, and readers merge the parts.
+    Whoever coordinates the run appends to the main part of its journal, and holds the run by a lock or a lease. A
+    process that runs a batch of it elsewhere appends to a part of its own, and readers merge the parts. Of a run at a
+    URL the working folder has a folder too, with the location and copies of the verdict and the reports.
     """
 
-    def __init__(self, location: str) -> None:
-        self.location = location
-        self._storage = storage_at(location)
+    def __init__(self, location: str, here: Path | None = None) -> None:
+        """`here` is the folder of this machine for what of the run is kept here; `.passgate/runs/RUN` if not given."""
+        self.location = location.rstrip("/")
+        self._storage: Storage = storage_at(self.location)
+        self.is_elsewhere = "://" in location
+        own = STATE_FOLDER.absolute() / "runs" / self.name
+        self.here = here or (own if self.is_elsewhere else Path(self.location))
+        self._parts: JournalParts = (
+            FileParts(self._storage) if isinstance(self._storage, LocalStorage) else ObjectParts(self._storage)
+        )
 
     @classmethod
-    def of(cls, run_id: str) -> "RunStore":
-        """The store of a run of this working folder: `.passgate/runs/RUN`."""
-        return cls(str((STATE_FOLDER / "runs" / run_id).absolute()))
+    def of(cls, run: str) -> "RunStore":
+        """The store of a run by its URL, or of one of this working folder by its id. Raises `StorageError`."""
+        if "://" in run:
+            return cls(run)
+        here = (STATE_FOLDER / "runs" / run).absolute()
+        location = LocalStorage(here).read(_LOCATION)
+        return cls(str(here)) if location is None else cls(location.decode("utf-8", "replace").strip(), here)
+
+    @classmethod
+    def new(cls, run_id: str, runs: str | None) -> "RunStore":
+        """The store of a run that is to be kept below a URL, or in this working folder without one."""
+        here = (STATE_FOLDER / "runs" / run_id).absolute()
+        return cls(str(here)) if runs is None else cls(f"{runs.rstrip('/')}/{run_id}", here)
 
     @property
     def name(self) -> str:
         """The id of the run."""
-        return self.location.rstrip("/").rpartition("/")[2]
+        return self.location.rpartition("/")[2]
 
     @property
     def path(self) -> Path:
@@ -81,12 +104,12 @@ class RunStore:
     @property
     def verdict(self) -> Path:
         """The verdict's file, on this machine."""
-        return self.path / _VERDICT
+        return self.here / _VERDICT
 
     @property
     def attestation(self) -> Path:
         """The signed statement about the verdict, where somebody has signed it off with a key."""
-        return self.path / _ATTESTATION
+        return self.here / _ATTESTATION
 
     @property
     def plan(self) -> Path:
@@ -96,75 +119,99 @@ class RunStore:
     @property
     def shown(self) -> str:
         """The location as users know it: a folder relative to the working folder."""
-        return os.path.relpath(self.location) if isinstance(self._storage, LocalStorage) else self.location
+        return self.location if self.is_elsewhere else os.path.relpath(self.location)
 
     @property
     def change(self) -> "RunStore":
         """The store of the change's own files, where others judge it."""
-        return RunStore(f"{self.location}/{CHANGE}")
+        return RunStore(f"{self.location}/{CHANGE}", self.here / CHANGE)
 
     def make(self, name: str) -> Path:
-        """A new, empty folder of the run, for files that no report is. Raises `StorageError`."""
+        """An empty folder for files of the run on this machine, in place of an earlier one. Raises `StorageError`."""
+        folder = self.here / name
         try:
-            folder = self.path / name
-            make_private_folder(self.path)
+            make_private_folder(self.here)
+            shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=stat.S_IRWXU)
             protect_state_folder()
         except OSError as error:
-            raise StorageError(f"cannot make {self.path / name}: {error}") from error
+            raise StorageError(f"cannot make {folder}: {error}") from error
         return folder
 
     def remove(self) -> None:
         """Take away everything of a run that is not to be."""
         self._storage.clear()
+        LocalStorage(self.here).clear()
+
+    def settle_here(self) -> None:
+        """Say in the working folder where the run is kept, for commands that give its id. Raises `StorageError`."""
+        if self.is_elsewhere:
+            LocalStorage(self.here).write(_LOCATION, f"{self.location}\n".encode())
 
     def begin(self) -> None:
         """Take away the verdict of an earlier end of the run: there is none until this one has ended.
 
         Raises `StorageError` while another process carries the run on: the verdict may be its own.
         """
-        if isinstance(self._storage, LocalStorage) and self.journal.exists():
+        if self.is_elsewhere:
+            holder = living_holder(self._storage, _LEASE)
+            if holder is not None:
+                raise StorageError(f"the run {self.location} is going on: it is held by {holder.described}")
+        elif self.journal.exists():
             with _locked(self.journal, StorageError(f"the run {self.name} is going on in another process")):
                 pass
-        self._storage.remove(_ATTESTATION)
-        self._storage.remove(_VERDICT)
+        for place in self._places:
+            place.remove((_ATTESTATION, _VERDICT))
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Hold the run, as whoever appends to its journal does: nobody else can meanwhile.
 
-        Raises `UsageError` while somebody else does, or without a journal.
+        Raises `UsageError` while somebody else does, or without a journal; `StorageError`.
         """
+        if self.is_elsewhere:
+            with self.lease():
+                yield
+            return
         if not self.journal.exists():
             raise UsageError(f"the run {self.name} has no journal any more: run the gate again")
         with _locked(self.journal, UsageError(f"the run {self.name} is going on, or somebody else is signing it off")):
             yield
 
+    def lease(self, lost: Callable[[], None] = lambda: None) -> Lease:
+        """What whoever coordinates a run at a URL holds; `lost` is called in another thread once another has it."""
+        return Lease(self._storage, _LEASE, f"the run {self.location}", lost=lost)
+
     def open_journal(self, masker: Masker, part: str = "") -> AbstractContextManager[Journal]:
         """The journal to append to: the coordinator's, or a part of its own for a batch that runs elsewhere.
 
-        To enter it raises `JournalBusyError` while another process has the part on this machine, and `StorageError`.
+        To enter it raises `JournalBusyError` while another process has the part, and `StorageError`.
         """
-        name = f"journal.{part}.jsonl" if part else _JOURNAL
         if isinstance(self._storage, LocalStorage):
-            return FileJournal(self.path / name, masker)
-        return ObjectJournal(self._storage, name, masker)
+            return FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL), masker)
+        if not part:
+            return ObjectJournal(self._storage, MAIN, masker)
+        what = f"a batch of the run {self.location}"
+        return ObjectJournal(self._storage, part, masker, Lease(self._storage, f"{_LEASES_OF_PARTS}/{part}", what))
 
-    def read_trials(self) -> list[Trial]:
-        """The trials of all parts of the journal, each once. Raises `StorageError` for a part that is damaged."""
+    def read_trials(self, without: str = "") -> list[Trial]:
+        """The trials of all parts of the journal, or of all but one, each once.
+
+        Raises `StorageError` for a part that is damaged.
+        """
         return merged(
             (line.trial for line, _ in parsed_lines(content, f"{self.location}/{name}", LineWithoutTranscript))
-            for name, content in self.journal_parts()
+            for name, content in self.journal_parts(without)
         )
 
-    def read_journal(self) -> list[FinishedTrial]:
+    def read_journal(self, without: str = "") -> list[FinishedTrial]:
         """The trials of `read_trials` with their transcripts. Raises `StorageError` for a part that is damaged."""
-        return list(self.finished(self.read_trials()))
+        return list(self.finished(self.read_trials(without), without))
 
-    def finished(self, trials: Iterable[Trial]) -> Iterator[FinishedTrial]:
+    def finished(self, trials: Iterable[Trial], without: str = "") -> Iterator[FinishedTrial]:
         """Trials of `read_trials` with their transcripts, one at a time: those of a whole run may fill the memory."""
         wanted = {(one.task_id, one.trial): (one.status, one.started_at) for one in trials}
-        for name, content in self.journal_parts():
+        for name, content in self.journal_parts(without):
             for one, _ in parsed_lines(content, f"{self.location}/{name}", FinishedTrial):
                 key = one.trial.task_id, one.trial.trial
                 if wanted.get(key) == (one.trial.status, one.trial.started_at):
@@ -180,10 +227,18 @@ class RunStore:
                 if (one.trial.task_id, one.trial.trial) not in known:
                     await journal.append(one)
 
-    def journal_parts(self) -> Iterator[tuple[str, bytes]]:
-        """The parts of the journal, each by its name with what it holds."""
-        for name in self._storage.names(_PARTS):
-            yield name, self._storage.read(name) or b""
+    def journal_parts(self, without: str = "") -> Iterator[tuple[str, bytes]]:
+        """The parts of the journal, or all but one, as they are stored, each by its name with what it holds.
+
+        A line may stand in two of them.
+        """
+        return self._parts.contents(lambda part: not without or part != without)
+
+    def read_part(self, part: str) -> list[FinishedTrial]:
+        """The trials of one part of the journal, each as it ended last. Raises `StorageError`."""
+        contents = self._parts.contents(lambda one: one == part)
+        every = (one for name, content in contents for one in parse_part(content, f"{self.location}/{name}")[0])
+        return list({(one.trial.task_id, one.trial.trial): one for one in every}.values())
 
     def read_line(self, part: str, start: int, end: int) -> bytes:
         """What a part of the journal holds between two bytes. Raises `StorageError`."""
@@ -191,42 +246,71 @@ class RunStore:
 
     def new_lines(self, seen: dict[str, int]) -> Iterator[bytes]:
         """The whole lines that the journal has grown by. `seen` keeps how far each part was read, and moves on."""
-        for name in self._storage.names(_PARTS):
-            read = seen.get(name, 0)
-            if self._storage.size(name) == read:
-                continue
-            whole, newline, _ = (self._storage.read(name, read) or b"").rpartition(b"\n")
-            seen[name] = read + len(whole) + len(newline)
-            yield from whole.splitlines()
+        return self._parts.new_lines(seen)
 
     def write_plan(self, plan: Plan, masker: Masker) -> None:
         """Begin a run. Raises `StorageError`."""
         # Graders tell an option that was given from one that was not, so what was not set is not written.
-        self._storage.write(_PLAN, masker.json(plan.model_dump_json(exclude_unset=True)))
+        self._storage.write(_PLAN, _bytes(masker.json(plan.model_dump_json(exclude_unset=True))))
 
     def has_plan(self) -> bool:
         """Whether the run was begun."""
         return self._storage.size(_PLAN) is not None
 
-    def read_plan(self) -> Plan:
-        """The plan of a run that was begun. Raises `StorageError` for one that cannot be read."""
+    def plan_digest(self) -> str:
+        """SHA-256 of the plan as it is stored. Raises `StorageError`."""
+        return hashlib.sha256(self._storage.read(_PLAN) or b"").hexdigest()
+
+    def read_plan(self, digest: str | None = None) -> Plan:
+        """The plan of a run that was begun, the one with a digest if that is given.
+
+        Raises `StorageError` for one that cannot be read, and for another one.
+        """
+        content = self._storage.read(_PLAN) or b""
+        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
+            raise StorageError(f"{self.location}/{_PLAN} is not the plan that the run began with: nothing was run")
         try:
-            return Plan.model_validate_json(self._storage.read(_PLAN) or b"")
-        except (StorageError, ValidationError) as error:
+            return Plan.model_validate_json(content)
+        except ValidationError as error:
             raise StorageError(f"{self.location}/{_PLAN} is not the plan of a run: {error}") from error
+
+    def write_file(self, name: str, content: bytes) -> None:
+        """Keep a file with the run, named after its content. Raises `StorageError`."""
+        self._storage.write(name, content)
+
+    def read_file(self, name: str) -> bytes | None:
+        """A file that is kept with the run; `None` where there is none. Raises `StorageError`."""
+        return self._storage.read(name)
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""
-        self._storage.write(_VERDICT, verdict_text(verdict))
-        for name, text in reports.items():
-            self._storage.write(name, text)
+        for place in self._places:
+            place.write(_VERDICT, _bytes(verdict_text(verdict)))
+            for name, text in reports.items():
+                place.write(name, _bytes(text))
 
     def write_attestation(self, text: str | None) -> None:
         """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
-        if text is None:
-            self._storage.remove(_ATTESTATION)
-        else:
-            self._storage.write(_ATTESTATION, text)
+        for place in self._places:
+            if text is None:
+                place.remove([_ATTESTATION])
+            else:
+                place.write(_ATTESTATION, _bytes(text))
+
+    def copy_records(self, folder: Path) -> None:
+        """Copy what a signed verdict names into a folder: the statement, the verdict, the journal."""
+        copy = LocalStorage(folder)
+        for name in (_ATTESTATION, _VERDICT):
+            content = self._storage.read(name)
+            if content is not None:
+                copy.write(name, content)
+        for number, (_, content) in enumerate(self.journal_parts()):
+            copy.write(f"journal.{number}.jsonl", content)
+
+    @property
+    def _places(self) -> list[Storage]:
+        """Where the verdict and the reports are written: where the run is kept, then in the working folder."""
+        return [self._storage, LocalStorage(self.here)] if self.is_elsewhere else [self._storage]
 
     def has_verdict(self) -> bool:
         """Whether the run has ended with a verdict."""
@@ -234,12 +318,17 @@ class RunStore:
 
     def read_verdict(self) -> Verdict | None:
         """The verdict of a run; `None` while there is none."""
-        if not self.has_verdict():
+        content = self._storage.read(_VERDICT)
+        if content is None:
             return None
         try:
-            return Verdict.model_validate_json(self._storage.read(_VERDICT) or b"")
-        except (StorageError, ValidationError) as error:
+            return Verdict.model_validate_json(content)
+        except ValidationError as error:
             raise StorageError(f"{self.location}/{_VERDICT} is not a verdict: {error}") from error
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 @contextmanager

@@ -1,33 +1,54 @@
 """Where the files of a run are kept: a local folder, or a URL that fsspec knows (`s3://...`)."""
 
-import fnmatch
+import os
 import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
-from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, close_to_others, make_private_folder, write_atomically
 
 STATE_FOLDER = Path(".passgate")
+_LOCAL: Final = ("file://", "local://")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What lies directly in a folder."""
+
+    files: Mapping[str, int]  # Their names in order, with their sizes in bytes
+    folders: tuple[str, ...] = ()
 
 
 class Storage(Protocol):
-    """Named files at one place. Every method but `size` raises `StorageError` where the place cannot be used."""
+    """Named files at one place; a name may have folders in it. Every method raises `StorageError` where the place
+    cannot be used.
+    """
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
         """What a file holds from a byte on, up to another one; `None` where there is none."""
 
-    def size(self, name: str) -> int | None:
-        """How many bytes a file has; `None` where there is none, or where nobody can tell."""
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """What several files hold, each with its name, in their order; those that are not there are left out."""
 
-    def write(self, name: str, text: str) -> None:
+    def size(self, name: str) -> int | None:
+        """How many bytes a file has; `None` where there is none."""
+
+    def write(self, name: str, content: bytes) -> None:
         """Write a file over what was there, whole or not at all."""
 
-    def remove(self, name: str) -> None:
-        """Take a file away, if it is there."""
+    def create(self, name: str, content: bytes) -> bool:
+        """Write a file unless there is one; whether there was none. Of several who try, one succeeds."""
 
-    def names(self, pattern: str) -> list[str]:
-        """The names of files that match a pattern, in their order."""
+    def remove(self, names: Iterable[str]) -> None:
+        """Take files away, those that are there."""
+
+    def listing(self, folder: str = "") -> Listing:
+        """What lies in a folder now; nothing where there is none."""
 
     def clear(self) -> None:
         """Take everything away."""
@@ -35,7 +56,15 @@ class Storage(Protocol):
 
 def storage_at(location: str) -> Storage:
     """The storage at a folder or URL. Raises `UsageError` for a URL of a kind that this machine has no driver for."""
-    return UrlStorage(location) if "://" in location else LocalStorage(Path(location))
+    # A file of this machine can be renamed and locked, which fsspec's driver for them does not.
+    for protocol in _LOCAL:
+        if location.startswith(protocol):
+            return LocalStorage(Path(location.removeprefix(protocol)))
+    if "://" not in location:
+        return LocalStorage(Path(location))
+    from passgate.tasks.history.url_storage import UrlStorage
+
+    return UrlStorage.at(location)
 
 
 class LocalStorage:
@@ -49,10 +78,16 @@ class LocalStorage:
             with (self.folder / name).open("rb") as file:
                 file.seek(start)
                 return file.read(-1 if end is None else end - start)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StorageError(f"cannot read {self.folder / name}: {error}") from error
+
+    def read_all(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        for name in names:
+            content = self.read(name)
+            if content is not None:
+                yield name, content
 
     def size(self, name: str) -> int | None:
         try:
@@ -60,90 +95,53 @@ class LocalStorage:
         except OSError:
             return None
 
-    def write(self, name: str, text: str) -> None:
-        try:
-            make_private_folder(self.folder)
-            protect_state_folder()
-        except OSError as error:
-            raise StorageError(f"cannot write {self.folder / name}: {error}") from error
-        write_atomically(self.folder / name, text, mode=PRIVATE_FILE)
+    def write(self, name: str, content: bytes) -> None:
+        self._make_folder_of(name)
+        write_atomically(self.folder / name, content, mode=PRIVATE_FILE)
 
-    def remove(self, name: str) -> None:
+    def create(self, name: str, content: bytes) -> bool:
+        self._make_folder_of(name)
+        file = self.folder / name
+        unfinished = file.with_name(f".{file.name}.{os.getpid()}.new")
         try:
-            (self.folder / name).unlink(missing_ok=True)
+            with open(unfinished, "wb", opener=partial(os.open, mode=PRIVATE_FILE)) as stream:
+                stream.write(content)
+            file.hardlink_to(unfinished)
+        except FileExistsError:
+            return False
         except OSError as error:
-            raise StorageError(f"cannot remove {self.folder / name}: {error}") from error
+            raise StorageError(f"cannot write {file}: {error}") from error
+        finally:
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+        return True
 
-    def names(self, pattern: str) -> list[str]:
-        return sorted(entry.name for entry in self.folder.glob(pattern))
+    def remove(self, names: Iterable[str]) -> None:
+        for name in names:
+            try:
+                (self.folder / name).unlink(missing_ok=True)
+            except OSError as error:
+                raise StorageError(f"cannot remove {self.folder / name}: {error}") from error
+
+    def listing(self, folder: str = "") -> Listing:
+        try:
+            entries = sorted((self.folder / folder).iterdir())
+            files = {entry.name: entry.stat().st_size for entry in entries if entry.is_file()}
+            return Listing(files, tuple(entry.name for entry in entries if entry.is_dir()))
+        except (FileNotFoundError, NotADirectoryError):
+            return Listing({})
+        except OSError as error:
+            raise StorageError(f"cannot list {self.folder / folder}: {error}") from error
 
     def clear(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
 
-
-class UrlStorage:
-    """Files at a URL of fsspec. A file there is replaced as a whole, as object stores do."""
-
-    def __init__(self, url: str) -> None:
-        import fsspec
-
+    def _make_folder_of(self, name: str) -> None:
         try:
-            self._files, root = fsspec.core.url_to_fs(url)
-        except (ValueError, ImportError) as error:
-            raise UsageError(f"the run store {url} cannot be opened: {error}") from error
-        self._url, self._root = url, str(root).rstrip("/")
-
-    def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
-        try:
-            content: bytes = self._files.cat_file(self._place(name), start=start or None, end=end)
-        except FileNotFoundError:
-            return None
-        except Exception as error:
-            raise StorageError(f"cannot read {self._url}/{name}: {error}") from error
-        return content
-
-    def size(self, name: str) -> int | None:
-        try:
-            found: int | None = self._files.size(self._place(name))
-        except Exception:  # noqa: BLE001 - drivers of fsspec have errors of their own
-            return None
-        return found
-
-    def write(self, name: str, text: str) -> None:
-        try:
-            self._files.makedirs(self._root, exist_ok=True)
-            self._files.pipe_file(self._place(name), text.encode("utf-8", "surrogatepass"))
-        except Exception as error:
-            raise StorageError(f"cannot write {self._url}/{name}: {error}") from error
-
-    def remove(self, name: str) -> None:
-        try:
-            if self._files.exists(self._place(name)):
-                self._files.rm_file(self._place(name))
-        except Exception as error:
-            raise StorageError(f"cannot remove {self._url}/{name}: {error}") from error
-
-    def names(self, pattern: str) -> list[str]:
-        try:
-            # A driver may have cached the listing, and other processes write here.
-            self._files.invalidate_cache(self._root)
-            places = self._files.ls(self._root, detail=False)
-        except FileNotFoundError:
-            return []
-        except Exception as error:
-            raise StorageError(f"cannot list {self._url}: {error}") from error
-        return sorted(fnmatch.filter((str(place).rstrip("/").rpartition("/")[2] for place in places), pattern))
-
-    def clear(self) -> None:
-        try:
-            self._files.rm(self._root, recursive=True)
-        except FileNotFoundError:
-            return
-        except Exception as error:
-            raise StorageError(f"cannot remove {self._url}: {error}") from error
-
-    def _place(self, name: str) -> str:
-        return f"{self._root}/{name}"
+            make_private_folder((self.folder / name).parent)
+            protect_state_folder()
+        except OSError as error:
+            raise StorageError(f"cannot write {self.folder / name}: {error}") from error
 
 
 def protect_state_folder() -> None:

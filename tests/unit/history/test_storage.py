@@ -1,25 +1,41 @@
 """A run at a URL: the same store, whatever the place is."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.history.journal import JournalBusyError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.storage import storage_at
+from passgate.tasks.history.url_storage import UrlStorage
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
+from tests.object_store import ObjectStore, object_store
+
+__all__ = ["object_store"]
 
 NO_SECRETS = Masker([])
 TASK = a_task()
 
 
-@pytest.fixture(params=["folder", "file", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> RunStore:
-    """An empty store in a folder, at a URL of this machine's files, and at one of an object store."""
-    locations = {"folder": "{}", "file": "file://{}", "memory": "memory://{}"}
-    return RunStore(locations[request.param].format(tmp_path / "runs" / "r1"))
+@pytest.fixture(params=["folder", "file", "memory", "s3"])
+def store(
+    request: pytest.FixtureRequest, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> RunStore:
+    """An empty store in a folder, at a URL of this machine's files, and at those of object stores."""
+    monkeypatch.chdir(tmp_path)
+    locations = {"folder": f"{tmp_path}/r1", "file": f"file://{tmp_path}/r1", "memory": f"memory://{tmp_path}/r1"}
+    return RunStore(locations.get(request.param, f"{object_store.new_url()}/r1"))
+
+
+@pytest.fixture
+def in_s3(object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    monkeypatch.chdir(tmp_path)
+    return RunStore(f"{object_store.new_url()}/r1")
 
 
 def test_a_plan_and_a_verdict_are_read_back(store: RunStore) -> None:
@@ -64,6 +80,81 @@ def test_what_is_not_there_is_a_storage_error(store: RunStore) -> None:
     with pytest.raises(StorageError, match="is not the plan of a run"):
         store.read_plan()
     store.remove()
+
+
+async def test_a_part_of_the_journal_is_read_alone_or_left_out(store: RunStore) -> None:
+    for number, part in enumerate(("", "b", "c")):
+        with store.open_journal(NO_SECRETS, part) as journal:
+            await journal.append(a_finished(TASK, number))
+    assert [one.trial.trial for one in store.read_part("b")] == [1]
+    assert sorted(one.trial for one in store.read_trials("b")) == [0, 2]
+    assert sorted(one.trial.trial for one in store.read_journal("b")) == [0, 2]
+
+
+async def test_what_a_killed_writer_has_left_is_read_and_followed_once(store: RunStore) -> None:
+    seen: dict[str, int] = {}
+    journal = store.open_journal(NO_SECRETS, "b")
+    opened = journal.__enter__()
+    await opened.append(a_finished(TASK, 0))
+    assert len(list(store.new_lines(seen))) == 1
+    journal.__exit__(KeyboardInterrupt, None, None)
+    with store.open_journal(NO_SECRETS, "b") as again:
+        await again.append(a_finished(TASK, 1))
+    assert [one.trial.trial for one in store.read_journal()] == [0, 1]
+    assert 1 <= len(list(store.new_lines(seen))) <= 2
+    assert list(store.new_lines(seen)) == []
+
+
+async def test_a_part_has_one_writer(store: RunStore) -> None:
+    with store.open_journal(NO_SECRETS, "b"):
+        with pytest.raises(JournalBusyError), store.open_journal(NO_SECRETS, "b"):
+            pytest.fail("two writers have a part")
+        with store.open_journal(NO_SECRETS, "c") as other:
+            await other.append(a_finished(TASK, 0))
+    with store.open_journal(NO_SECRETS, "b") as journal:
+        await journal.append(a_finished(TASK, 1))
+    assert len(store.read_journal()) == 2
+
+
+async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:
+    store = RunStore(f"memory:/{tmp_path}/r1")
+    stored, seen = storage_at(store.location), dict[str, int]()
+    with store.open_journal(NO_SECRETS, "b") as journal:
+        for trial in range(230):
+            await journal.append(a_finished(TASK, trial))
+        assert len(stored.listing("journal").files) == 2, "every hundred are one object"
+        assert len(stored.listing("journal/b").files) == 30
+        assert len(set(store.new_lines(seen))) == 230
+    assert list(store.new_lines(seen)) == [], "what was sealed was seen before"
+    assert [one.trial for one in store.read_trials()] == list(range(230))
+
+
+def test_a_bucket_that_is_not_there_is_not_made(object_store: ObjectStore) -> None:
+    store = RunStore("s3://passgate-no-such-bucket/runs/r1")
+    with pytest.raises(StorageError, match="cannot write s3://passgate-no-such-bucket"):
+        store.write_plan(a_plan(TASK), NO_SECRETS)
+    assert "passgate-no-such-bucket" not in object_store.buckets
+
+
+def test_an_outage_is_ridden_out(in_s3: RunStore, object_store: ObjectStore) -> None:
+    in_s3.write_plan(a_plan(TASK), NO_SECRETS)
+    object_store.stop()
+    back = threading.Timer(1.0, object_store.start)
+    back.start()
+    try:
+        assert in_s3.read_plan() == a_plan(TASK)
+    finally:
+        back.join()
+
+
+def test_an_outage_that_lasts_is_a_storage_error(object_store: ObjectStore) -> None:
+    storage = UrlStorage.at(object_store.new_url(), patience=0.0)
+    object_store.stop()
+    try:
+        with pytest.raises(StorageError, match="cannot read"):
+            storage.read("plan.json")
+    finally:
+        object_store.start()
 
 
 def test_a_url_of_an_unknown_kind_is_named() -> None:
