@@ -19,6 +19,7 @@ from passgate.flows.cli.judge import judge
 from passgate.flows.cli.run import run
 from passgate.flows.cli.show import show
 from passgate.flows.cli.sign_off import sign_off
+from passgate.flows.cli.traces import traces
 from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
@@ -76,6 +77,7 @@ app.command()(_judging(judge))
 app.command("sign-off")(_judging(sign_off))
 app.command()(verify)
 app.command()(comment)
+app.command()(traces)
 app.command()(trend)
 app.command()(forecast)
 app.command("burn-in")(burn_in)

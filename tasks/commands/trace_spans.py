@@ -1,0 +1,190 @@
+"""The spans of recorded trials, with the names of the semantic conventions for generative AI.
+
+https://opentelemetry.io/docs/specs/semconv/gen-ai/
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace.id_generator import IdGenerator
+from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer, set_span_in_context
+
+from passgate.tasks.errors import ExitCode, PassgateError
+from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.trial import Trial, TrialStatus
+
+_SPANS_AT_ONCE: Final = 512
+_LONGEST_TEXT: Final = 20_000
+_NS: Final = 10**9
+
+
+class TraceExportError(PassgateError):
+    """Traces could not be sent; nothing is known of what the endpoint has kept."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
+class TrialIds(IdGenerator):
+    """Ids that follow from the trial, so that an endpoint that gets it twice knows it again."""
+
+    def __init__(self) -> None:
+        self._trial, self._spans = "", 0
+
+    def begin(self, trial: str) -> None:
+        """Take the name of the trial whose spans come next."""
+        self._trial, self._spans = trial, 0
+
+    def generate_trace_id(self) -> int:
+        return self._number("trace", 16)
+
+    def generate_span_id(self) -> int:
+        self._spans += 1
+        return self._number(str(self._spans), 8)
+
+    def _number(self, what: str, size: int) -> int:
+        return int.from_bytes(hashlib.sha256(f"{self._trial} {what}".encode()).digest()[:size], "big")
+
+
+class SpanBatches(SpanProcessor):
+    """Sends spans in batches as they end; `send` sends the rest. Raises `TraceExportError`."""
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._ended: list[ReadableSpan] = []
+        self.sent = 0
+
+    def on_end(self, span: ReadableSpan) -> None:
+        self._ended.append(span)
+        if len(self._ended) >= _SPANS_AT_ONCE:
+            self.send()
+
+    def send(self) -> None:
+        batch, self._ended = self._ended, []
+        if batch and self._exporter.export(batch) is not SpanExportResult.SUCCESS:
+            raise TraceExportError("the endpoint did not take the traces: see the lines before this one")
+        self.sent += len(batch)
+
+
+@dataclass(frozen=True)
+class TrialTrace:
+    """The spans of one trial: the agent's, and below it one per model call and per tool call."""
+
+    tracer: Tracer
+    plan: Plan
+    with_content: bool
+
+    def send(self, trial: Trial, transcript: Transcript) -> None:
+        begin = _nanoseconds(trial.started_at)
+        name = f"{trial.suite}/{trial.task_id}"
+        root = self.tracer.start_span(
+            f"invoke_agent {self.plan.agent!s}",
+            start_time=begin,
+            attributes={
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": str(self.plan.agent),
+                "gen_ai.conversation.id": f"{self.plan.run_id}/{name}/{trial.trial}",
+                "passgate.suite": trial.suite,
+                "passgate.task": name,
+                "passgate.trial": trial.trial,
+                "passgate.status": trial.status,
+                "passgate.attempts": trial.attempts,
+                "passgate.end": transcript.end,
+                **_usage(transcript.whole_usage.model_dump()),
+                **({"passgate.cost_usd": trial.cost} if trial.cost else {}),
+                **({"gen_ai.response.model": trial.model} if trial.model else {}),
+            },
+        )
+        end = self._steps(transcript, set_span_in_context(root), begin)
+        for grade in trial.grades:
+            root.add_event("gen_ai.evaluation.result", _evaluation(grade), timestamp=end)
+        if trial.status is not TrialStatus.PASSED:
+            root.set_attribute("error.type", str(trial.status))
+            root.set_status(Status(StatusCode.ERROR, trial.reason))
+        root.end(end_time=max(end, begin + round(transcript.wall_time_seconds * _NS)))
+
+    def _steps(self, transcript: Transcript, parent: Context, begin: int) -> int:
+        """The steps one after the other: a transcript says how long each has taken, not when it began."""
+        said: list[Message] = []
+        for message in transcript.messages:
+            if message.role == "assistant":
+                end = begin + round((message.latency_ms or 0.0) * 1e6)
+                span = self.tracer.start_span(
+                    f"chat {message.model}".strip(),
+                    context=parent,
+                    kind=SpanKind.CLIENT,
+                    start_time=begin,
+                    attributes={
+                        "gen_ai.operation.name": "chat",
+                        **({"gen_ai.response.model": message.model} if message.model else {}),
+                        **_usage(message.usage.model_dump()),
+                        **self._content("gen_ai.input.messages", _messages(said)),
+                        **self._content("gen_ai.output.messages", _messages([message])),
+                    },
+                )
+                span.end(end_time=end)
+                begin = end
+                for call in message.tool_calls:
+                    begin = self._tool(call, parent, begin)
+            said.append(message)
+        return begin
+
+    def _tool(self, call: ToolCall, parent: Context, begin: int) -> int:
+        span = self.tracer.start_span(
+            f"execute_tool {call.tool}",
+            context=parent,
+            start_time=begin,
+            attributes={
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.tool,
+                "passgate.refused": call.refused,
+                **self._content("gen_ai.tool.call.arguments", call.arguments),
+                **self._content("gen_ai.tool.call.result", call.result),
+            },
+        )
+        if call.is_error or call.refused:
+            span.set_attribute("error.type", "refused" if call.refused else "tool_error")
+            span.set_status(Status(StatusCode.ERROR))
+        end = begin + round((call.duration_ms or 0.0) * 1e6)
+        span.end(end_time=end)
+        return end
+
+    def _content(self, name: str, value: Any) -> dict[str, str]:
+        if not self.with_content or value is None:
+            return {}
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        return {name: text[:_LONGEST_TEXT]}
+
+
+def _messages(messages: list[Message]) -> list[dict[str, Any]]:
+    return [{"role": one.role, "parts": [{"type": "text", "content": one.content}]} for one in messages]
+
+
+def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
+    names = {
+        "gen_ai.usage.input_tokens": usage["tokens_in"],
+        "gen_ai.usage.output_tokens": usage["tokens_out"],
+        "gen_ai.usage.cache_read.input_tokens": usage["tokens_cached"],
+        "gen_ai.usage.cache_creation.input_tokens": usage["tokens_cache_write"],
+    }
+    return {name: amount for name, amount in names.items() if amount is not None}
+
+
+def _evaluation(grade: Grade) -> dict[str, Any]:
+    return {
+        "gen_ai.evaluation.name": grade.name,
+        "gen_ai.evaluation.score.label": "pass" if grade.passed else "fail",
+        **({"gen_ai.evaluation.score.value": grade.score} if grade.score is not None else {}),
+    }
+
+
+def _nanoseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1e6) * 1000

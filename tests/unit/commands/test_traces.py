@@ -1,0 +1,165 @@
+"""Traces of a run, received by an OTLP endpoint on the loopback."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from passgate.tasks.commands import trace_spans
+from passgate.tasks.commands.trace_spans import TraceExportError
+from passgate.tasks.commands.traces import send_traces
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from tests.builders import STARTED, a_plan, a_task, a_trial
+
+RUN = "20260131T120000Z-ci_merge-0a0b"
+TASK = a_task()
+TRANSCRIPT = Transcript(
+    messages=(
+        Message(role="user", content="Mend it."),
+        Message(
+            role="assistant",
+            content="I look.",
+            model="model-1",
+            latency_ms=1500,
+            usage=Usage(tokens_in=100, tokens_out=20, tokens_cached=60),
+            tool_calls=(
+                ToolCall(tool="read", arguments={"path": "a"}, result="text", duration_ms=250),
+                ToolCall(tool="delete", refused=True),
+            ),
+        ),
+    ),
+    end=EndReason.FORBIDDEN_CALL,
+    wall_time_seconds=2.0,
+)
+
+
+class Collector(ThreadingHTTPServer):
+    """Keeps the spans that it gets, and answers with a status."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Takes)
+        self.status = 200
+        self.spans: list[Any] = []
+        self.resources: list[dict[str, str]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1/traces"
+
+
+class _Takes(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        request = ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["Content-Length"])))
+        for of_resource in request.resource_spans:
+            self.server.resources.append(attributes(of_resource.resource))
+            for of_scope in of_resource.scope_spans:
+                self.server.spans.extend(of_scope.spans)
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def attributes(of: Any) -> dict[str, Any]:
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in of.attributes}
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    grade = Grade(name="tests", type="tests", score=0.5, passed=False)
+    trials = [
+        a_trial(TASK, 0, status=TrialStatus.FAILED, reason="it failed", transcript_digest="d0", grades=(grade,)),
+        a_trial(TASK, 1, status=TrialStatus.PASSED, transcript_digest="d1"),
+    ]
+    store = RunStore.of(RUN)
+    store.path.mkdir(parents=True)
+    store.plan.write_text(a_plan(TASK).model_dump_json(), encoding="utf-8")
+    lines = [FinishedTrial(trial=one, transcript=TRANSCRIPT).model_dump_json() for one in trials]
+    store.journal.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_a_trial_is_a_trace_of_its_steps_and_tool_calls(collector: Collector) -> None:
+    assert send_traces(RUN, endpoint=collector.url, with_content=False) == 8
+    assert len({span.trace_id for span in collector.spans}) == 2
+    first = [span for span in collector.spans if span.trace_id == collector.spans[0].trace_id]
+    spans = {span.name: span for span in first}
+    root = spans["invoke_agent cli:my-agent"]
+    assert set(spans) == {root.name, "chat model-1", "execute_tool read", "execute_tool delete"}
+    assert {span.parent_span_id for span in first} == {b"", root.span_id}
+    begin = round(STARTED.timestamp()) * 10**9
+    times = {
+        name: ((span.start_time_unix_nano - begin) / 1e9, (span.end_time_unix_nano - begin) / 1e9)
+        for name, span in spans.items()
+    }
+    assert times["chat model-1"] == (0.0, 1.5)
+    assert times["execute_tool read"] == (1.5, 1.75)
+    assert times[root.name] == (0.0, 2.0)
+    assert collector.resources[0]["passgate.run_id"] == RUN
+
+
+def test_the_attributes_are_those_of_the_conventions(collector: Collector) -> None:
+    send_traces(RUN, endpoint=collector.url, with_content=False)
+    spans = {span.name: span for span in reversed(collector.spans)}
+    step = attributes(spans["chat model-1"])
+    assert step["gen_ai.operation.name"] == "chat"
+    assert step["gen_ai.response.model"] == "model-1"
+    usage = {name: amount for name, amount in step.items() if ".usage." in name}
+    assert usage == {
+        "gen_ai.usage.input_tokens": 100,
+        "gen_ai.usage.output_tokens": 20,
+        "gen_ai.usage.cache_read.input_tokens": 60,
+    }
+    root = spans["invoke_agent cli:my-agent"]
+    assert attributes(root)["passgate.status"] == "failed"
+    assert root.status.message == "it failed"
+    assert attributes(root.events[0])["gen_ai.evaluation.score.value"] == 0.5
+    assert attributes(spans["execute_tool delete"])["error.type"] == "refused"
+
+
+def test_content_is_sent_only_where_it_is_asked_for(collector: Collector) -> None:
+    send_traces(RUN, endpoint=collector.url, with_content=False)
+    assert not any("messages" in name or "arguments" in name for span in collector.spans for name in attributes(span))
+    collector.spans.clear()
+    send_traces(RUN, endpoint=collector.url, with_content=True)
+    spans = {span.name: attributes(span) for span in collector.spans}
+    assert "Mend it." in spans["chat model-1"]["gen_ai.input.messages"]
+    assert spans["execute_tool read"]["gen_ai.tool.call.arguments"] == '{"path": "a"}'
+
+
+def test_a_trial_that_is_sent_again_has_the_same_ids(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    send_traces(RUN, endpoint=collector.url, with_content=False)
+    before = [(span.trace_id, span.span_id) for span in collector.spans]
+    collector.spans.clear()
+    monkeypatch.setattr(trace_spans, "_SPANS_AT_ONCE", 3)
+    send_traces(RUN, endpoint=collector.url, with_content=False)
+    assert [(span.trace_id, span.span_id) for span in collector.spans] == before
+
+
+def test_an_endpoint_that_refuses_is_an_error(collector: Collector) -> None:
+    collector.status = 400
+    with pytest.raises(TraceExportError):
+        send_traces(RUN, endpoint=collector.url, with_content=False)
