@@ -20,7 +20,7 @@ def trend(
     from passgate.tasks.commands.trend import COLUMNS, trend_points
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_runs
+    from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_summaries
     from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.reports.escape import printable
     from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
@@ -28,8 +28,8 @@ def trend(
 
     location = history or policy_or_default(Path(gates)).history
     history_read = open_history(location, Checkout(Path.cwd()))
-    earlier = read_earlier_runs(history_read, Path.cwd(), datetime.now(UTC), COLUMNS)
-    points = trend_points(earlier.trials)
+    earlier = read_earlier_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS)
+    points = trend_points(earlier.table)
     if not points:
         raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
     shown = agent or points[-1].agent  # the newest run is last

@@ -1,74 +1,89 @@
-"""Trend: the rows of the history in, one point per run and suite out."""
+"""Trend: the summaries of the history in, one point per run and suite out."""
 
 import math
-from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
-import pandas as pd
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from passgate.tasks.model.baseline import TrendPoint
-from passgate.tasks.model.task import GateName, Metric, SequentialTest, Suite
-from passgate.tasks.stats.decision import decide, in_order, score_of
-from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval
+from passgate.tasks.stats.estimators import suite_interval
 
-_OF_RUN = ("run_id", "suite", "task_id", "gate", "started_at", "agent")
-_OF_TRIAL = ("trial", "k", "metric", "sequential", "status", "score", "cost", "unmeasured_cost", "wall_time_seconds")
-COLUMNS = (*_OF_RUN, *_OF_TRIAL)  # The columns of the history that a trend is read from
-_STATUSES: Final = ("passed", "failed", "error")
-_ESTIMATORS: Final = {Metric.PASS_AT_K: pass_at_k, Metric.PASS_HAT_K: pass_hat_k}
+_METRICS: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
+_OF_RUN: Final = ("gate", "agent", "git_commit", "passgate_version")
+_SUMS: Final = ("passed", "failed", "errors", "total_cost")
+COLUMNS: Final = (
+    *("run_id", "suite", "task_id", *_OF_RUN, *_SUMS, *_METRICS),
+    *("value", "started_at", "ended_at", "wall_times"),
+)
+"""The columns of the summaries that a trend is read from."""
+_PERCENTS: Final = (50, 95)
 
 
-def trend_points(trials: pd.DataFrame) -> list[TrendPoint]:
+def trend_points(summaries: pa.Table) -> list[TrendPoint]:
     """One point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else."""
-    if trials.empty:
+    if not len(summaries):
         return []
-    groups = trials.groupby(["run_id", "suite"], sort=True)
-    return [_point(str(run_id), Suite(str(suite)), rows) for (run_id, suite), rows in groups]
+    order = [("run_id", "ascending"), ("suite", "ascending")]
+    summaries = summaries.sort_by(order)
+    groups = (
+        summaries.group_by(["run_id", "suite"], use_threads=False)
+        .aggregate(
+            [
+                *((name, "first") for name in _OF_RUN),
+                *((name, "sum") for name in _SUMS),
+                *((name, "mean") for name in (*_METRICS, "value")),
+                *((("value", "count"), ("task_id", "count"), ("started_at", "min"), ("ended_at", "max"))),
+            ]
+        )
+        .sort_by(order)
+    )
+    latencies = _latencies(summaries["wall_times"], groups["task_id_count"].to_numpy())
+    return [_point(group, *times) for group, times in zip(groups.to_pylist(), latencies, strict=True)]
 
 
-def _point(run_id: str, suite: Suite, rows: pd.DataFrame) -> TrendPoint:
-    costs = pd.concat([rows["cost"], rows["unmeasured_cost"]]).dropna()  # of confirming trials too
-    rows = rows[rows["trial"] < rows["k"]]
-    values = [_value(task_rows) for _, task_rows in rows.groupby("task_id", sort=True)]
-    measured = rows[rows["status"].isin(_STATUSES[:2])]
-    value = fmean(values)
-    known = not math.isnan(value)  # a task with fewer than k trials has no value
-    low, high = suite_interval(value, len(values)) if known else (None, None)
+def _point(group: dict[str, Any], p50: float | None, p95: float | None) -> TrendPoint:
+    tasks = group["task_id_count"]
+    # A task without a value, as one with an error, leaves its suite without one.
+    value = group["value_mean"] if group["value_count"] == tasks else None
+    low, high = suite_interval(value, tasks) if value is not None else (None, None)
     return TrendPoint(
-        run_id=run_id,
-        gate=GateName(rows["gate"].iloc[0]),
-        suite=suite,
-        started_at=rows["started_at"].min().to_pydatetime(),
-        agent=str(rows["agent"].iloc[0]),
-        tasks=len(values),
-        trials_passed=int((rows["status"] == "passed").sum()),
-        trials_measured=len(measured),
-        trials_error=int((rows["status"] == "error").sum()),
-        value=value if known else None,
+        run_id=group["run_id"],
+        gate=group["gate_first"],
+        suite=group["suite"],
+        started_at=group["started_at_min"],
+        ended_at=group["ended_at_max"],
+        agent=group["agent_first"],
+        git_commit=group["git_commit_first"] or "",
+        passgate_version=group["passgate_version_first"] or "",
+        tasks=tasks,
+        trials_passed=group["passed_sum"],
+        trials_measured=group["passed_sum"] + group["failed_sum"],
+        trials_error=group["errors_sum"],
+        value=value,
         low=low,
         high=high,
-        cost=float(costs.sum()) if len(costs) else None,
-        latency_p95_seconds=percentile(list(measured["wall_time_seconds"].dropna()), 95),
+        cost=group["total_cost_sum"],
+        latency_p50_seconds=p50,
+        latency_p95_seconds=p95,
+        **{name: group[f"{name}_mean"] for name in _METRICS},
     )
 
 
-def _value(rows: pd.DataFrame) -> float:
-    """The value of one task's metric; NaN if the trials do not give it."""
-    statuses = rows["status"].value_counts()
-    passed, failed, errors = (int(statuses.get(status, 0)) for status in _STATUSES)
-    n, k = passed + failed, int(rows["k"].iloc[0])
-    metric, sequential = Metric(rows["metric"].iloc[0]), rows["sequential"].iloc[0]
-    if isinstance(sequential, str):
-        measured = rows[rows["status"].isin(_STATUSES[:2])]
-        outcomes = zip(measured["trial"].tolist(), (measured["status"] == "passed").tolist(), strict=True)
-        test = SequentialTest.model_validate_json(sequential)
-        state = decide(metric, passed=0, failed=0, planned=k, sequential=test, outcomes=in_order(outcomes, k))
-    elif metric not in _ESTIMATORS:
-        score = score_of(metric, list(rows["score"].dropna()), k)
-        return math.nan if score is None else score
-    elif n < k and not errors and len(rows) == k:
-        # Early stopping left out the other trials, or there was no money for them. Only early stopping gives a value.
-        state = decide(metric, passed=passed, failed=failed, planned=k)
-    else:
-        return float(_ESTIMATORS[metric](n, passed, k))
-    return math.nan if state.indicator is None else state.indicator
+def _latencies(wall_times: pa.ChunkedArray, tasks: npt.NDArray[np.int64]) -> list[tuple[float | None, ...]]:
+    """The percentiles of each group's wall times; a group is so many tasks, one after the other."""
+    lengths = pc.fill_null(pc.list_value_length(wall_times), 0).to_numpy()
+    values = pc.list_flatten(wall_times).to_numpy()
+    ends = np.cumsum(lengths)[np.cumsum(tasks) - 1]
+    starts = np.concatenate(([0], ends[:-1]))
+    return [_percentiles(values[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _percentiles(values: npt.NDArray[np.float64]) -> tuple[float | None, ...]:
+    """As `estimators.percentile` has them, without sorting the values."""
+    if not len(values):
+        return (None,) * len(_PERCENTS)
+    places = [max(0, math.ceil(len(values) * percent / 100) - 1) for percent in _PERCENTS]
+    return tuple(float(value) for value in np.partition(values, places)[places])

@@ -1,4 +1,4 @@
-"""The columns of the history: as schema/trial.schema.json has them, typed for Arrow."""
+"""The columns of the history: as schema/trial.schema.json and summary.schema.json have them, typed for Arrow."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,7 @@ from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.trial import Trial
 
 SCHEMA_VERSION = 5
+SUMMARY_VERSION = 1
 PARTITIONS = ("suite", "day")  # Columns that are folders of the history, as in `suite=golden/day=2026-01-31/`
 
 _PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), "boolean": pa.bool_()}
@@ -21,10 +22,23 @@ _PLAIN = {"integer": pa.int64(), "number": pa.float64(), "string": pa.string(), 
 
 @cache
 def arrow_schema() -> pa.Schema:
-    """All columns with their types, partitions included."""
-    text = files("passgate").joinpath("schema", "trial.schema.json").read_text(encoding="utf-8")
-    properties = json.loads(text)["properties"]
-    return pa.schema([pa.field(name, _type(kind)) for name, kind in properties.items()])
+    """All columns of trials with their types and, as metadata, their meanings; partitions included."""
+    return _schema("trial", SCHEMA_VERSION)
+
+
+@cache
+def summary_schema() -> pa.Schema:
+    """All columns of summaries with their types and, as metadata, their meanings."""
+    return _schema("summary", SUMMARY_VERSION)
+
+
+def _schema(name: str, version: int) -> pa.Schema:
+    text = files("passgate").joinpath("schema", f"{name}.schema.json").read_text(encoding="utf-8")
+    columns = [
+        pa.field(column, _type(kind), metadata={"description": kind["description"]})
+        for column, kind in json.loads(text)["properties"].items()
+    ]
+    return pa.schema(columns, {"passgate": f"{name} {version}"})
 
 
 def _type(schema: dict[str, Any]) -> pa.DataType:

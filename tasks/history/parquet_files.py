@@ -1,31 +1,46 @@
 """Read a dataset of which some files may be broken, foreign, forbidden, or gone by the time they are read."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 from pyarrow import fs
 
-from passgate.tasks.history.columns import arrow_schema
+from passgate.tasks.history.columns import arrow_schema, summary_schema
 
 FILE: Final = "__filename"  # The column with the file that a row is from: Arrow's own name for it
-_PLACE: Final = re.compile(r"suite=(?P<suite>[a-z_]+)/day=(?P<day>\d{4}-\d\d-\d\d)/[^/]+\.parquet")
-"""Where the files of trials lie."""
-_NEEDED: Final = frozenset(
-    {
-        *("schema_version", "run_id", "gate", "task_id", "task_digest", "grader_digest", "agent"),
-        *("trial", "k", "metric", "status", "started_at"),
-    }
-)  # Columns that every version of passgate has written
+_FILE_NAME: Final = r"(?P<stem>[^/]+)\.parquet"
 _FORMAT: Final = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )
 _UNREADABLE: Final = (OSError, pa.ArrowException, UnicodeDecodeError)
 _MOST_NAMED: Final = 3
 _LONGEST_REASON: Final = 200
+
+
+class DatasetKind(NamedTuple):
+    """A dataset: where its files lie, what columns each must have, and what columns it may have."""
+
+    place: re.Pattern[str]  # Its groups: the stem of the name, and the columns that the path holds
+    needed: frozenset[str]  # Columns that every version of passgate has written
+    schema: Callable[[], pa.Schema]
+
+
+_OF_A_RUN: Final = ("run_id", "gate", "task_id", "task_digest", "grader_digest", "agent", "k", "metric", "started_at")
+TRIALS: Final = DatasetKind(
+    re.compile(rf"suite=(?P<suite>[a-z_]+)/day=(?P<day>\d{{4}}-\d\d-\d\d)/{_FILE_NAME}"),
+    frozenset({"schema_version", *_OF_A_RUN, "trial", "status"}),
+    arrow_schema,
+)
+SUMMARIES: Final = DatasetKind(
+    re.compile(rf"(?P<period>\d{{4}}-\d\d(-\d\d)?)/{_FILE_NAME}"),
+    frozenset({"summary_version", *_OF_A_RUN, "suite", "day", "outcomes"}),
+    summary_schema,
+)
 
 
 class SkippedFile(NamedTuple):
@@ -35,37 +50,81 @@ class SkippedFile(NamedTuple):
     reason: str
 
 
-class _File(NamedTuple):
-    name: str
+class StoredFile(NamedTuple):
+    """A file of a dataset, not opened yet."""
+
+    name: str  # Its path below the dataset
+    place: dict[str, str]  # The groups of its kind's pattern
     fragment: ds.ParquetFileFragment
 
 
-class _Listing(NamedTuple):
-    files: list[_File]
+class DatasetListing(NamedTuple):
+    """What lies in the folder of a dataset."""
+
+    files: list[StoredFile]
     strays: list[SkippedFile]
 
 
-def read_trials(
-    files: fs.FileSystem, root: str, columns: Sequence[str] | None, condition: ds.Expression | None
-) -> tuple[pa.Table, list[SkippedFile]]:
-    """The rows of all files that are trials of passgate and fit the condition, and the files that are not read.
+class Reading(NamedTuple):
+    """What came of reading files."""
 
-    Names that begin with `.` or `_` are nobody's trials. Raises `OSError` when the folder itself cannot be read.
+    table: pa.Table
+    skipped: list[SkippedFile]
+
+
+def read_all(
+    files: fs.FileSystem, root: str, kind: DatasetKind, columns: Sequence[str] | None, condition: ds.Expression | None
+) -> Reading:
+    """The rows of all files of a kind that fit the condition, and the files that are not read.
+
+    Names that begin with `.` or `_` are no files of a dataset. Raises `OSError` when the folder itself cannot be read.
     """
-    listing = _listed(files, root)
-    checked = _checked(_pruned(listing.files, condition))
+    listing = listed(files, root, kind)
+    reading = read_files(_pruned(listing.files, kind, condition), kind, columns, condition)
+    return Reading(reading.table, [*listing.strays, *reading.skipped])
+
+
+def read_files(
+    files: Sequence[StoredFile],
+    kind: DatasetKind,
+    columns: Sequence[str] | None,
+    condition: ds.Expression | None = None,
+) -> Reading:
+    """The rows of these files that fit the condition, and those of the files that cannot be read."""
+    checked = _checked(files, kind)
     good = [file for file, reason in checked if not reason]
     bad = [SkippedFile(file.name, reason) for file, reason in checked if reason]
     try:
-        return _table(good, columns, condition), [*listing.strays, *bad]
+        return Reading(_table(good, kind, columns, condition), bad)
     except _UNREADABLE:
-        table, broken = _one_by_one(good, columns, condition)
-        return table, [*listing.strays, *bad, *broken]
+        table, broken = _one_by_one(good, kind, columns, condition)
+        return Reading(table, [*bad, *broken])
 
 
-def empty_table(columns: Sequence[str] | None) -> pa.Table:
+def in_portions(files: Sequence[StoredFile], most_rows: int) -> Iterator[list[StoredFile]]:
+    """The files in their order, some at a time, each time with about so many rows at most; at least one file."""
+    portion, rows = list[StoredFile](), 0
+    for file in files:
+        more = _rows(file)
+        if portion and rows + more > most_rows:
+            yield portion
+            portion, rows = [], 0
+        portion.append(file)
+        rows += more
+    if portion:
+        yield portion
+
+
+def _rows(file: StoredFile) -> int:
+    try:
+        return int(file.fragment.metadata.num_rows)
+    except _UNREADABLE:
+        return 0
+
+
+def empty_table(kind: DatasetKind, columns: Sequence[str] | None) -> pa.Table:
     """No rows of these columns, or of all that the schema has."""
-    empty = arrow_schema().empty_table()
+    empty = kind.schema().empty_table()
     return empty if columns is None else empty.append_column(FILE, pa.array([], pa.string())).select(list(columns))
 
 
@@ -77,11 +136,12 @@ def skipped_text(skipped: Sequence[SkippedFile]) -> str:
     return f"{count}: {', '.join([*named, *more])}; restore or remove what is skipped"
 
 
-def _listed(files: fs.FileSystem, root: str) -> _Listing:
-    listing = _Listing([], [])
+def listed(files: fs.FileSystem, root: str, kind: DatasetKind) -> DatasetListing:
+    """What lies in the folder of a dataset. Raises `OSError` when the folder itself cannot be read."""
+    listing = DatasetListing([], [])
     for info in _entries(files, root, listing.strays):
         name = info.path[len(root) :].strip("/")
-        place = _PLACE.fullmatch(name)
+        place = kind.place.fullmatch(name)
         if any(part.startswith((".", "_")) for part in name.split("/")):
             continue
         if info.type == fs.FileType.Directory and not name.endswith(".parquet"):
@@ -91,9 +151,17 @@ def _listed(files: fs.FileSystem, root: str) -> _Listing:
         elif info.type != fs.FileType.File:
             listing.strays.append(SkippedFile(name, "no file"))
         else:
-            partition = (ds.field("suite") == place["suite"]) & (ds.field("day") == place["day"])
-            listing.files.append(_File(name, _FORMAT.make_fragment(info.path, files, partition)))
+            fragment = _FORMAT.make_fragment(info.path, files, _partition(kind, place.groupdict()))
+            listing.files.append(StoredFile(name, place.groupdict(), fragment))
     return listing
+
+
+def _partition(kind: DatasetKind, place: dict[str, str]) -> ds.Expression:
+    """The columns that the path of a file holds."""
+    condition = ds.scalar(value=True)
+    for column in place.keys() & set(kind.schema().names):
+        condition = condition & (ds.field(column) == place[column])
+    return condition
 
 
 def _entries(files: fs.FileSystem, root: str, strays: list[SkippedFile]) -> Iterable[fs.FileInfo]:
@@ -118,48 +186,50 @@ def _readable_entries(files: fs.FileSystem, root: str, folder: str, strays: list
             yield from _readable_entries(files, root, info.path, strays)
 
 
-def _pruned(files: Sequence[_File], condition: ds.Expression | None) -> list[_File]:
-    """The files whose suite and day fit a condition."""
-    wanted = {fragment.path for fragment in _dataset(files).get_fragments(condition)} if files else set()
+def _pruned(files: Sequence[StoredFile], kind: DatasetKind, condition: ds.Expression | None) -> list[StoredFile]:
+    """The files whose places fit a condition."""
+    wanted = {fragment.path for fragment in _dataset(files, kind).get_fragments(condition)} if files else set()
     return [file for file in files if file.fragment.path in wanted]
 
 
-def _checked(files: Sequence[_File]) -> list[tuple[_File, str]]:
-    """Each file with what is wrong with it: empty when it has the columns of trials."""
+def _checked(files: Sequence[StoredFile], kind: DatasetKind) -> list[tuple[StoredFile, str]]:
+    """Each file with what is wrong with it: empty when it has the columns of its kind."""
     with ThreadPoolExecutor() as threads:  # a file at a URL takes the time of a request
-        return list(zip(files, threads.map(_trouble, files), strict=True))
+        return list(zip(files, threads.map(_trouble, files, repeat(kind)), strict=True))
 
 
-def _trouble(file: _File) -> str:
+def _trouble(file: StoredFile, kind: DatasetKind) -> str:
     try:
-        lacking = _NEEDED.difference(file.fragment.physical_schema.names)
+        lacking = kind.needed.difference(file.fragment.physical_schema.names)
     except _UNREADABLE as error:
         return _reason(error)
     return f"none of passgate's: it has no column {min(lacking)}" if lacking else ""
 
 
-def _table(files: Sequence[_File], columns: Sequence[str] | None, condition: ds.Expression | None) -> pa.Table:
+def _table(
+    files: Sequence[StoredFile], kind: DatasetKind, columns: Sequence[str] | None, condition: ds.Expression | None
+) -> pa.Table:
     if not files:
-        return empty_table(columns)
-    table = _dataset(files).to_table(None if columns is None else list(columns), filter=condition)
+        return empty_table(kind, columns)
+    table = _dataset(files, kind).to_table(None if columns is None else list(columns), filter=condition)
     table.validate(full=True)
     return table
 
 
 def _one_by_one(
-    files: Sequence[_File], columns: Sequence[str] | None, condition: ds.Expression | None
-) -> tuple[pa.Table, list[SkippedFile]]:
-    tables, broken = [_table([], columns, condition)], []
+    files: Sequence[StoredFile], kind: DatasetKind, columns: Sequence[str] | None, condition: ds.Expression | None
+) -> Reading:
+    tables, broken = [_table([], kind, columns, condition)], []
     for file in files:
         try:
-            tables.append(_table([file], columns, condition))
+            tables.append(_table([file], kind, columns, condition))
         except _UNREADABLE as error:
             broken.append(SkippedFile(file.name, _reason(error)))
-    return pa.concat_tables(tables), broken
+    return Reading(pa.concat_tables(tables), broken)
 
 
-def _dataset(files: Sequence[_File]) -> ds.FileSystemDataset:
-    return ds.FileSystemDataset([file.fragment for file in files], arrow_schema(), _FORMAT)
+def _dataset(files: Sequence[StoredFile], kind: DatasetKind) -> ds.FileSystemDataset:
+    return ds.FileSystemDataset([file.fragment for file in files], kind.schema(), _FORMAT)
 
 
 def _reason(error: BaseException) -> str:

@@ -6,6 +6,8 @@ from pathlib import PurePath
 from typing import Final
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from passgate.tasks.history.parquet_files import FILE
 from passgate.tasks.model.trial import TrialStatus
@@ -14,6 +16,10 @@ CHECKED: Final = (
     *("run_id", "gate", "day", "agent", "git_commit", "git_branch", "git_dirty", FILE),
     *("suite", "task_id", "task_digest", "grader_digest", "k", "metric", "trial", "status", "score", "started_at"),
 )  # The columns that are looked at
+CHECKED_OF_SUMMARIES: Final = (
+    *("run_id", "gate", "day", "agent", "git_commit", "git_branch", "git_dirty"),
+    *("suite", "task_id", "started_at", "value"),
+)  # The columns of summaries that are looked at
 _RUN: Final = ["run_id"]
 _TASK: Final = [*_RUN, "suite", "task_id"]
 _OF_RUN: Final = ["gate", "agent", "git_commit", "git_branch", "git_dirty"]
@@ -34,6 +40,38 @@ def implausible_runs(trials: pd.DataFrame, committed: Mapping[str, datetime], no
         for run_id in trials.loc[is_wrong, "run_id"].astype(str).unique():
             found.setdefault(run_id, why)
     return found
+
+
+def implausible_summaries(summaries: pa.Table, committed: Mapping[str, datetime], now: datetime) -> dict[str, str]:
+    """The same for rows of summaries, with the columns `CHECKED_OF_SUMMARIES`."""
+    found: dict[str, str] = {}
+    runs = summaries.group_by(list(CHECKED_OF_SUMMARIES[:7])).aggregate([("started_at", "min"), ("started_at", "max")])
+    of_runs = runs.to_pandas()
+    checks = [(of_runs, check) for check in _checks_of_summaries(of_runs, committed, now)]
+    tasks = summaries.group_by(["run_id", "suite", "task_id"]).aggregate([([], "count_all")])
+    twice = tasks.filter(pc.greater(tasks["count_all"], 1)).select(["run_id"]).to_pandas()
+    beyond = pc.fill_null(pc.or_(pc.less(summaries["value"], 0), pc.greater(summaries["value"], 1)), fill_value=False)
+    outside = summaries.filter(beyond).select(["run_id"]).to_pandas()
+    checks += [(twice, (twice["run_id"].notna(), "a task stands in it twice"))]
+    checks += [(outside, (outside["run_id"].notna(), "a task has a value that none can have"))]
+    for frame, (is_wrong, why) in checks:
+        for run_id in frame.loc[is_wrong, "run_id"].astype(str).unique():
+            found.setdefault(run_id, why)
+    return found
+
+
+def _checks_of_summaries(
+    runs: pd.DataFrame, committed: Mapping[str, datetime], now: datetime
+) -> Iterator[tuple[pd.Series, str]]:
+    parts = runs["run_id"].astype("string").str.extract(_ID)
+    began = pd.to_datetime(parts[0], format="%Y%m%dT%H%M%S", errors="coerce", utc=True)
+    yield began.isna() | (parts[1] != runs["gate"]).fillna(value=True), "its id is not that of a run of its gate"
+    yield runs["day"] != began.dt.strftime("%Y-%m-%d"), "it is filed under another day"
+    yield (began > now + _CLOCKS) | (runs["started_at_max"] > now + _CLOCKS), "it is of the future"
+    yield runs["started_at_min"].isna() | (runs["started_at_min"] < began - _CLOCKS), "a trial is older than the run"
+    commits = pd.to_datetime(runs["git_commit"].map(dict(committed)), utc=True)
+    yield began < commits - _CLOCKS, "it is older than its commit"
+    yield runs["run_id"].duplicated(keep=False), "its trials are of several runs"
 
 
 def _checks(trials: pd.DataFrame, committed: Mapping[str, datetime], now: datetime) -> Iterator[tuple[pd.Series, str]]:

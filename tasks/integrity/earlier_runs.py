@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.dataset import History
-from passgate.tasks.history.plausible import CHECKED, implausible_runs
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History
+from passgate.tasks.history.plausible import (
+    CHECKED,
+    CHECKED_OF_SUMMARIES,
+    implausible_runs,
+    implausible_summaries,
+)
 from passgate.tasks.history.symlinks import way
 from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, printable_name
 from passgate.tasks.integrity.merge_base import commit_times
@@ -34,6 +41,14 @@ class EarlierRuns:
 
     trials: pd.DataFrame
     left_out: str = ""  # How many trials are not among them, and why; empty where all are
+
+
+@dataclass(frozen=True)
+class EarlierSummaries:
+    """Summaries of a history that can be what they say: a row per run and eval task."""
+
+    table: pa.Table
+    left_out: str = ""  # As of `EarlierRuns`
 
 
 def open_history(location: str, checkout: Checkout) -> History:
@@ -63,12 +78,38 @@ def read_earlier_runs(
         raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
     is_wrong = trials["run_id"].isin(list(wrong))
     kept, count = trials[~is_wrong][list(columns)].reset_index(drop=True), int(is_wrong.sum())
+    return EarlierRuns(kept, _left_out(f"{count} trial{'s' if count != 1 else ''}", wrong))
+
+
+def read_earlier_summaries(
+    history: History,
+    checkout: Path,
+    now: datetime,
+    columns: Sequence[str],
+    days: Days = ALL_DAYS,
+    suite: str | None = None,
+) -> EarlierSummaries:
+    """The summaries of a history without the runs that cannot be what they say, as `read_earlier_runs` has the trials.
+
+    Raises `StorageError` for a history that cannot be read.
+    """
+    table = history.summaries((*dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)),), days, suite)
+    commits = [commit for commit in pc.unique(table["git_commit"]).to_pylist() if commit]
+    wrong = implausible_summaries(table, commit_times(checkout, commits), now)
     if not wrong:
-        return EarlierRuns(kept)
+        return EarlierSummaries(table.select(list(columns)))
+    is_wrong = pc.is_in(table["run_id"], pa.array(list(wrong), pa.string()))
+    kept, count = table.filter(pc.invert(is_wrong)).select(list(columns)), pc.sum(is_wrong).as_py()
+    return EarlierSummaries(kept, _left_out(f"{count} task{'s' if count != 1 else ''}", wrong))
+
+
+def _left_out(counted: str, wrong: Mapping[str, str]) -> str:
+    if not wrong:
+        return ""
     named = ", ".join(f"{run_id} ({why})" for run_id, why in sorted(wrong.items(), reverse=True)[:_NAMED])
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    counted = f"{count} trial{'s' if count != 1 else ''} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
-    return EarlierRuns(kept, f"{counted} in the history cannot be what they say and are left out: {named}{more}")
+    of_runs = f"{counted} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
+    return f"{of_runs} in the history cannot be what they say and are left out: {named}{more}"
 
 
 class _Identity(NamedTuple):

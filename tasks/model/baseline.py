@@ -117,5 +117,16 @@ class TrendPoint(Frozen):
     """Lower end of the 95 % interval of `value`."""
     high: float | None
     cost: float | None
-    """Sum in US dollars; `None` when no trial's cost is known."""
+    """Sum in US dollars of what all trials cost, confirming ones and the judge too; `None` when none is known."""
     latency_p95_seconds: float | None
+    latency_p50_seconds: float | None = None
+    ended_at: datetime | None = None
+    """When the agent ended in the last trial of the suite, UTC."""
+    git_commit: str = ""
+    passgate_version: str = ""
+    tool_call_accuracy: float | None = None
+    """The mean over the tasks that have it of the mean over their trials, like the next ones."""
+    loop_rate: float | None = None
+    retry_rate: float | None = None
+    policy_adherence: float | None = None
+    injection_success_rate: float | None = None

@@ -64,7 +64,7 @@ def refusal(project: Project, *arguments: str) -> str:
 def test_no_command_reads_a_history_that_git_tracks(gated: Project, command: tuple[str, ...]) -> None:
     bring_history(gated, "kept/history")
     said = refusal(gated, *command, "--history", "kept/history")
-    assert "the history kept/history must not be in git, but git tracks kept/history/tr" in said
+    assert "the history kept/history must not be in git, but git tracks kept/history/" in said
     assert f"`git rm -r --cached kept/history`, {REMEDY}" in said
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from passgate.tasks.history.columns import SCHEMA_VERSION
+from passgate.tasks.history.columns import SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity import who_judges
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
@@ -13,6 +13,7 @@ from tests.conftest import REPOSITORY
 from tests.docs.pages import cells, code_in, rows, section, tables
 
 COLUMNS = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]
+SUMMARY_COLUMNS = json.loads((REPOSITORY / "schema" / "summary.schema.json").read_text())["properties"]
 
 
 def meanings(page: str, heading: str) -> dict[str, str]:
@@ -51,6 +52,12 @@ def test_the_columns_have_the_types_that_they_say() -> None:
         types = column["type"] if isinstance(column["type"], list) else [column["type"]]
         if column.get("format") != "date-time" and types[0] != "array":
             assert kind == words[types[0]], name
+
+
+def test_the_columns_of_the_summaries() -> None:
+    assert cells(section("docs/history.md", "The summaries")) == list(SUMMARY_COLUMNS)
+    said = meanings("docs/history.md", "The summaries")
+    assert said["summary_version"].startswith(f"{SUMMARY_VERSION};")
 
 
 def test_the_files_of_a_run() -> None:

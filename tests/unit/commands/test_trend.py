@@ -3,11 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 import pytest
 
 from passgate.tasks.commands.trend import COLUMNS, trend_points
-from passgate.tasks.history.columns import arrow_schema, row
+from passgate.tasks.history.columns import row, summary_schema, table_of
+from passgate.tasks.history.summaries import summarised
 from passgate.tasks.model.task import EvalTask, GateName, Metric, SequentialTest, Suite
 from passgate.tasks.model.trial import TrialMetrics
 from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
@@ -15,18 +16,18 @@ from tests.builders import STARTED, a_plan, a_task, a_trial, measured, trials_of
 GOLDEN, OPEN = a_task(), a_task(task_id="open", suite=Suite.OPEN_ENDED, metric=Metric.PASS_AT_K)
 
 
-def rows(run_id: str, *groups: tuple[EvalTask, str], **metrics: Any) -> pd.DataFrame:
+def rows(run_id: str, *groups: tuple[EvalTask, str], **metrics: Any) -> pa.Table:
     plan = a_plan(run_id=run_id)
     trials = [trial for task, statuses in groups for trial in trials_of(task, statuses, **metrics)]
     return frame([row(trial, plan) for trial in trials])
 
 
-def frame(made: list[dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame(made, columns=arrow_schema().names)[list(COLUMNS)]
+def frame(made: list[dict[str, Any]]) -> pa.Table:
+    return summarised(table_of(made)).select(list(COLUMNS))
 
 
 def test_a_point_per_run_and_suite_the_oldest_first() -> None:
-    trials = pd.concat([rows("run-2", (GOLDEN, "ppp")), rows("run-1", (OPEN, "fpf"), (GOLDEN, "ppf"))])
+    trials = pa.concat_tables([rows("run-2", (GOLDEN, "ppp")), rows("run-1", (OPEN, "fpf"), (GOLDEN, "ppf"))])
     points = trend_points(trials)
     assert [(point.run_id, point.suite) for point in points] == [
         ("run-1", Suite.GOLDEN),
@@ -62,9 +63,8 @@ def test_a_run_begins_with_its_first_trial() -> None:
     assert point.started_at == STARTED
 
 
-@pytest.mark.parametrize("columns", [arrow_schema().names, list(COLUMNS)])
-def test_an_empty_history_has_no_trend(columns: list[str]) -> None:
-    assert trend_points(arrow_schema().empty_table().to_pandas()[columns]) == []
+def test_an_empty_history_has_no_trend() -> None:
+    assert trend_points(summary_schema().empty_table().select(list(COLUMNS))) == []
 
 
 def test_each_task_counts_by_its_own_rule() -> None:

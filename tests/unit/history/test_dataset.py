@@ -131,6 +131,8 @@ def test_there_is_one_file_per_run_and_suite(tmp_path: Path) -> None:
     write(history, "run-1")
     write(history, "run-2")
     assert sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()) == [
+        f"summaries/{DAY}/run-1.parquet",
+        f"summaries/{DAY}/run-2.parquet",
         f"transcripts/day={DAY}/run-1.parquet",
         f"transcripts/day={DAY}/run-2.parquet",
         f"trials/suite=adversarial/day={DAY}/run-1.parquet",

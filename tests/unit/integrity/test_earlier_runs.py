@@ -102,7 +102,7 @@ def test_a_history_that_git_tracks_is_refused_by_whatever_name(repository: GitRe
     location = form.format(folder=folder)
     assert open_history(location, Checkout(repository.path)).folder == folder
     repository.commit()
-    with pytest.raises(UsageError, match=r"must not be in git, but git tracks kept/tr.*`git rm -r --cached kept`"):
+    with pytest.raises(UsageError, match=r"must not be in git, but git tracks kept/.*`git rm -r --cached kept`"):
         read(location, repository.path)
 
 

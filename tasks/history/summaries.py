@@ -1,0 +1,170 @@
+"""Summaries: the trials of runs in, a row per run and eval task out (schema/summary.schema.json)."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from passgate.tasks.history.columns import SUMMARY_VERSION, summary_schema
+from passgate.tasks.model.task import Metric, SequentialTest
+from passgate.tasks.model.trial import TrialMetrics, TrialStatus, joined_models, single_models
+from passgate.tasks.stats.decision import decide, in_order, score_of
+from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k
+
+Floats = npt.NDArray[np.float64]
+_KEYS: Final = ("run_id", "suite", "task_id")
+_OF_RUN: Final = (
+    *("gate", "day", "task_digest", "grader_digest", "agent", "agent_digest", "git_commit", "git_branch", "git_dirty"),
+    *("passgate_version", "policy_digest", "k", "metric", "sequential"),
+)
+_LETTERS: Final = {
+    TrialStatus.PASSED: "p",
+    TrialStatus.FAILED: "f",
+    TrialStatus.ERROR: "e",
+    TrialStatus.NOT_RUN: "n",
+}
+_COUNTED: Final = {"passed": "p", "failed": "f", "errors": "e", "not_run": "n"}
+_METRICS: Final = tuple(TrialMetrics.model_fields)
+_COSTS: Final = ("cost", "judge_cost", "unmeasured_cost")
+TRIAL_COLUMNS: Final = tuple(
+    dict.fromkeys(
+        (*_KEYS, *_OF_RUN, "model", "trial", "status", "score", "started_at", "violations", *_COSTS, *_METRICS)
+    )
+)
+"""The columns of trials that summaries are made from."""
+
+
+def summarised(trials: pa.Table) -> pa.Table:
+    """A row per run and eval task, from rows of trials with `TRIAL_COLUMNS`, in the order of runs and tasks."""
+    if not len(trials):
+        return summary_schema().empty_table()
+    rows = _prepared(trials)
+    whole = rows.group_by(list(_KEYS), use_threads=False).aggregate(
+        [
+            *((name, "first") for name in _OF_RUN),
+            *((name, "distinct") for name in ("model",)),
+            *((name, "sum") for name in ("violated", "confirmed", "refuted", "paid", *_COUNTED)),
+            *((name, "list") for name in ("letter", "planned_score", "wall_time")),
+            *((name, "mean") for name in map(_measured, _METRICS)),
+            ("planned_start", "min"),
+            ("end", "max"),
+        ]
+    )
+    return _as_stored(whole.sort_by([(name, "ascending") for name in _KEYS]))
+
+
+def _prepared(trials: pa.Table) -> pa.Table:
+    """The trials in their order with columns that only need to be added up."""
+    trials = trials.sort_by([(name, "ascending") for name in (*_KEYS, "trial")])
+    planned = pc.less(trials["trial"], trials["k"])
+    letters = pc.take(
+        pa.array([*_LETTERS.values(), "n"]),
+        pc.fill_null(pc.index_in(trials["status"], pa.array(map(str, _LETTERS))), len(_LETTERS)),
+    )
+    passed, failed = (pc.equal(letters, letter) for letter in "pf")
+    measured = pc.and_(planned, pc.or_(passed, failed))
+    seconds = pc.cast(pc.multiply(pc.fill_null(trials["wall_time_seconds"], 0.0), 1e6), pa.int64(), safe=False)
+    confirming = pc.invert(planned)
+    added = {
+        "letter": _where(planned, letters),
+        "planned_score": _where(planned, trials["score"]),
+        "wall_time": _where(measured, trials["wall_time_seconds"]),
+        "planned_start": _where(planned, trials["started_at"]),
+        "end": pc.add(trials["started_at"], pc.cast(seconds, pa.duration("us"))),
+        "violated": pc.fill_null(pc.greater(pc.list_value_length(trials["violations"]), 0), fill_value=False),
+        "confirmed": pc.and_(confirming, passed),
+        "refuted": pc.and_(confirming, failed),
+        "paid": _paid(trials),
+        **{name: pc.and_(planned, pc.equal(letters, letter)) for name, letter in _COUNTED.items()},
+        **{_measured(name): _where(measured, trials[name]) for name in _METRICS},
+    }
+    kept = trials.select([*_KEYS, *_OF_RUN, "model"])
+    for name, column in added.items():
+        kept = kept.append_column(name, column)
+    return kept
+
+
+def _measured(metric: str) -> str:
+    return f"measured_{metric}"
+
+
+def _where(condition: pa.ChunkedArray, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.if_else(condition, values, pa.scalar(None, values.type))
+
+
+def _paid(trials: pa.Table) -> pa.ChunkedArray:
+    """What each trial cost in all; null where nothing of it is known."""
+    known = pc.or_(pc.is_valid(trials[_COSTS[0]]), pc.is_valid(trials[_COSTS[1]]))
+    known = pc.or_(known, pc.is_valid(trials[_COSTS[2]]))
+    first, second, third = (pc.fill_null(trials[name], 0.0) for name in _COSTS)
+    return _where(known, pc.add(pc.add(first, second), third))
+
+
+def _as_stored(groups: pa.Table) -> pa.Table:
+    columns: dict[str, Any] = {name: groups[name] for name in _KEYS}
+    columns |= {name: groups[f"{name}_first"] for name in _OF_RUN}
+    columns |= {name: groups[f"{name}_sum"] for name in _COUNTED}
+    columns |= {name: groups[f"{_measured(name)}_mean"] for name in _METRICS}
+    outcomes = pc.binary_join(_without_nulls(groups["letter_list"]), "")
+    columns |= {
+        "summary_version": pa.array(np.full(len(groups), SUMMARY_VERSION)),
+        "model": pa.array(_models(groups["model_distinct"]), pa.string()),
+        "outcomes": outcomes,
+        "confirming_passed": groups["confirmed_sum"],
+        "confirming_failed": groups["refuted_sum"],
+        "violations": groups["violated_sum"],
+        "started_at": groups["planned_start_min"],
+        "ended_at": groups["end_max"],
+        "wall_times": _without_nulls(groups["wall_time_list"]),
+        "total_cost": groups["paid_sum"],
+    }
+    values = _values(pa.table({**columns, "scores": groups["planned_score_list"]}))
+    columns["value"] = pa.array(values, pa.float64(), from_pandas=True)  # NaN becomes null
+    schema = summary_schema()
+    return pa.table({field.name: pc.cast(columns[field.name], field.type) for field in schema}).cast(schema)
+
+
+def _without_nulls(lists: pa.ChunkedArray) -> pa.ListArray:
+    """The lists without the nulls in them."""
+    whole = lists.combine_chunks()
+    whole = whole if isinstance(whole, pa.ListArray) else pa.concat_arrays(whole.chunks)
+    values, starts = whole.flatten(), np.concatenate(([0], np.cumsum(whole.value_lengths().to_numpy())))
+    known = np.concatenate(([0], np.cumsum(pc.is_valid(values).to_numpy(zero_copy_only=False))))
+    return pa.ListArray.from_arrays(pa.array(known[starts], pa.int32()), pc.drop_null(values))
+
+
+def _models(distinct: pa.ChunkedArray) -> Iterator[str]:
+    for names in distinct.to_pylist():
+        yield joined_models(one for name in names for one in single_models(name or ""))
+
+
+def _values(groups: pa.Table) -> Floats:
+    """The value of each row's metric; NaN where its trials do not give it."""
+    k, passed, failed = (groups[name].to_numpy() for name in ("k", "passed", "failed"))
+    n, planned = passed + failed, pc.utf8_length(groups["outcomes"]).to_numpy()
+    at, hat = (pc.equal(groups["metric"], str(metric)).to_numpy() for metric in (Metric.PASS_AT_K, Metric.PASS_HAT_K))
+    k = np.maximum(k, 1)
+    values = np.where(hat, pass_hat_k(n, passed, k), np.where(at, pass_at_k(n, passed, k), np.nan))
+    # Early stopping left out the other trials, or there was no money for them. Only early stopping gives a value.
+    stopped = (n < k) & (groups["errors"].to_numpy() == 0) & (planned == k)
+    values = np.where(stopped & hat & (failed > 0), 0.0, values)
+    values = np.where(stopped & at & (passed > 0), 1.0, values)
+    other = ~(at | hat) | pc.is_valid(groups["sequential"]).to_numpy()
+    columns = ("metric", "k", "sequential", "outcomes", "scores")
+    for index in np.flatnonzero(other):
+        values[index] = _decided(*(groups[name][int(index)].as_py() for name in columns))
+    return values
+
+
+def _decided(metric: str, k: int, sequential: str | None, outcomes: str, scores: list[float | None]) -> float:
+    """The value of a task that its scores or a sequential test decide."""
+    if sequential is None:
+        value = score_of(Metric(metric), [score for score in scores if score is not None], k)
+        return np.nan if value is None else value
+    told = in_order(((trial, letter == "p") for trial, letter in enumerate(outcomes) if letter in "pf"), k)
+    test = SequentialTest.model_validate_json(sequential)
+    indicator = decide(Metric(metric), passed=0, failed=0, planned=k, sequential=test, outcomes=told).indicator
+    return np.nan if indicator is None else indicator
