@@ -12,6 +12,7 @@ from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
@@ -47,7 +48,8 @@ async def evaluate(
             measurement = await engine.step("measure", work_of(measure, plan, trials))
             judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
-            view = view_of(verdict, trials, store, baseline.tasks)
+            recent = recent_runs(earlier.trials, plan.run_id)
+            view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
             await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

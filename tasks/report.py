@@ -3,22 +3,35 @@
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import JournalTranscripts, RunStore
 from passgate.tasks.model.baseline import BaselineTask
-from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.reports import REPORTS
 
+TRIALS_BESIDE: Final = 100
+"""Trials beside those on the page that every run writes: to write all of a large run takes longer than to judge it."""
+LARGE_RUN: Final = 1000
+"""A run of more trials writes none beside its page."""
+
 
 def view_of(
-    verdict: Verdict, trials: Iterable[Trial], store: RunStore, history: Mapping[str, BaselineTask] | None = None
+    verdict: Verdict,
+    trials: Iterable[Trial],
+    store: RunStore,
+    history: Mapping[str, BaselineTask] | None = None,
+    *,
+    earlier: Mapping[str, tuple[EarlierRun, ...]] | None = None,
+    plan: Plan | None = None,
 ) -> RunView:
     """The view that reports get of a run whose trials are in its store. `history` has the baseline of each task."""
-    return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {})
+    return RunView(verdict, tuple(trials), JournalTranscripts(store), history or {}, earlier or {}, plan)
 
 
 def report(view: RunView, store: RunStore, masker: Masker) -> None:
@@ -36,3 +49,16 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
                 file.write(texts["summary.md"] + "\n")
         except OSError as error:
             raise StorageError(f"cannot write the step summary {step_summary}: {error}") from error
+    write_page(view, store, masker, TRIALS_BESIDE if len(view.trials) <= LARGE_RUN else 0)
+
+
+def write_page(view: RunView, store: RunStore, masker: Masker, beside: int | None = None) -> None:
+    """Write the page of a run, and beside it the files with at most so many of the trials that the page has no room
+    for; with all of them where no number is given. Raises `StorageError`.
+    """
+    from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
+
+    on_page, places = articles_on_page(view), dict[Key, str]()
+    for file in files_beside(view, on_page, places, beside):
+        store.write_report(file.name, masker.html(file.html))
+    store.write_report(PAGE, masker.html(page(view, places, on_page)))

@@ -16,6 +16,7 @@ from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.forecast import forecast
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
+from passgate.flows.cli.report import report
 from passgate.flows.cli.run import run
 from passgate.flows.cli.show import show
 from passgate.flows.cli.sign_off import sign_off
@@ -74,6 +75,7 @@ app.command()(show)
 app.command()(check_graders)
 app.command()(convert)
 app.command()(_judging(judge))
+app.command()(report)
 app.command("sign-off")(_judging(sign_off))
 app.command()(verify)
 app.command()(comment)

@@ -70,7 +70,7 @@ def sign_off(
             attestation = envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
         store.write_attestation(attestation)
         try:
-            report(view_of(signed, trials, store), store, masker)
+            report(view_of(signed, trials, store, plan=plan), store, masker)
         except StorageError:
             if store.read_verdict() != signed:
                 store.write_attestation(None)

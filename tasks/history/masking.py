@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable
+from html import escape
 from typing import Any
 
 from passgate.tasks.model.run import RunContext
@@ -27,6 +28,14 @@ class Masker:
         """The text without secrets."""
         for value in self._values:
             text = text.replace(value, MASK)
+        return text
+
+    def html(self, text: str) -> str:
+        """HTML without secrets, also where HTML writes them with character references."""
+        for value in self._values:
+            # The templates write quotes as numbers.
+            written = escape(value).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
+            text = text.replace(value, MASK).replace(written, MASK)
         return text
 
     def json(self, text: str) -> str:

@@ -289,6 +289,13 @@ class RunStore:
             for name, text in reports.items():
                 place.write(name, _bytes(text))
 
+    def write_report(self, name: str, text: str) -> None:
+        """Write one more file that is a view of the run; the name may be that of a file in a folder of it.
+
+        Raises `StorageError`.
+        """
+        self._storage.write(name, _bytes(text))
+
     def write_attestation(self, text: str | None) -> None:
         """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
         for place in self._places:

@@ -31,7 +31,7 @@ def test_an_agent_by_its_name_through_the_meter(metered: Project, upstream: Scri
     assert verdict(metered)["measurement"]["cost"] == pytest.approx(0.04)
     assert [len(one["messages"]) for one in transcripts(metered)] == [3, 3]
     assert all(call.headers["authorization"] == "Bearer sk-the-real-key" for call in upstream.calls)
-    everything = "".join(file.read_text(errors="replace") for file in metered.run_folders()[-1].iterdir())
+    everything = "".join(file.read_text(errors="replace") for file in metered.run_folders()[-1].rglob("*.*"))
     assert "sk-the-real-key" not in everything
 
 

@@ -350,6 +350,7 @@ def test_the_artifacts_of_a_run_are_whole_and_of_their_schema(project: Project) 
         "verdict.json",
         "junit.xml",
         "summary.md",
+        "report.html",
     }
     rows = pd.read_parquet(project.path / ".passgate" / "history" / "trials")
     properties = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]

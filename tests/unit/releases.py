@@ -41,4 +41,4 @@ def verdict_of(run: RunStore) -> Verdict:
 
 
 def files_of(run: RunStore) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in run.path.iterdir()}
+    return {file.name: file.read_bytes() for file in run.path.iterdir() if file.is_file()}

@@ -34,7 +34,7 @@ def test_the_verdict_and_every_report_are_written(folder: RunStore) -> None:
     verdict = a_verdict()
     report(RunView(verdict), folder, NO_SECRETS)
     assert folder.read_verdict() == verdict
-    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", *REPORTS}
+    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", "report.html", *REPORTS}
     for name, make in REPORTS.items():
         assert (folder.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
 

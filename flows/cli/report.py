@@ -1,0 +1,27 @@
+"""`passgate report`: write the page of a run."""
+
+from typing import Annotated
+
+import typer
+
+from passgate.flows.cli import options
+
+
+def report(
+    run: options.RunArgument,
+    history: options.HistoryOption = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+) -> int:
+    """Write the page of a run: one HTML file, and beside it the trials that it has no room for."""
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.commands.report import write_run_page
+    from passgate.tasks.planning.find_run import find_run
+    from passgate.tasks.reports.messages import warn
+
+    written = write_run_page(find_run(run), history)
+    say(written.shown)
+    if written.without_history:
+        warn(f"the page shows no history: {written.without_history}")
+    if open_page:
+        typer.launch(written.file.absolute().as_uri())
+    return 0

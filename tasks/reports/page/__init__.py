@@ -1,0 +1,1 @@
+"""The page of a run: one HTML file that needs nothing from elsewhere, and files with further trials beside it."""

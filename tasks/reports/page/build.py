@@ -1,0 +1,192 @@
+"""The pages of a run: a view in, HTML out, each file within its size."""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.trial import Trial, TrialStatus
+from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports.page.run import (
+    Articles,
+    Links,
+    TaskSection,
+    by_task,
+    planned_tasks,
+    run_page,
+    task_section,
+    worst_first,
+)
+from passgate.tasks.reports.page.trial import Bounds, anchor, trial_shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PAGE: Final = "report.html"
+"""The page of a run, in the run's folder."""
+BESIDE: Final = "report"
+"""The folder of the files beside it."""
+_TRANSCRIPTS_LIMIT = 1_000_000  # Characters of transcripts on the page itself, so that it is below 2 MB
+_FILE_LIMIT = 1_500_000  # Characters after which a further file begins
+_MOST_SECTIONS = 200  # Beyond them only tasks whose trials the page shows have a section
+_ON_PAGE = Bounds(text=8_000, messages=60)
+_IN_FILE = Bounds(text=40_000, messages=1_000)
+_UNMEASURED = frozenset({TrialStatus.NOT_RUN})
+
+Key = tuple[str, int]
+"""A trial: `suite/task_id` and its number."""
+
+
+class FileBeside(NamedTuple):
+    """One of the files beside the page."""
+
+    name: str
+    html: str
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passgate.tasks.reports.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = (_source(name) for name in ("style.css", "script.js"))
+    environment.globals |= {
+        "style": style,
+        "script": script,
+        "policy": content_policy(style, script),
+        "quantity": figures.quantity,
+        "dollars": figures.dollars,
+        "duration": figures.duration,
+        "comparison_header": figures.COMPARISON_HEADER,
+    }
+    return environment
+
+
+def _source(name: str) -> str:
+    return files("passgate.tasks.reports.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def content_policy(style: str, script: str) -> str:
+    """A Content-Security-Policy under which only this style and this script have any effect."""
+    of_style, of_script = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
+    return (
+        f"default-src 'none'; style-src 'sha256-{of_style}'; script-src 'sha256-{of_script}'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'"
+    )
+
+
+class _Trials:
+    """The trials of a run as HTML."""
+
+    def __init__(self, view: RunView) -> None:
+        self._template = _templates().get_template("trial.html.j2")
+        self._view = view
+        self._planned = planned_tasks(view)
+
+    def html(self, trial: Trial, bounds: Bounds) -> str:
+        planned = self._planned.get(f"{trial.suite}/{trial.task_id}")
+        one = trial_shown(trial, planned.task if planned else None, self._view.transcript, bounds)
+        return self._template.render(one=one, heading="Trial").strip()
+
+
+def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], *, home: str = "") -> str:
+    """The page of a run: one HTML file that needs nothing from elsewhere.
+
+    `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `home` is the
+    link to the pages of all runs.
+    """
+    links, trials = Links(here, beside), by_task(view.trials)
+    run = run_page(view, links)
+    rows, planned = {row.anchor: row for row in run.rows}, planned_tasks(view)
+    sections: list[TaskSection] = []
+    for finding in worst_first(view.verdict):
+        shown = [trial for trial in trials.get(finding.name, ()) if (finding.name, trial.trial) in here]
+        if not shown and (len(sections) >= _MOST_SECTIONS or not finding.reasons):
+            continue
+        pair = _pair(shown)
+        articles = Articles(
+            tuple(here[finding.name, trial.trial] for trial in pair),
+            tuple(here[finding.name, trial.trial] for trial in shown if trial not in pair),
+        )
+        row = rows[anchor(finding.name)]
+        sections.append(
+            task_section(row, finding, planned.get(finding.name), trials.get(finding.name, ()), links, articles)
+        )
+    detailed, missing = {one.row.anchor for one in sections}, _left(view, here | beside)
+    template = _templates().get_template("run.html.j2")
+    return template.render(run=run, sections=sections, detailed=detailed, not_written=len(missing), home=home)
+
+
+def _pair(trials: Sequence[Trial]) -> list[Trial]:
+    """The first failed trial and the first passed one."""
+    failed = next((trial for trial in trials if trial.status is not TrialStatus.PASSED), None)
+    passed = next((trial for trial in trials if trial.status is TrialStatus.PASSED), None)
+    return [trial for trial in (failed, passed) if trial is not None]
+
+
+def articles_on_page(view: RunView) -> dict[Key, str]:
+    """The trials that the page shows, as HTML: of every task to look at those that did not pass and one that did, as
+    far as there is room. The first of each task come first. Raises `StorageError`.
+    """
+    trials, make = by_task(view.trials), _Trials(view)
+    wanted = []
+    for finding in findings.findings(view.verdict):
+        measured = [trial for trial in trials.get(finding.name, ()) if trial.status not in _UNMEASURED]
+        pair = _pair(measured)
+        wanted.append([*pair, *(one for one in measured if one.status is not TrialStatus.PASSED and one not in pair)])
+    room, articles = _TRANSCRIPTS_LIMIT, dict[Key, str]()
+    for trial in (one for turn in zip_longest(*wanted) for one in turn if one is not None):
+        html = make.html(trial, _ON_PAGE)
+        room -= len(html.encode())
+        if room < 0:
+            break
+        articles[f"{trial.suite}/{trial.task_id}", trial.trial] = html
+    return articles
+
+
+def files_beside(
+    view: RunView, here: Mapping[Key, str], places: dict[Key, str], most: int | None = None
+) -> Iterator[FileBeside]:
+    """The files with the trials that are not `here`, several tasks a file; at most `most` trials in all where given.
+
+    `places` gets the file of each trial. Raises `StorageError`.
+    """
+    make = _Trials(view)
+    render = partial(_templates().get_template("beside.html.j2").render, run_id=view.verdict.run_id, back=f"../{PAGE}")
+    tasks: dict[str, list[str]] = {}
+    number, size = 1, 0
+    for trial in _left(view, here)[:most]:
+        name = f"{trial.suite}/{trial.task_id}"
+        file = f"{BESIDE}/trials-{number}.html"
+        html = make.html(trial, _IN_FILE)
+        tasks.setdefault(anchor(name), []).append(html)
+        places[name, trial.trial] = file
+        size += len(html)
+        if size > _FILE_LIMIT:
+            yield FileBeside(file, render(tasks=list(tasks.items())))
+            tasks, number, size = {}, number + 1, 0
+    if tasks:
+        yield FileBeside(f"{BESIDE}/trials-{number}.html", render(tasks=list(tasks.items())))
+
+
+def _left(view: RunView, here: Mapping[Key, str]) -> list[Trial]:
+    """The trials that are not here and were measured or tried, those that did not pass first, then by task."""
+    left = [
+        trial
+        for name, of_task in by_task(view.trials).items()
+        for trial in of_task
+        if (name, trial.trial) not in here and trial.status not in _UNMEASURED
+    ]
+    return sorted(left, key=lambda trial: trial.status is TrialStatus.PASSED)

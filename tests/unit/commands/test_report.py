@@ -1,0 +1,65 @@
+"""The page of a run that is kept."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.commands.report import write_run_page
+from passgate.tasks.errors import UsageError
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.trial import FinishedTrial, TrialStatus
+from tests.builders import a_finished, a_plan, a_policy, a_task, verdict_on
+
+TASK = a_task(expected_output="yes")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """A run of three trials that is kept, without a verdict."""
+    monkeypatch.chdir(tmp_path)
+    policy = a_policy(suites=["golden"])
+    plan = a_plan(TASK, request=RunRequest(history="history"), policy=policy)
+    store = RunStore.of(plan.run_id)
+    store.write_plan(plan, Masker([]))
+    finished = finished_trials()
+    store.journal.write_text("".join(f"{one.model_dump_json()}\n" for one in finished), encoding="utf-8")
+    return store
+
+
+def finished_trials() -> list[FinishedTrial]:
+    statuses = (TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.PASSED)
+    return [
+        a_finished(TASK, number, "yes" if status is TrialStatus.PASSED else "perhaps", status=status)
+        for number, status in enumerate(statuses)
+    ]
+
+
+def judged(store: RunStore) -> None:
+    plan, trials = store.read_plan(), store.read_trials()
+    store.write_reports(verdict_on(plan, plan.policy, trials, Baseline(branch="main")), {})
+
+
+def test_the_page_shows_the_trials_of_the_journal(run: RunStore) -> None:
+    judged(run)
+    written = write_run_page(run.name, None)
+    assert written.file == run.path / "report.html"
+    html = written.file.read_text(encoding="utf-8")
+    assert "perhaps" in html
+    assert written.without_history == ""
+    assert (run.path / "report" / "trials-1.html").stat().st_mode & 0o077 == 0
+    assert (run.path / "report").stat().st_mode & 0o077 == 0
+
+
+def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
+    with pytest.raises(UsageError, match="has no verdict"):
+        write_run_page(run.name, None)
+
+
+def test_a_history_that_cannot_be_read_costs_only_what_it_says(run: RunStore) -> None:
+    judged(run)
+    written = write_run_page(run.name, "nowhere://history")
+    assert "nowhere" in written.without_history
+    assert "perhaps" in written.file.read_text(encoding="utf-8")

@@ -1,0 +1,212 @@
+"""The page of a run as HTML; `test_browser.py` opens it in a browser."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from tests.builders import a_task
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.page.views import a_run, a_transcript, a_view, typical_view
+
+from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.transcript import ToolCall
+from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.reports.page.build import Key, articles_on_page, files_beside, page
+
+_NEVER_CLOSED = {"meta", "input", "br", "link"}
+
+
+class _Elements(HTMLParser):
+    """What is in a page; an element that is closed in the wrong place is a fault."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.names: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.inline: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = dict(attributes)
+        self.names.append(tag)
+        self.ids += [given["id"] or ""] if "id" in given else []
+        self.links += [value or "" for name, value in attributes if name in {"href", "src"}]
+        self.inline += [name for name in given if name == "style" or name.startswith("on")]
+        if tag not in _NEVER_CLOSED:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+        if tag not in _NEVER_CLOSED:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def rendered(view: RunView, most: int | None = None) -> tuple[str, dict[str, str]]:
+    """The page and the files beside it."""
+    here, places = articles_on_page(view), dict[Key, str]()
+    files = {file.name: file.html for file in files_beside(view, here, places, most)}
+    return page(view, places, here), files
+
+
+def text_of(html: str) -> str:
+    """What of a page is neither a tag nor its style and script."""
+    return unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<(style|script)>.*?</\1>", "", html, flags=re.DOTALL)))
+
+
+def test_the_page_of_a_failed_run(matches_golden: Callable[[str, str], None]) -> None:
+    html, _ = rendered(typical_view())
+    without = re.sub(r"<(style|script)>.*?</\1>", r"<\1></\1>", html, flags=re.DOTALL)
+    matches_golden(re.sub(r"sha256-[\w+/=]+", "sha256-", without), "page_failing.html")
+
+
+def test_the_page_and_the_files_beside_it_are_well_formed_and_need_nothing_from_elsewhere() -> None:
+    view = typical_view()
+    html, files = rendered(view)
+    assert set(files) == {"report/trials-1.html"}
+    for text in (html, *files.values()):
+        found = _Elements(text)
+        assert len(found.ids) == len(set(found.ids))
+        assert found.inline == []
+        assert not {"iframe", "object", "img", "link", "base", "form"} & set(found.names)
+        assert all(re.match(r"#|report/trials-1\.html#|\.\./report\.html", link) for link in found.links), found.links
+    places = {"": set(_Elements(html).ids), "report/trials-1.html": set(_Elements(files["report/trials-1.html"]).ids)}
+    for link in _Elements(html).links:
+        file, _, anchor = link.partition("#")
+        assert anchor in places[file], link
+
+
+def test_only_its_own_style_and_script_have_any_effect() -> None:
+    html, _ = rendered(typical_view())
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', html)
+    assert policy is not None
+    for kind in ("style", "script"):
+        (source,) = re.findall(rf"<{kind}>(.*?)</{kind}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in unescape(policy[1])
+    assert "default-src 'none'" in unescape(policy[1])
+
+
+def test_it_begins_with_the_verdict_and_each_reason_links_to_its_task() -> None:
+    view = typical_view()
+    html, _ = rendered(view)
+    assert view.verdict.decision is Decision.FAIL
+    assert html.index("ci_merge FAIL") < html.index("delete_user was called") < html.index('id="suites"')
+    for reason in view.verdict.reasons:
+        assert f'href="#{reason.suite}/{reason.task_id}"' in html
+        assert reason.message in text_of(html)
+
+
+def test_failed_trials_are_on_the_page_beside_a_passed_one_and_the_others_in_files() -> None:
+    html, files = rendered(typical_view())
+    for trial in ("golden/fallen/0", "golden/fallen/1", "golden/fallen/2", "golden/broken/2", "adversarial/leak/1"):
+        assert '<article class="trial' in html
+        assert f'id="{trial}"' in html
+    pair = html[html.index('id="golden/fallen/0"') - 40 :]
+    assert pair.index('class="trial failed"') < pair.index('class="trial passed"') < pair.index('<details class="more"')
+    assert 'id="golden/say-yes/0"' not in html
+    assert 'href="report/trials-1.html#golden/say-yes/0"' in html
+    assert 'id="golden/say-yes/0"' in files["report/trials-1.html"]
+
+
+def test_a_trial_shows_its_timeline_its_grades_and_the_expected_answer_beside_the_actual_one() -> None:
+    html, _ = rendered(typical_view())
+    text = " ".join(text_of(html).split())
+    for words in (
+        "look 12 ms where notes.md → result a note",
+        "step 1 of 20 · 1 tool call of 10 · 1,280 tokens · $0.0100 of $0.1000 · 0.8 s of 20.0 s",
+        "answer (output_check) failed score 0.00",
+        "Expected against actual",
+        "and thank you",
+        "passgate try golden/fallen --agent my-agent",
+    ):
+        assert words in text, words
+    assert 'aria-label="last 4 runs, trials passed, newest last: 3/3, 3/3, 2/3, 3/3"' in html
+
+
+def test_a_task_that_has_fallen_is_marked_and_so_is_one_that_has_recovered() -> None:
+    html, _ = rendered(typical_view())
+    rows = re.findall(r'<tr data-suite="\w+" data-state="([^"]+)">.*?</tr>', html, re.DOTALL)
+    assert "failed blocks worse" in rows
+    assert "passed better" in rows
+
+
+def test_a_refused_call_is_shown_as_refused() -> None:
+    refused = ToolCall(tool="delete_user", arguments={"id": 7}, refused=True)
+    task, ((trial, _),) = a_run(a_task(k=1), "f")
+    html, _ = rendered(a_view((task, [(trial, a_transcript("no", refused))])))
+    assert "refused: the agent never saw this call" in html
+
+
+def test_hostile_text_stays_text() -> None:
+    calls = ToolCall(tool=HOSTILE, arguments={HOSTILE: HOSTILE, "list": [HOSTILE]}, result={HOSTILE: HOSTILE})
+    task = a_task(task_id="hostile <b>", description=HOSTILE, expected_output=HOSTILE, inputs={"prompt": HOSTILE}, k=1)
+    _, ((trial, _),) = a_run(task, "f", reason=HOSTILE)
+    view = a_view((task, [(trial, a_transcript(HOSTILE, calls))]))
+    names = _Elements(rendered(typical_view())[0]).names
+    html, _ = rendered(view)
+    found = _Elements(html)
+    assert set(found.names) <= set(names)
+    assert found.names.count("script") == 1
+    assert found.inline == []
+    html.encode("utf-8")
+    for mark in ("\x1b", "\x00", "\u202e", "\u2066", "\x9b", "\x07", "\r"):
+        assert mark not in html
+    assert "\\u202e" in text_of(html)
+    assert "<script>alert(1)</script>" in text_of(html)
+
+
+@pytest.mark.parametrize("long", ["x" * 10_000_000, "line\n" * 1_000_000])
+def test_a_long_text_is_cut_in_its_middle(long: str) -> None:
+    task, ((trial, _),) = a_run(a_task(k=1), "f")
+    html, _ = rendered(a_view((task, [(trial, a_transcript(f"BEGIN{long}END"))])))
+    assert len(html) < 200_000
+    assert "BEGIN" in html
+    assert "END" in html
+    assert "characters left out" in html
+
+
+def test_of_many_trials_only_some_are_on_the_page_and_only_some_beside_it() -> None:
+    text = "a long answer " * 3000
+    groups = []
+    for number in range(60):
+        task, pairs = a_run(a_task(task_id=f"task-{number}", k=4), "fffp")
+        groups.append((task, [(trial, a_transcript(text)) for trial, _ in pairs]))
+    view = a_view(*groups)
+    html, files = rendered(view, most=50)
+    assert len(html.encode()) < 2_000_000
+    assert html.count("<article") > 50
+    assert sum(text.count("<article") for text in files.values()) == 50
+    assert len(files) > 1
+    missing = 240 - html.count("<article") - 50
+    assert f"{missing} trials are in no file yet" in html
+    html, files = rendered(view)
+    assert "in no file yet" not in html
+    assert sum(text.count("<article") for text in files.values()) == 240 - html.count("<article")
+
+
+def test_a_run_without_trials_plan_and_history_has_a_page(awaiting_verdict: Verdict, approved_verdict: Verdict) -> None:
+    html, files = rendered(RunView(awaiting_verdict))
+    assert files == {}
+    assert "passgate sign-off" in html
+    _Elements(html)
+    assert "read the failed trials of the week; ship it" in rendered(RunView(approved_verdict))[0]
+
+
+def test_every_kind_of_verdict_has_a_page(
+    failing_verdict: Verdict, inconclusive_verdict: Verdict, rejected_verdict: Verdict
+) -> None:
+    for verdict in (failing_verdict, inconclusive_verdict, rejected_verdict):
+        html, _ = rendered(RunView(verdict))
+        _Elements(html)
+        assert f"{verdict.gate} {verdict.decision}" in html
