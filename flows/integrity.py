@@ -33,7 +33,9 @@ async def with_change(
     """
     if not plan.base.edits:
         return verdict
-    integrity = Integrity(base=plan.base.commit, judged_by=plan.base.judged_by, edits=plan.base.edits)
+    integrity = Integrity(
+        base=plan.base.commit, tip=plan.base.tip, judged_by=plan.base.judged_by, edits=plan.base.edits
+    )
     if plan.base.judged_by == "change":
         return verdict.model_copy(update={"integrity": integrity})
     try:

@@ -4,6 +4,7 @@ PassgateError
 ├── UsageError        2  a command line or a setting that cannot be used
 ├── InputError        2  files with problems, all of them, each with its place
 ├── StorageError      3  a run that could not be recorded
+├── UnknownJudgeError 3  a change in CI that may have chosen who judges it
 └── MeasurementError     one trial that could not be measured: its status is `error`
     └── CostCapError     the run's money was spent before: its status is `not_run`
 """
@@ -75,6 +76,12 @@ class InputError(PassgateError):
 
 class StorageError(PassgateError):
     """The journal or the history cannot be written or read: without a record there is no verdict."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+
+
+class UnknownJudgeError(PassgateError):
+    """In CI, nobody can tell whose files must judge the change: no verdict of others would mean anything."""
 
     exit_code = ExitCode.INCONCLUSIVE
 

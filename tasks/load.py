@@ -8,7 +8,7 @@ from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.integrity.who_judges import JudgingPlans, who_judges
+from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_judges
 from passgate.tasks.model.agent import judging_agent
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -22,7 +22,8 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
 
     `run_id` is that of a new run; without it, passgate makes one.
     Where a change edits what it is judged by, it is the plan of the merge base's files; that of the change's own is
-    written beside it. Raises `InputError` or `UsageError`, and `MeasurementError` for a provider that is down.
+    written beside it. Raises `InputError` or `UsageError`, `MeasurementError` for a provider that is down, and in CI
+    `UnknownJudgeError`.
     """
     with Checkout(Path.cwd()) as checkout:
         refuse_tracked_runs(checkout)
@@ -32,6 +33,7 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
         # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
         chosen = who_judges(own, checkout)
     try:
+        refuse_doubt(chosen.plan.base, checkout)
         _refuse_unrunnable(chosen, checkout)
         refuse_unwritable(chosen.plan)
         if chosen.change is not None:
@@ -68,6 +70,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     # What a person has decided is not undone by judging the run again.
     if verdict is not None and verdict.sign_off is not None:
         raise UsageError(f"the run {verdict.run_id} is signed off, {verdict.sign_off.decided}: start a new run")
+    refuse_doubt(plan.base, checkout)
     open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)

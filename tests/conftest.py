@@ -12,14 +12,22 @@ from pathlib import Path
 
 import httpx
 import pytest
+from hypothesis import settings
 
 from passgate.flows.embedded.schema import lay_down
+from passgate.tasks.integrity.git import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
 from tests.upstream import ScriptedUpstream
 
 REPOSITORY = Path(__file__).parent.parent
 START_SECONDS = 120
 PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240"}
 """A busy machine takes longer to start Prefect than a run waits by default."""
+# A busy machine takes its time. The profile that this one begins with depends on CI, which goes next.
+settings.register_profile("untimed", settings(), deadline=None)
+settings.load_profile("untimed")
+for _name in ("CI", *TARGET_VARIABLES, *TARGET_COMMIT_VARIABLES, *BRANCH_VARIABLES):
+    # Tests are the same everywhere; those that mean a CI system set what it sets.
+    os.environ.pop(_name, None)
 _CLEAN = ("GITHUB_", "CI_", "BUILDKITE", "PASSGATE_", "PREFECT_")
 
 

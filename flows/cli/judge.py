@@ -15,6 +15,7 @@ def judge(
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.integrity.git import Checkout
+    from passgate.tasks.integrity.who_judges import refuse_doubt
     from passgate.tasks.judge import judge as judge_trials
     from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
@@ -27,7 +28,9 @@ def judge(
         raise UsageError(f"{gates} has no gate {plan.gate!s}, which the run is of")
     request = plan.request.model_copy(update={"history": history or plan.request.history})
     plan = plan.model_copy(update={"policy": policy, "request": request})
-    open_history(plan.history_location, Checkout(Path.cwd()))
+    checkout = Checkout(Path.cwd())
+    refuse_doubt(plan.base, checkout)
+    open_history(plan.history_location, checkout)
     earlier = store.read_verdict()
     trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)

@@ -49,7 +49,7 @@ HistoryOption = Annotated[
 ]
 BaseOption = Annotated[
     str | None,
-    typer.Option(metavar="REV", help="Compare with this commit. Default: the merge base with the baseline branch."),
+    typer.Option(metavar="REV", help="Compare with this commit, whose files judge. Default: the baseline branch."),
 ]
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same time.")]
 MaxCostOption = Annotated[

@@ -110,6 +110,8 @@ async def _run(
     from passgate.tasks.reports.messages import warn
 
     plan = load(gate, request)
+    if plan.base.doubt:
+        warn(f"this change may have chosen who judges it, which CI does not let pass: {plan.base.doubt}")
     # On import, Prefect loads the modules that its settings name, and the change has edited these settings.
     if plan.base.prefect_edits:
         engine = options.EngineName.NONE

@@ -245,15 +245,18 @@ def _counted(number: int, noun: str) -> str:
 def _plan_notes(plan: RunContext) -> Iterator[str]:
     yield from plan.request_notes
     if plan.base.judged_by == "base":
-        edited, base = _counted(len(plan.base.edits), "file"), plan.base.commit[:12]
-        yield f"this change edits what it is judged by ({edited}): this run uses the files of the merge base {base}"
+        edited = _counted(len(plan.base.edits), "file")
+        why = f"this change edits what it is judged by ({edited}): " if plan.base.edits else ""
+        yield f"{why}this run uses the files of {plan.base.name}"
     if plan.base.prefect_edits:
         edited = ", ".join(plan.base.prefect_edits)
         yield f"this change edits Prefect settings ({edited}), which can name code: this run does not use Prefect"
     if plan.base.agent is not None:
         agent = plan.base.agent
         yield judging_agent(agent) if agent.by_base else own_agent(agent)
-    if plan.base.note:
+    if plan.base.doubt:
+        yield f"this change may have chosen who judges it: {plan.base.doubt}"
+    if plan.base.note and plan.base.note != plan.base.doubt:
         yield plan.base.note
     yield from plan.warnings
     assumed = sum(task.suite_assumed for task in plan.tasks)

@@ -20,8 +20,14 @@ TARGET_VARIABLES = (
     "BUILDKITE_PULL_REQUEST_BASE_BRANCH",
     "CHANGE_TARGET",
     "BITBUCKET_PR_DESTINATION_BRANCH",
+    "SYSTEM_PULLREQUEST_TARGETBRANCHNAME",
+    "CI_COMMIT_TARGET_BRANCH",
+    "BITRISEIO_GIT_BRANCH_DEST",
+    "CF_PULL_REQUEST_TARGET",
 )  # Where CI systems say which branch a change is to be merged into
+TARGET_COMMIT_VARIABLES = ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA",)  # Where they say which commit is its tip
 REMOTE = "refs/remotes/origin"
+_NOT_SET = frozenset({"", "0", "false"})
 HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 10
 _LONG_SECONDS = 120  # For what takes longer the larger a repository is
@@ -29,7 +35,7 @@ _LONG_SECONDS = 120  # For what takes longer the larger a repository is
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # A pull request is checked out without a branch; the CI system knows its name.
-_BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
+BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
 # Renames would bring a second name into an entry.
 _STATUS = ("status", "--porcelain=v2", "--branch", "-z", "--no-renames", "--untracked-files=all")
 
@@ -203,6 +209,29 @@ class Checkout:
         """The branch that a change goes into, as the CI system says; empty without one."""
         return next(filter(None, (self._environment.get(name, "") for name in TARGET_VARIABLES)), "")
 
+    @property
+    def is_ci(self) -> bool:
+        """Whether this is a job of a CI system, which sets CI."""
+        return self._environment.get("CI", "").lower() not in _NOT_SET
+
+    @cached_property
+    def target_commit(self) -> str:
+        """The tip of the target branch as the CI system says; empty where it does not, or where it is not here."""
+        named = (self._environment.get(name, "") for name in TARGET_COMMIT_VARIABLES)
+        known = (full_commit(self.folder, name) for name in named if HASH.fullmatch(name))
+        return next(filter(None, known), "")
+
+    @cached_property
+    def has_remote(self) -> bool:
+        """Whether there is a remote `origin`."""
+        return bool(git_text(self.folder, "config", "--get", "remote.origin.url"))
+
+    @cached_property
+    def is_alone(self) -> bool:
+        """Whether what is checked out is all that there is: no remote, and no branch at another commit."""
+        tips = git_text(self.folder, "for-each-ref", "--format=%(objectname)", "refs/heads", "refs/remotes").split()
+        return not self.has_remote and set(tips) <= {self.head}
+
     @cached_property
     def _position(self) -> list[str]:
         refs = [f"{place}/{name}" for name in {self.target, DEFAULT_BRANCH} for place in (REMOTE, "refs/heads")]
@@ -250,6 +279,11 @@ class Checkout:
             there = git_text(self.folder, "for-each-ref", "--format=%(refname)", *refs).splitlines()
         return next((ref for ref in refs if ref in there), "")
 
+    def tip_commit(self, branch: str) -> str:
+        """The commit at the tip of a branch: of the target as the CI system says, else that of `tip`."""
+        tip = self.tip(branch)
+        return (branch == self.target and self.target_commit) or (tip and full_commit(self.folder, tip))
+
     @cached_property
     def objects(self) -> Objects:
         """What its commits hold. Raises `GitError`."""
@@ -269,7 +303,7 @@ class Checkout:
         commit, branch = headers.get("branch.oid", ""), headers.get("branch.head", "")
         if not HASH.fullmatch(commit):
             return Revision()
-        named = (self._environment.get(name, "") for name in _BRANCH_VARIABLES)
+        named = (self._environment.get(name, "") for name in BRANCH_VARIABLES)
         return Revision(
             commit=commit,
             branch=printable_name(branch) if branch != "(detached)" else next(filter(None, named), ""),

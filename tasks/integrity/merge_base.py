@@ -10,7 +10,7 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.formats.project_files import read_policy
 from passgate.tasks.integrity.base_files import is_committed
-from passgate.tasks.integrity.git import HASH, Checkout, GitError, full_commit, git_bytes, git_text
+from passgate.tasks.integrity.git import HASH, REMOTE, Checkout, GitError, full_commit, git_bytes, git_text
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import DEFAULT_BRANCH, Policy
 from passgate.tasks.model.run import Base, RunRequest
@@ -18,6 +18,7 @@ from passgate.tasks.model.run import Base, RunRequest
 MOST_ANCESTORS = 1000
 _WITH_TIMES = ("rev-list", "--no-walk=unsorted", "--ignore-missing", "--timestamp", "--stdin")
 _FETCH = "fetch the history, as actions/checkout does with `fetch-depth: 0`"
+_NAME_ONE = "name the commit with --base"
 _ASK = "`git remote set-head origin --auto` asks the remote for its default branch"
 
 
@@ -57,14 +58,15 @@ def find_base(
 ) -> Base:
     """The base of what is checked out.
 
-    That is the commit which is `given`, else the merge base of HEAD with the branch that the change goes into, as the
-    remote `origin` has it where it has one. Which that is the change must not say itself. A CI system says it in the
-    environment; without one it is the branch that the files of the merge base with the remote's default branch name.
-    `branch_at` gives that name, `None` for a commit that has nothing to judge by: then, and where there is no default
-    branch, it is `branch`, which the change's own files name, and the note says so.
+    That is the commit which is `given`, else the merge base of HEAD with the branch that the change goes into, with the
+    tip of this branch, as the remote `origin` has it where it has one. Which branch that is the change must not say
+    itself. A CI system says it in the environment; without one it is the branch that the files at the tip of the
+    remote's default branch name. `branch_at` gives that name, `None` for a commit that has nothing to judge by: then,
+    and where there is no default branch, it is `branch`, which the change's own files name, and the note says so.
 
     Without a repository the base is empty; where there is one that cannot tell, its `note` says why and what to do.
-    Raises `UsageError` for a `given` revision that is not known.
+    Its `doubt` says why the change could have chosen by whom it is judged. Raises `UsageError` for a `given` revision
+    that is not known.
     """
     if given is not None:
         commit = full_commit(checkout.folder, given)
@@ -72,31 +74,31 @@ def find_base(
             raise UsageError(f"--base {given}: the repository of {checkout.folder} has no such commit; {_FETCH}")
         return _base(checkout, commit)
     if not checkout.head:
-        return Base(note=_why_no_head(checkout.folder))
+        return _without_head(checkout.folder)
     target = checkout.target
-    if target and checkout.tip(target):
+    if target and checkout.tip_commit(target):
         return _base_with(checkout, target)
     default = next((name for name in (checkout.default_branch, DEFAULT_BRANCH) if checkout.tip(name)), "")
     if target:
         missing = f"the branch {target!r}, the target of this change, is missing here; {_FETCH}"
-        return _base_with(checkout, default, missing) if default else Base(note=_why_no_merge_base(checkout, target))
+        return _base_with(checkout, default or target, missing if default else "", missing)
     return _base_without_target(checkout, default, branch, branch_at)
 
 
 def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
     """The base where no CI system names the branch that the change goes into."""
-    commit = _merge_base(checkout, default) if default else ""
-    if default and not commit:
-        return Base(note=_why_no_merge_base(checkout, default))
-    named = branch_at(commit) if commit else None
+    if default and not _merge_base(checkout, default):
+        return _base_with(checkout, default)
+    named = branch_at(checkout.tip_commit(default)) if default else None
     if named is not None:
-        if named != default and checkout.tip(named):
+        if named == default or checkout.tip(named):
             return _base_with(checkout, named)
         missing = f"the branch {named!r}, which the gates file of {default!r} names, is missing here; {_FETCH}"
-        return _base(checkout, commit, "" if named == default else missing)
+        return _base_with(checkout, default, missing, missing)
     if own != default and checkout.tip(own):
-        return _base_with(checkout, own, f"only this change's own gates file says that it goes into {own!r}: {_ASK}")
-    return _base(checkout, commit) if default else _base_with(checkout, own)
+        only_own = f"only this change's own gates file says that it goes into {own!r}: {_ASK}"
+        return _base_with(checkout, own, only_own, only_own)
+    return _base_with(checkout, default or own)
 
 
 def ancestors_of(folder: Path, commit: str) -> tuple[str, ...]:
@@ -124,34 +126,63 @@ def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
     return Base(commit=commit, ancestors=ancestors, note="; ".join(notes))
 
 
-def _base_with(checkout: Checkout, branch: str, note: str = "") -> Base:
-    commit = _merge_base(checkout, branch)
-    if commit:
-        return _base(checkout, commit, note)
-    return Base(note="; ".join(filter(None, (note, _why_no_merge_base(checkout, branch)))))
+def _base_with(checkout: Checkout, branch: str, note: str = "", doubt: str = "") -> Base:
+    """The base of a change into a branch. A doubt about the branch itself goes before others."""
+    tip, commit = checkout.tip_commit(branch), _merge_base(checkout, branch)
+    if not commit:
+        why = _why_no_merge_base(checkout, branch)
+        unknown = "" if checkout.is_alone and not checkout.target else why
+        return Base(tip=tip, note=_joined(note, why), doubt=doubt or unknown)
+    base = _base(checkout, commit, note)
+    # Who has nothing but what the branch has, or had, brings no change that its tip would have to judge.
+    is_ahead = commit != checkout.head
+    update = {
+        "tip": tip if is_ahead and tip != commit else "",
+        "doubt": doubt or _local_only(checkout, branch, is_ahead),
+    }
+    return base.model_copy(update=update)
+
+
+def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
+    """Why the branch of this name may be any other: whoever checks a change out may have made it; empty where not."""
+    is_told = branch == checkout.target and checkout.target_commit
+    if is_told or checkout.tip(branch).startswith(REMOTE):
+        return ""
+    if checkout.has_remote:
+        fetch = f"`git fetch origin +refs/heads/{branch}:{REMOTE}/{branch}`"
+        return f"the remote's branch {branch!r} is missing here, and the local one may be of any commit: {fetch}"
+    if is_ahead or checkout.target:
+        return f"only a local branch {branch!r} says what judges, and there is no remote `origin`: {_NAME_ONE}"
+    return ""
 
 
 def _merge_base(checkout: Checkout, branch: str) -> str:
     """The merge base of HEAD with a branch; empty where there is none."""
-    tip = checkout.tip(branch)
+    tip = checkout.tip_commit(branch)
     return git_text(checkout.folder, "merge-base", "HEAD", tip) if tip else ""
 
 
-def _why_no_head(folder: Path) -> str:
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def _without_head(folder: Path) -> Base:
+    """The base of a folder whose repository has no HEAD, or that git does not open."""
     if not any((parent / ".git").exists() for parent in (folder.absolute(), *folder.absolute().parents)):
-        return ""
+        return Base()
     try:
         git_bytes(folder, "rev-parse", "--git-dir")
     except GitError as error:
-        return f"the merge base is unknown: {error}"
-    return "the merge base is unknown: the repository has no commit yet"
+        note = f"the merge base is unknown: {error}"
+        return Base(note=note, doubt=note)
+    return Base(note="the merge base is unknown: the repository has no commit yet")
 
 
 def _why_no_merge_base(checkout: Checkout, branch: str) -> str:
-    known = bool(checkout.tip(branch))
+    known = bool(checkout.tip_commit(branch))
     if known and not checkout.is_shallow:
         return f"the merge base is unknown: HEAD and the branch {branch!r} have no commit in common"
-    remedy = _FETCH if known else f"{_FETCH}, or name the commit with --base"
+    remedy = _FETCH if known else f"{_FETCH}, or {_NAME_ONE}"
     why = "the clone is shallow" if known else f"there is no branch {branch!r} here"
     return f"the merge base is unknown: {why}; {remedy}"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from passgate.tasks.errors import InputError, UsageError
+from passgate.tasks.errors import InputError, UnknownJudgeError, UsageError
 from passgate.tasks.formats.agents_file import AGENTS_FILE, looks_like_a_form
 from passgate.tasks.formats.digests import given_to_agents, judging_outside
 from passgate.tasks.formats.evals.map.graders import TEMPLATES_FOLDER
@@ -53,9 +53,10 @@ class JudgingPlans:
 
 @dataclass(frozen=True)
 class _CannotJudge:
-    """The merge base does not judge a change, though that edits what judges it."""
+    """The change judges itself, though it edits what judges it."""
 
     why: str
+    is_doubtful: bool = True  # Not where there was nothing to judge it before, and where its judge lets it
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class _Comparison:
 
     def with_edits(self, places: JudgingPlaces) -> "_Comparison":
         """With the edits of these places. Raises `UsageError` where git cannot tell."""
-        edits = find_edits(self.checkout, self.base.commit, places.what)
+        edits = find_edits(self.checkout, self.base.judging, places.what)
         return replace(self, places=places, base=self.base.model_copy(update={"edits": edits}))
 
 
@@ -81,10 +82,10 @@ def who_judges(own: Plan, checkout: Checkout) -> JudgingPlans:
     Raises `UsageError` for a `--base` that is none and where git cannot compare, `StorageError`.
     """
     base = base_of(checkout, own.request, own.policy)
-    root = checkout.top if base.commit else None
+    root = checkout.top if base.judging else None
     if root is None:
         return JudgingPlans(_with_base(own, base))
-    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.commit)})
+    base = base.model_copy(update={"prefect_edits": edited_prefect_settings(checkout, base.judging)})
     # Where no file defines the agent, none is asked for it.
     unused = {AGENTS_FILE} if looks_like_a_form(own.request.agent) else set()
     beside_gates = {name: what for name, what in _BESIDE_GATES.items() if name not in unused}
@@ -93,13 +94,15 @@ def who_judges(own: Plan, checkout: Checkout) -> JudgingPlans:
         base = _noted(base, _OUTSIDE)
     if places is None:
         return JudgingPlans(_with_base(own, base))
-    places = _with_outside(_with_agents(places, own, root), own, checkout, base.commit, root)
+    places = _with_outside(_with_agents(places, own, root), own, checkout, base.judging, root)
     compared = _Comparison(own, base, checkout, root, places).with_edits(places)
     if not compared.base.edits:
         return JudgingPlans(_with_base(own, base))
     chosen = _judged_by_base(compared)
     if isinstance(chosen, _CannotJudge):
-        return JudgingPlans(_with_base(own, _noted(compared.base, chosen.why)))
+        doubt = base.doubt or (chosen.why if chosen.is_doubtful else "")
+        doubted = compared.base.model_copy(update={"doubt": doubt})
+        return JudgingPlans(_with_base(own, _noted(doubted, chosen.why)))
     return chosen
 
 
@@ -115,7 +118,7 @@ def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     if isinstance(found, _CannotJudge):
         run_folder.remove()
         return found
-    plan, base = found
+    plan, base = found[0], _without_newer(compared.checkout, found[1])
     change = compared.own.model_copy(update={"run_id": f"{compared.own.run_id}/{CHANGE}"})
     return JudgingPlans(
         _with_base(plan, base.model_copy(update={"judged_by": "base"})),
@@ -123,12 +126,26 @@ def _judged_by_base(compared: _Comparison) -> JudgingPlans | _CannotJudge:
     )
 
 
+def _without_newer(checkout: Checkout, base: Base) -> Base:
+    """Without what differs because the target branch has gone on: that is no edit of the change's."""
+    if not base.tip or not base.commit:
+        return base
+    own = {edit.path for edit in find_edits(checkout, base.commit, {edit.path: edit.what for edit in base.edits})}
+    edits = tuple(edit for edit in base.edits if edit.path in own)
+    newer = len(base.edits) - len(edits)
+    if not newer:
+        return base
+    files = "a file that judges is" if newer == 1 else f"{newer} files that judge are"
+    told = f"{files} newer on the target branch than in this change, and {base.name} judges: merge it into this change"
+    return _noted(base.model_copy(update={"edits": edits}), told)
+
+
 def _checked_out(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
     """The plan of the merge base's files, and the base with the edits of what they alone go by too."""
     try:
-        files = check_out(compared.checkout, compared.base.commit, compared.places, compared.base.edits, folder)
+        files = check_out(compared.checkout, compared.base.judging, compared.places, compared.base.edits, folder)
     except UsageError as error:
-        return _CannotJudge(f"{_at(compared.base)} cannot judge this change: {error}")
+        return _CannotJudge(f"{compared.base.name} cannot judge this change: {error}")
     missing = _what_is_missing(compared, files, folder)
     if missing is not None:
         return missing
@@ -136,7 +153,7 @@ def _checked_out(compared: _Comparison, folder: Path) -> tuple[Plan, Base] | _Ca
         return _plan_of_base(compared, files, folder)
     except (InputError, UsageError) as error:
         why = first_problem(error, files)
-        return _CannotJudge(f"{_at(compared.base)} cannot be read, so this change judges itself: {why}")
+        return _CannotJudge(f"{compared.base.name} cannot be read, so this change judges itself: {why}")
 
 
 def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tuple[Plan, Base] | _CannotJudge:
@@ -147,15 +164,15 @@ def _plan_of_base(compared: _Comparison, files: PlanFiles, folder: Path) -> tupl
     if gate is not None and gate.integrity == "off":
         count = f"{len(base.edits)} file{'s' if len(base.edits) != 1 else ''}"
         edits = f"this change edits what it is judged by ({count}) and judges itself"
-        return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at the merge base")
+        return _CannotJudge(f"{edits}: {own.request.gates} says `integrity: off` at {base.name}", is_doubtful=False)
     agent = judged_agent(own, base.edits, files, folder, compared.root)
     own = own.model_copy(update={"agent": agent.spec})
     plan = plan_of_checkout(own, files)
-    wider = _with_outside(compared.places, plan, compared.checkout, base.commit, folder.resolve())
+    wider = _with_outside(compared.places, plan, compared.checkout, base.judging, folder.resolve())
     more = wider.what.keys() - compared.places.what.keys()
     if more:
         base = compared.with_edits(wider).base
-        check_out_more(compared.checkout, base.commit, more, base.edits, folder)
+        check_out_more(compared.checkout, base.judging, more, base.edits, folder)
         plan = plan_of_checkout(own, files)
     base = _noted(base.model_copy(update={"agent": agent.change}), agent.note)
     return _with_missing_suites(own, plan, base, files)
@@ -172,7 +189,7 @@ def _what_is_missing(compared: _Comparison, files: PlanFiles, folder: Path) -> _
         return None
     no_gates, no_suites = f"no {request.gates}", f"no folder {request.suites}"
     missing = no_gates if has_suites else no_suites if has_gates else f"{no_gates}, {no_suites}"
-    return _CannotJudge(f"{_at(compared.base)} has {missing}, so this change judges itself")
+    return _CannotJudge(f"{compared.base.name} has {missing}, so this change judges itself", is_doubtful=False)
 
 
 def _with_agents(places: JudgingPlaces, own: Plan, root: Path) -> JudgingPlaces:
@@ -222,11 +239,19 @@ def _with_missing_suites(own: Plan, plan: Plan, base: Base, files: PlanFiles) ->
     missing = [suite for suite in plan.gate_policy.suites if suite not in there and suite in brought]
     if own.request.task is not None or not missing:
         return plan, base
-    none = f"{_at(base)} has no task of {', '.join(missing)} for {own.gate!s}"
+    none = f"{base.name} has no task of {', '.join(missing)} for {own.gate!s}"
     try:
         return with_suites(plan, missing), _noted(base, f"{none}: the change's own run as new tasks")
     except (InputError, UsageError) as error:
         return plan, _noted(base, f"{none}, and those of this change cannot be run: {first_problem(error, files)}")
+
+
+def refuse_doubt(base: Base, checkout: Checkout) -> None:
+    """In CI, raise `UnknownJudgeError` where a change may have chosen who judges it: no verdict would mean anything."""
+    if base.doubt and checkout.is_ci:
+        raise UnknownJudgeError(
+            f"INCONCLUSIVE: this change may have chosen who judges it, and CI is set, so nothing was run: {base.doubt}"
+        )
 
 
 def _with_base(plan: Plan, base: Base) -> Plan:
@@ -242,7 +267,3 @@ def _noted(base: Base, note: str) -> Base:
 
 def _joined(notes: Iterable[str]) -> str:
     return "; ".join(filter(None, notes))
-
-
-def _at(base: Base) -> str:
-    return f"the merge base {base.commit[:12]}"

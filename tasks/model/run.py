@@ -61,19 +61,34 @@ class Base(Frozen):
     """What the change under test is compared with."""
 
     commit: str = ""
-    """Empty where git cannot tell."""
+    """The merge base; empty where git cannot tell."""
+    tip: str = ""
+    """The tip of the branch that the change goes into, whose files judge; empty where the merge base's do: the change
+    has left the branch at its tip, or nobody knows the tip."""
     ancestors: tuple[str, ...] = ()
     """The commit and its first-parent ancestors, the newest first; those of the pinned commit where one is pinned: they
-    say whose runs are the baseline, while `commit` says whose files judge."""
+    say whose runs are the baseline, while `judging` says whose files judge."""
     edits: tuple[Edit, ...] = ()
     judged_by: Literal["base", "change"] = "change"
-    """Whose files judge: those of `commit`, where the change edits them and both can be read."""
+    """Whose files judge: those of `judging`, where the change's differ from them and both can be read."""
     agent: AgentChange | None = None
-    """How the change's definition of the agent differs from that of `commit`, where the files of `commit` judge."""
+    """How the change's definition of the agent differs from that of `judging`, where the files of `judging` judge."""
     prefect_edits: tuple[str, ...] = ()
     """Files of the working folder whose settings of Prefect the change edits."""
     note: str = ""
     """Why the base cannot be told or cannot judge."""
+    doubt: str = ""
+    """Why other files than those that judge may have to, and what to do; empty where it is certain who judges."""
+
+    @property
+    def judging(self) -> str:
+        """The commit whose files judge a change that edits them; empty where git cannot tell."""
+        return self.tip or self.commit
+
+    @property
+    def name(self) -> str:
+        """What that commit is, for messages."""
+        return f"the {'tip of the target branch' if self.tip else 'merge base'} {self.judging[:12]}"
 
 
 class RunContext(Frozen):

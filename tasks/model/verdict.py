@@ -111,9 +111,11 @@ class Integrity(Frozen):
     """Who judged a change that edits what it is judged by."""
 
     base: str
-    """The merge base."""
+    """The merge base; empty where git cannot tell."""
+    tip: str = ""
+    """The tip of the target branch, where its files go before those of the merge base."""
     judged_by: Literal["base", "change"] = "base"
-    """Whose files have judged: those of the merge base, or the change's own, where a note says why."""
+    """Whose files have judged: those of the tip or the merge base, or the change's own, where a note says why."""
     edits: tuple[Edit, ...]
     change: OtherVerdict | None = None
     """`None` where the change's own files cannot be read or run, and where they have judged."""
@@ -121,6 +123,16 @@ class Integrity(Frozen):
     @property
     def by_base(self) -> bool:
         return self.judged_by == "base"
+
+    @property
+    def judging(self) -> str:
+        """The commit whose files go before those of the change."""
+        return self.tip or self.base
+
+    @property
+    def name(self) -> str:
+        """What that commit is, for reports."""
+        return "tip of the target branch" if self.tip else "merge base"
 
 
 class SignOff(Frozen):

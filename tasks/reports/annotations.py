@@ -65,9 +65,12 @@ def _of_reason(reason: Reason) -> _Annotation:
 
 
 def _of_edits(integrity: Integrity) -> list[_Annotation]:
-    base = f"the merge base {printable(integrity.base, _NAME)[:12]}"
+    base = f"the {integrity.name} {printable(integrity.judging, _NAME)[:12]}"
     if integrity.by_base:
-        title, judges = "judged by the merge base", f"judged with the files of {base}, not with those of this change"
+        title, judges = (
+            f"judged by the {integrity.name}",
+            f"judged with the files of {base}, not with those of this change",
+        )
     else:
         title, judges = "judged by the change itself", f"judged with this change's own files, not with those of {base}"
     return [_Annotation(edit.path, 1, title, f"{edit.what} {edit.kind}: {judges}") for edit in integrity.edits]

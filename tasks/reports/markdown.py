@@ -185,7 +185,7 @@ def _integrity(verdict: Verdict, room: int) -> str:
     if integrity is None:
         return ""
     edits = (f"{edit.kind} {_code(edit.path)} ({edit.what})" for edit in integrity.edits[: findings.EDIT_LIMIT])
-    base = f"the files of the merge base** {_code(integrity.base[:12])}"
+    base = f"the files of the {integrity.name}** {_code(integrity.judging[:12])}"
     parts = [
         f"**Judged by {base if integrity.by_base else 'its own files**'}: this change edits files that judge it",
         _items(edits, room // 2, len(integrity.edits)),

@@ -199,7 +199,9 @@ def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) 
 def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
     """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
     judges = (
-        f"the files of the merge base {printable(integrity.base, NAME)[:12]}" if integrity.by_base else "its own files"
+        f"the files of the {integrity.name} {printable(integrity.judging, NAME)[:12]}"
+        if integrity.by_base
+        else "its own files"
     )
     yield heading(f"Judged by {judges}: this change edits files that judge it", "bold yellow")
     for edit in integrity.edits[: findings.EDIT_LIMIT]:

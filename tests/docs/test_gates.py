@@ -58,8 +58,8 @@ def test_what_a_new_task_has_to_show() -> None:
 
 
 def test_where_the_branches_are_read_from() -> None:
-    assert set(git._BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
-    assert set(git.TARGET_VARIABLES) <= code_in(section("docs/integrity.md", "In CI"))
+    assert set(git.BRANCH_VARIABLES) <= code_in(section("docs/baseline.md", "What is pooled"))
+    assert {*git.TARGET_VARIABLES, *git.TARGET_COMMIT_VARIABLES} <= code_in(section("docs/integrity.md", "In CI"))
 
 
 def test_what_an_edit_is() -> None:

@@ -32,7 +32,21 @@ def test_the_base_is_where_the_change_has_left_the_branch(repository: GitReposit
     repository.checkout("main")
     repository.commit("Later on main")
     repository.checkout("change")
-    assert base_of(repository) == Base(commit=two, ancestors=(two, one))
+    tip = repository.git("rev-parse", "main")
+    base = base_of(repository)
+    assert (base.commit, base.ancestors, base.tip, base.judging) == (two, (two, one), tip, tip)
+
+
+def test_a_change_that_left_the_branch_at_its_tip_is_judged_by_the_merge_base(repository: GitRepository) -> None:
+    base = base_of(repository)
+    assert (base.tip, base.judging) == ("", repository.git("rev-parse", "main"))
+
+
+def test_an_old_commit_of_the_branch_is_no_change(repository: GitRepository) -> None:
+    repository.git("checkout", "--quiet", "main~1")
+    assert base_of(repository) == Base(
+        commit=repository.git("rev-parse", "HEAD"), ancestors=base_of(repository).ancestors
+    )
 
 
 def test_on_the_branch_itself_the_base_is_head(repository: GitRepository) -> None:

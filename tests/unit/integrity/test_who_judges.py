@@ -112,7 +112,7 @@ def test_the_merge_base_says_that_every_change_judges_itself(repository: GitRepo
     assert is_judged_by_itself(plan)
     assert plan.base.note == (
         "this change edits what it is judged by (2 files) and judges itself: gates.yaml says `integrity: off` at the "
-        "merge base"
+        f"merge base {repository.git('rev-parse', 'main')[:12]}"
     )
 
 

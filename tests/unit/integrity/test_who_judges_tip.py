@@ -1,0 +1,116 @@
+"""Changes that the tip of the target branch judges, and in CI none that may have chosen their judge."""
+
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.errors import UnknownJudgeError
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.integrity.base_files import MOST_FILES
+from passgate.tasks.model.run import Plan
+from tests.builders import write_task
+from tests.repositories import GitRepository
+from tests.unit.changes import LOOSE, gates, loosen, of_change, planned
+
+
+def later_on_main(repository: GitRepository, task_id: str = "a", **fields: object) -> str:
+    """Main goes on with a task, after the change has left it; the commit."""
+    repository.checkout("main")
+    write_task(repository.path / f"suites/golden/{task_id}.yaml", task_id=task_id, **fields)
+    commit = repository.commit("Later")
+    repository.checkout("change")
+    return commit
+
+
+def words(plan: Plan, task_id: str = "a") -> list[object]:
+    task = next(task for task in plan.tasks if task.task_id == task_id)
+    return [grader.model_dump()["contains"] for grader in task.graders]
+
+
+def test_a_branch_from_an_old_commit_is_judged_by_the_grader_of_today(repository: GitRepository) -> None:
+    strict = [{"type": "output_check", "contains": ["the very words"]}]
+    tip = later_on_main(repository, graders=strict)
+    repository.write("agent.txt")
+    repository.commit("The agent alone")
+    plan = planned()
+    assert (plan.base.judged_by, plan.base.judging, plan.base.edits) == ("base", tip, ())
+    assert words(plan) == [("the very words",)]
+    assert plan.base.note == (
+        f"a file that judges is newer on the target branch than in this change, and the tip of the target branch "
+        f"{tip[:12]} judges: merge it into this change"
+    )
+
+
+def test_only_what_the_change_edits_is_an_edit(repository: GitRepository) -> None:
+    tip = later_on_main(repository, "b", graders=LOOSE)
+    loosen(repository)
+    repository.commit("Loosen")
+    plan = planned()
+    assert (plan.base.judging, [edit.path for edit in plan.base.edits]) == (tip, ["suites/golden/a.yaml"])
+    assert {task.task_id for task in plan.tasks} == {"a", "b"}
+    assert {task.task_id for task in of_change(plan).tasks} == {"a"}
+    assert "a file that judges is newer" in plan.base.note
+
+
+def test_a_branch_from_before_a_suite_is_judged_by_it(repository: GitRepository) -> None:
+    repository.write("agent.txt")
+    repository.commit("The agent alone")
+    repository.checkout("main")
+    repository.write("gates.yaml", gates("golden, adversarial"))
+    write_task(repository.path / "suites/adversarial/b.yaml", task_id="b", suite="adversarial")
+    repository.commit("A suite more")
+    repository.checkout("change")
+    assert {(task.suite, task.task_id) for task in planned().tasks} == {("golden", "a"), ("adversarial", "b")}
+
+
+def test_an_orphan_branch_is_judged_by_the_tip(repository: GitRepository) -> None:
+    repository.git("checkout", "--quiet", "--orphan", "alone")
+    loosen(repository)
+    repository.commit("All anew")
+    plan = planned()
+    assert (plan.base.judged_by, plan.base.judging) == ("base", repository.git("rev-parse", "main"))
+    assert plan.base.doubt.endswith("have no commit in common")
+
+
+def test_in_ci_a_doubt_ends_the_run_before_it_begins(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loosen(repository)
+    repository.commit("Loosen")
+    doubtful = planned()
+    assert doubtful.base.doubt.startswith("only a local branch 'main' says what judges")
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(UnknownJudgeError, match=r"nothing was run: only a local branch 'main'.* --base"):
+        planned()
+    with pytest.raises(UnknownJudgeError):
+        planned(run=doubtful.run_id)
+    assert [folder.name for folder in Path(".passgate/runs").iterdir()] == [doubtful.run_id]
+    given = planned(base="main")
+    assert (given.base.judged_by, given.base.doubt) == ("base", "")
+    repository.checkout("main")
+    assert planned().base.doubt == "", "without a change there is nothing to doubt"
+
+
+def test_what_keeps_the_tip_from_judging_is_a_doubt(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change could name a folder that is too large to be looked at."""
+    assert MOST_FILES > 3
+    monkeypatch.setattr("passgate.tasks.integrity.base_files.MOST_FILES", 0)
+    loosen(repository)
+    plan = planned(base="main")
+    assert plan.base.judged_by == "change"
+    assert "cannot judge this change" in plan.base.doubt
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(UnknownJudgeError, match="cannot judge this change"):
+        planned(base="main")
+
+
+def test_a_gate_that_lets_changes_judge_themselves_leaves_no_doubt(
+    repository: GitRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.write("gates.yaml", gates(more="integrity: off"))
+    main = repository.commit()
+    loosen(repository)
+    monkeypatch.setenv("CI", "1")
+    plan = planned(base=main)
+    assert (plan.base.judged_by, plan.base.doubt) == ("change", "")
+    assert RunStore.of(plan.run_id).path.is_dir()
