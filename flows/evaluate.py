@@ -9,6 +9,7 @@ from passgate.flows.integrity import with_change
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
 from passgate.tasks.execution.engine import Engine, work_of
+from passgate.tasks.execution.holding import holding
 from passgate.tasks.execution.in_process import in_process
 from passgate.tasks.grade import grade
 from passgate.tasks.history.masking import masker_of
@@ -36,13 +37,14 @@ async def evaluate(
     """
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
-        async with engine.progress(plan):
-            store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
+        store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
+        async with holding(store) as still_held, engine.progress(plan):
             earlier = await engine.step("baseline", work_of(read_rows, plan))
             if plan.gate_policy.reuse is not None:
                 await store.take_over(await engine.step("reuse", work_of(reusable, plan)), masker_of(plan))
             pool = pool_of(plan, earlier)
             trials = await run(plan, pool)
+            still_held()
             await engine.step("record", work_of(record, plan, store.finished(trials)))
             baseline = pool(trials)
             measurement = await engine.step("measure", work_of(measure, plan, trials))
@@ -50,6 +52,7 @@ async def evaluate(
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
             recent = recent_runs(earlier.trials, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)
+            still_held()
             await engine.step("report", work_of(report, view, store, masker_of(plan)))
         await engine.publish(verdict)
     return verdict

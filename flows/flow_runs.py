@@ -42,11 +42,13 @@ def continued(request: RunRequest, run_id: str) -> RunRequest:
 
     Raises `StorageError` while another process has the run.
     """
-    store = RunStore.of(run_id)
-    if request.run is not None or not store.has_plan():
+    if request.run is not None:
+        return request
+    store = RunStore.new(run_id, request.run_store)
+    if not store.has_plan():
         return request
     store.begin()
-    return request.model_copy(update={"run": run_id})
+    return request.model_copy(update={"run": store.location if store.is_elsewhere else run_id})
 
 
 async def tried_again(state: State[Any]) -> bool:

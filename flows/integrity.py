@@ -16,6 +16,7 @@ from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, Trial
 from passgate.tasks.model.verdict import Integrity, OtherVerdict, Verdict
 from passgate.tasks.planning.baseline import Pool, pool_of, read_rows
+from passgate.tasks.planning.snapshot import plan_with_files
 from passgate.tasks.reports.messages import warn
 
 RunTrials = Callable[[Plan, Pool], Awaitable[Sequence[Trial]]]
@@ -51,7 +52,7 @@ async def with_change(
 
 async def _of_change(plan: Plan, trials: Sequence[Trial], run: RunTrials, earlier: EarlierRuns) -> OtherVerdict:
     store = RunStore.of(plan.run_id).change
-    change = store.read_plan()
+    change = plan_with_files(store)
     shared = shared_trials(plan, change, trials)
     await store.take_over(RunStore.of(plan.run_id).finished(shared), masker_of(change))
     more = sum(task.k for task in change.tasks) - sum(one.trial < one.k for one in shared)

@@ -15,6 +15,7 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
 from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.planning.requirements import refuse_unreachable, refuse_unrunnable
+from passgate.tasks.planning.snapshot import plan_with_files, with_snapshot
 
 
 def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
@@ -30,6 +31,8 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
         if request.run is not None:
             return _begun(request.run, gate, request, checkout)
         own = plan_of(gate, request, checkout, run_id)
+        store = RunStore.new(own.run_id, request.run_store)
+        store.refuse_unwritable()
         # To check an agent is to load its code and to send it keys: before it is, it is known which one is run.
         chosen = who_judges(own, checkout)
     try:
@@ -37,12 +40,11 @@ def load(gate: GateName, request: RunRequest, run_id: str = "") -> Plan:
         _refuse_unrunnable(chosen, checkout)
         refuse_unwritable(chosen.plan)
         if chosen.change is not None:
-            _write(chosen.change)
-        _write(chosen.plan)
+            _written(chosen.change)
+        return _written(chosen.plan)
     except BaseException:
-        RunStore.of(own.run_id).remove()
+        store.remove()
         raise
-    return chosen.plan
 
 
 def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
@@ -60,7 +62,8 @@ def _refuse_unrunnable(chosen: JudgingPlans, checkout: Checkout) -> None:
 
 def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) -> Plan:
     store = RunStore.of(run)
-    plan = store.read_plan()
+    store.settle_here()
+    plan = plan_with_files(store)
     if plan.gate is not gate:
         raise UsageError(f"the run {plan.run_id} is of the gate {plan.gate!s}, not of {gate!s}")
     try:
@@ -74,11 +77,21 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
     given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
+    if store.is_elsewhere:
+        given["run_store"] = store.runs
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})
 
 
-def _write(plan: Plan) -> None:
+def _written(plan: Plan) -> Plan:
+    """Write a plan, with the files that it needs where other machines are to run it; gives the plan as it is stored."""
+    store = RunStore.new(plan.run_id, plan.request.run_store)
+    if store.is_elsewhere:
+        plan = with_snapshot(plan, store)
     try:
-        RunStore.of(plan.run_id).write_plan(plan, masker_of(plan))
+        store.settle_here()
+        store.write_plan(plan, masker_of(plan))
     except StorageError as error:
+        if store.is_elsewhere:
+            raise
         raise UsageError(f"{error}: nothing was run; start passgate in a folder that you can write to") from error
+    return plan

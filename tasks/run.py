@@ -3,7 +3,8 @@
 import asyncio
 
 from passgate.tasks.agents.starts import that_count
-from passgate.tasks.execution.coordinator import OpenExecutor, coordinate
+from passgate.tasks.errors import StorageError
+from passgate.tasks.execution.coordinator import Coordinated, OpenExecutor, coordinate
 from passgate.tasks.files.temporary import sweep
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
@@ -22,15 +23,22 @@ async def run(open_executor: OpenExecutor, plan: Plan, pool: Pool) -> list[Trial
     for remains in await asyncio.to_thread(sweep):
         warn(str(remains))
     store = RunStore.of(plan.run_id)
-    for trouble in await _coordinated(open_executor, plan, pool, store):
+    coordinated = await _coordinated(open_executor, plan, pool, store)
+    for trouble in coordinated.warnings:
         warn(f"{trouble}. The verdict does not depend on it")
-    return store.read_trials()
+    trials = store.read_trials()
+    lost = {(one.task_id, one.trial) for one in coordinated.trials} - {(one.task_id, one.trial) for one in trials}
+    if lost:
+        raise StorageError(
+            f"{store.location} has lost {len(lost)} trials that were in the journal: there is no verdict"
+        )
+    return trials
 
 
-async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, store: RunStore) -> tuple[str, ...]:
-    """Coordinate what is missing; gives what went wrong that no trial depends on."""
+async def _coordinated(open_executor: OpenExecutor, plan: Plan, pool: Pool, store: RunStore) -> Coordinated:
+    """Coordinate what is missing."""
     with store.open_journal(masker_of(plan)) as journal:
         journal.drop_torn_line()
         finished = that_count(store.read_journal())
         async with open_executor(plan, store, journal, finished) as execute:
-            return await coordinate(plan, pool, finished, execute)
+            return await coordinate(plan, pool, finished, execute, store.plan_digest())

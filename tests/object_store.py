@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+from s3fs import S3FileSystem
 
 BUCKET = "passgate-tests"
 _NUMBERS = count(1)
@@ -92,4 +93,6 @@ def object_store() -> Iterator[ObjectStore]:
     with started_object_store() as store, pytest.MonkeyPatch.context() as patch:
         for name, value in store.environment.items():
             patch.setenv(name, value)
+        # Drivers of this process that were made for another server know its address.
+        S3FileSystem.clear_instance_cache()
         yield store

@@ -76,7 +76,7 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
         begun.set()
 
     async def verdict_is_there() -> None:
-        while not store.has_verdict():  # noqa: ASYNC110 - a file has no event to wait for
+        while not store.verdict.exists():  # noqa: ASYNC110 - a file has no event to wait for
             await asyncio.sleep(_POLL_SECONDS)
 
     # Imported here: each flow imports Prefect, which has to have its settings by then.

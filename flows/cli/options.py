@@ -28,7 +28,8 @@ def named_gate(text: str) -> GateName:
 
 GateArgument = Annotated[GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate)]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, its folder, or `last`.")
+    str,
+    typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, its folder, its URL, or `last`."),
 ]
 TaskFilesArgument = Annotated[
     list[Path],
@@ -57,6 +58,16 @@ MaxCostOption = Annotated[
 ]
 PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print every field as JSON.")]
+
+
+RunStoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="PASSGATE_RUN_STORE",
+        help="Keep the run below this URL, as in s3://bucket/runs. Default: .passgate/runs.",
+    ),
+]
 
 
 class EngineName(StrEnum):

@@ -20,6 +20,7 @@ from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.reports.messages import write_line
 
 _LIVE_SECONDS = 0.2
+_SECONDS_ELSEWHERE = 2.0  # A look at a run at a URL is a request to a store
 _PLAIN_SECONDS = 5.0
 _CONFIRMING = "confirming"
 
@@ -63,6 +64,7 @@ class Progress:
     def __init__(self, plan: Plan, store: RunStore) -> None:
         self._totals = sum((Counter({str(task.suite): task.k}) for task in plan.tasks), Counter[str]())
         self._follower = JournalFollower(store)
+        self._seconds = _SECONDS_ELSEWHERE if store.is_elsewhere else _LIVE_SECONDS
         self._stopped = threading.Event()
         self._show = self._bars if sys.stderr.isatty() else self._lines
         self._thread = threading.Thread(target=self._show, daemon=True)
@@ -93,7 +95,7 @@ class Progress:
             rows = {suite: bars.add_task(suite, total=total, outcome="") for suite, total in self._totals.items()}
             last = False
             while not last:
-                last = self._stopped.wait(_LIVE_SECONDS)
+                last = self._stopped.wait(self._seconds)
                 for suite, counts in self._follower.counts().items():
                     bars.update(rows[suite], completed=_done(counts), outcome=_outcome(counts))
 
@@ -103,7 +105,7 @@ class Progress:
         next_line = time.monotonic()
         last = False
         while not last:
-            last = self._stopped.wait(_LIVE_SECONDS)
+            last = self._stopped.wait(self._seconds)
             due = last or time.monotonic() >= next_line
             for suite, counts in self._follower.counts().items():
                 before, total = shown.get(suite), self._totals[suite]

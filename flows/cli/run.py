@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from passgate.tasks.model.verdict import Verdict
 
 
-_ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost"})  # The options that may differ when a run is resumed
+_ALSO_OF_RESUMED: Final = frozenset(
+    {"jobs", "max_cost", "run_store"}
+)  # The options that may differ when a run is resumed
 
 
 def run(
@@ -34,8 +36,9 @@ def run(
     jobs: options.JobsOption = None,
     max_cost: options.MaxCostOption = None,
     resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, its folder, or `last`.")
+        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, its folder, its URL, or `last`.")
     ] = None,
+    run_store: options.RunStoreOption = None,
     engine: Annotated[
         options.EngineName,
         typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
@@ -56,12 +59,13 @@ def run(
         base=base,
         jobs=jobs,
         max_cost=max_cost,
+        run_store=run_store,
     )
     if resume is not None:
         # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-        earlier = find_run(resume)
+        earlier = find_run(resume if run_store is None or "://" in resume else f"{run_store.rstrip('/')}/{resume}")
         refuse_other_options(earlier, request.model_dump(include=given - _ALSO_OF_RESUMED))
         request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
     return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())

@@ -7,7 +7,9 @@ import typer
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run, or its folder.")],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run, or the run's folder or URL.")
+    ],
     key: Annotated[
         Path | None, typer.Option(metavar="PUBLIC.pem", help="The public key of the person who may sign off.")
     ] = None,
@@ -18,11 +20,13 @@ def verify(
     differs.
     """
     from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.verify import records_at
     from passgate.tasks.commands.verify import verify as verify_envelope
     from passgate.tasks.errors import ExitCode
     from passgate.tasks.reports.checks import verification_report
 
-    verification = verify_envelope(file, key, Path.cwd())
+    with records_at(file) as records:
+        verification = verify_envelope(records, key, Path.cwd())
     say(verification_report(verification, width=width(), color=color()))
     if verification.statement is None or not verification.holds:
         return ExitCode.FAIL

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +20,12 @@ from passgate.tasks.attestations.statement import (
     signed_bytes,
 )
 from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.verdict import CheckResult, Claim, Statement, Verdict, Verification, VerificationCheck
+from passgate.tasks.planning.find_run import find_run
 
 # The files come from somebody else, so each has a size above which it is not read into memory.
 _MAX_ENVELOPE_BYTES = 16 * 1024**2
@@ -39,6 +42,20 @@ def _check(finding: CheckResult, subject: str, detail: str) -> VerificationCheck
 _ok = partial(_check, CheckResult.OK)
 _differs = partial(_check, CheckResult.DIFFERS)
 _not_here = partial(_check, CheckResult.NOT_HERE)
+
+
+@contextmanager
+def records_at(place: str) -> Iterator[Path]:
+    """The file or folder of a signed verdict; of a run at a URL copies of what its signed verdict names.
+
+    Raises `UsageError` for a URL without a run, `StorageError`.
+    """
+    if "://" not in place:
+        yield Path(place)
+        return
+    with temporary_folder("verify") as folder:
+        RunStore(find_run(place)).copy_records(folder)
+        yield folder
 
 
 def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:

@@ -9,12 +9,14 @@ from passgate.tasks.agents.starts import that_count
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.worker import open_worker, trials_at_once
+from passgate.tasks.files.temporary import temporary_folder
 from passgate.tasks.history.journal import Journal, JournalBusyError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
-from passgate.tasks.model.run import Batch, BatchOutcome
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan
 from passgate.tasks.model.task import EvalTask
+from passgate.tasks.planning.snapshot import with_files_in
 
 MOST_BATCHES = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 _BUSY_SECONDS = 0.2
@@ -33,7 +35,12 @@ def run_batch(store: str, batch: Batch, grade: GradeTrial) -> BatchOutcome:
 
 
 async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial) -> BatchOutcome:
-    plan = store.read_plan()
+    plan = store.read_plan(batch.plan_digest)
+    with temporary_folder(f"files-{plan.run_id}") as folder:
+        return await _run_here(with_files_in(plan, store, folder), store, batch, grade)
+
+
+async def _run_here(plan: Plan, store: RunStore, batch: Batch, grade: GradeTrial) -> BatchOutcome:
     part = hashlib.sha256(f"{batch.step} {batch.name}".encode()).hexdigest()[:16]
     with ExitStack() as stack:
         journal = await _entered(store.open_journal(masker_of(plan), part), stack)

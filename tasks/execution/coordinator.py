@@ -1,6 +1,7 @@
 """Who owns the order and the rounds of a run: the planned trials, then those that confirm what has failed."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from itertools import count, islice
@@ -35,15 +36,24 @@ Executor = Callable[[Round, Callable[[BatchOutcome], None]], Awaitable[None]]
 outcomes, one for each time that it is handed out."""
 
 
+@dataclass(frozen=True)
+class Coordinated:
+    """What a run has come to."""
+
+    trials: tuple[Trial, ...]  # Every trial that has finished, those of before it was resumed included
+    warnings: tuple[str, ...] = ()  # What went wrong that no trial depends on
+
+
 OpenExecutor = Callable[[Plan, RunStore, Journal, Sequence[FinishedTrial]], AbstractAsyncContextManager[Executor]]
 """Opens an executor for a plan, where it is kept, its open journal, and the trials of it that have finished before."""
 
 
-async def coordinate(plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], execute: Executor) -> tuple[str, ...]:
-    """Run every trial of a plan that has not finished and that can still matter, confirming ones included; gives what
-    went wrong that no trial depends on.
+async def coordinate(
+    plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], execute: Executor, plan_digest: str | None = None
+) -> Coordinated:
+    """Run every trial of a plan that has not finished and that can still matter, confirming ones included.
 
-    Raises `UsageError` when no trial could be started.
+    Batches that run elsewhere run by the plan with a digest. Raises `UsageError` when no trial could be started.
     """
     before = [one.trial for one in finished]
     run_state, starts, warnings = RunState(before), Starts(), dict[str, None]()
@@ -56,13 +66,18 @@ async def coordinate(plan: Plan, pool: Pool, finished: Sequence[FinishedTrial], 
         warnings.update(dict.fromkeys(outcome.warnings))
 
     order = tuple(key for key in run_order(plan.tasks, pool(before)) if not run_state.has(key))
-    current = Round(batches_of(plan.tasks), order)
+    current = Round(_by_plan(batches_of(plan.tasks), plan_digest), order)
     while current.batches:
         await execute(current, ended)
         starts.refuse_wrong_command()
         trials = run_state.finished
-        current = Round(confirming_batches(confirming_trials(plan, trials, pool(trials))))
-    return tuple(warnings)
+        wanted = confirming_trials(plan, trials, pool(trials))
+        current = Round(_by_plan(confirming_batches(wanted), plan_digest))
+    return Coordinated(tuple(run_state.finished), tuple(warnings))
+
+
+def _by_plan(batches: Sequence[Batch], plan_digest: str | None) -> tuple[Batch, ...]:
+    return tuple(batch.model_copy(update={"plan_digest": plan_digest}) for batch in batches)
 
 
 def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -> list[tuple[EvalTask, list[int]]]:
@@ -72,13 +87,15 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     tasks = {task.name: task for task in plan.tasks}
+    taken = defaultdict[str, set[int]](set)
+    for trial in trials:
+        taken[trial.task_id].add(trial.trial)
     return [
-        (tasks[wanted.task], _free_numbers(tasks[wanted.task], trials, wanted.trials))
+        (tasks[wanted.task], _free_numbers(tasks[wanted.task], taken[tasks[wanted.task].task_id], wanted.trials))
         for wanted in wanted_trials(policy, measurement, baseline, exempt.tasks)
     ]
 
 
-def _free_numbers(task: EvalTask, trials: Sequence[Trial], wanted: int) -> list[int]:
+def _free_numbers(task: EvalTask, taken: Collection[int], wanted: int) -> list[int]:
     """So many numbers from k on that no trial has: a run that was cut off may have left gaps."""
-    taken = {trial.trial for trial in trials if trial.task_id == task.task_id}
     return list(islice((number for number in count(task.k) if number not in taken), wanted))

@@ -38,6 +38,10 @@ class Masker:
             text = text.replace(value, MASK).replace(written, MASK)
         return text
 
+    def finds_in(self, content: bytes) -> bool:
+        """Whether a file holds a secret as it is."""
+        return any(value.encode("utf-8", "surrogateescape") in content for value in self._values)
+
     def json(self, text: str) -> str:
         """A JSON document whose texts and keys hold no secrets, also where JSON writes them with escapes."""
         if not any(written in text for value in self._values for written in _as_json(value)):

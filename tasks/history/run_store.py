@@ -29,6 +29,7 @@ from passgate.tasks.history.lease import Lease, living_holder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
+from passgate.tasks.history.url_storage import UrlStorage
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
@@ -41,6 +42,7 @@ _JOURNAL: Final = "journal.jsonl"
 _VERDICT: Final = "verdict.json"
 _ATTESTATION: Final = "verdict.intoto.json"
 _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
+_PROBE: Final = "probe"
 _LEASE: Final = "lease"
 _LEASES_OF_PARTS: Final = "leases"
 
@@ -80,9 +82,21 @@ class RunStore:
 
     @classmethod
     def new(cls, run_id: str, runs: str | None) -> "RunStore":
-        """The store of a run that is to be kept below a URL, or in this working folder without one."""
+        """The store of a run that is to be kept below a URL, or in this working folder without one.
+
+        Raises `UsageError` for what is no URL.
+        """
         here = (STATE_FOLDER / "runs" / run_id).absolute()
-        return cls(str(here)) if runs is None else cls(f"{runs.rstrip('/')}/{run_id}", here)
+        if runs is None:
+            return cls(str(here))
+        if "://" not in runs:
+            raise UsageError(f"the run store {runs!r} is no URL: for a folder write file://{Path(runs).absolute()}")
+        return cls(f"{runs.rstrip('/')}/{run_id}", here)
+
+    @property
+    def runs(self) -> str:
+        """The URL or folder that the run is kept in."""
+        return self.location.rpartition("/")[0]
 
     @property
     def name(self) -> str:
@@ -142,6 +156,13 @@ class RunStore:
         """Take away everything of a run that is not to be."""
         self._storage.clear()
         LocalStorage(self.here).clear()
+
+    def refuse_unwritable(self) -> None:
+        """Raise `StorageError` for a URL that cannot be written now."""
+        if isinstance(self._storage, UrlStorage):
+            probe = self._storage.without_patience()
+            probe.write(_PROBE, b"")
+            probe.remove([_PROBE])
 
     def settle_here(self) -> None:
         """Say in the working folder where the run is kept, for commands that give its id. Raises `StorageError`."""

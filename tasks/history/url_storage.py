@@ -25,7 +25,6 @@ _WITHOUT_KEYS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError
 _OPTIONS: Final = {
     # Other processes write here: what this one has listed before says nothing.
     "use_listings_cache": False,
-    "skip_instance_cache": True,
 }
 # By its own limits botocore waits minutes before it says that nobody answers.
 _S3_OPTIONS: Final = {

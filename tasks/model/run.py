@@ -36,8 +36,10 @@ class RunRequest(Frozen):
     wait_for_sign_off: Annotated[float, Field(gt=0)] | None = None
     """Seconds for which the flow of release_candidate pauses in Prefect for a sign-off; it ends at once when not given.
     """
+    run_store: str | None = None
+    """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
-    """A run that was planned or begun before, to be carried on."""
+    """A run that was planned or begun before, to be carried on: its id, or its URL."""
 
 
 class Revision(Frozen):
@@ -133,6 +135,17 @@ class RunContext(Frozen):
         return ()
 
 
+class Snapshot(Frozen):
+    """The files that the trials of a run need, in an archive that is kept with the run."""
+
+    digest: str
+    """SHA-256 of the archive."""
+    suites: str
+    """Where in it the suites folder is."""
+    brought: str = ""
+    """Where in it the change's suites folder is, where the run has tasks of it; empty where it has none."""
+
+
 class Plan(RunContext):
     """Everything that a run needs, resolved: written before the first trial and read again by `--resume`."""
 
@@ -143,6 +156,8 @@ class Plan(RunContext):
     """Whether there is no gates file, so that the policy is the one that passgate ships."""
     outside: tuple[str, ...] = ()
     """Where its eval files look for files outside of the suites folder, relative to it."""
+    snapshot: Snapshot | None = None
+    """Of a run that is kept at a URL."""
     brought: tuple[Suite, ...] = ()
     """Suites whose tasks are those of the change, for the merge base, whose files judge, has none of them."""
 
@@ -186,6 +201,8 @@ class Batch(Frozen):
     """The request's or the policy's when not given."""
     max_cost: float | None = None
     """US dollars that the batch may spend; no limit when not given."""
+    plan_digest: str | None = None
+    """SHA-256 of the plan that the batch is of; of another one it runs nothing. Not checked when not given."""
 
 
 class BatchOutcome(Frozen):

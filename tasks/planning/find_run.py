@@ -5,7 +5,7 @@ from typing import Final
 
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.run_store import LAST
-from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.history.storage import STATE_FOLDER, storage_at
 from passgate.tasks.integrity.earlier_runs import refuse_tracked
 from passgate.tasks.integrity.git import Checkout
 
@@ -18,19 +18,26 @@ def refuse_tracked_runs(checkout: Checkout) -> None:
 
 
 def find_run(name: str) -> str:
-    """The id of a run by its id, the beginning of it, `last`, or the path of its folder.
+    """The id of a run of this working folder by its id, the beginning of it, `last`, or the path of its folder; the URL
+    of one that is kept at a URL by that, whose last part may be a beginning or `last` too.
 
-    Raises `UsageError`, also for runs that git tracks.
+    Raises `UsageError`, also for runs that git tracks, and `StorageError`.
     """
     if not name:
         raise UsageError(f"the name of the run is empty: use its id, the start of its id, or `{LAST}`")
     refuse_tracked_runs(Checkout(Path.cwd()))
-    name, known = without_path(name), _known_runs()
+    if "://" in name:
+        runs, _, name = name.rstrip("/").rpartition("/")
+        return f"{runs}/{_matching(name, sorted(storage_at(runs).listing().folders), runs)}"
+    return _matching(without_path(name), _known_runs(), str(_RUNS))
+
+
+def _matching(name: str, known: list[str], runs: str) -> str:
     matching = known[-1:] if name == LAST else [run_id for run_id in known if run_id.startswith(name)]
     if len(matching) == 1 or name in matching:
         return name if name in matching else matching[0]
     if not matching:
-        raise UsageError(f"no run {name!r} in {_RUNS}{_newest(known)}")
+        raise UsageError(f"no run {name!r} in {runs}{_newest(known)}")
     raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(matching[:5])}")
 
 

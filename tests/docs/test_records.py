@@ -2,12 +2,14 @@
 
 import json
 
+from passgate.tasks.history import run_store
 from passgate.tasks.history.columns import SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity import who_judges
 from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
+from passgate.tasks.planning.snapshot import FILES
 from passgate.tasks.reports import REPORTS
 from tests.conftest import REPOSITORY
 from tests.docs.pages import cells, code_in, rows, section, tables
@@ -64,6 +66,7 @@ def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict, folder.attestation)
     files = {*(file.name for file in written), *REPORTS, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
+    files |= {run_store._LOCATION, f"{FILES}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 
 

@@ -1,0 +1,95 @@
+"""The snapshot of a run: the files that its trials need, for machines that have none of them, by their digest."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.files.archive import packed, unpack
+from passgate.tasks.formats.digests import judging_outside
+from passgate.tasks.formats.evals.read.documents import ENV_FILE
+from passgate.tasks.history.masking import masker_of
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.history.storage import STATE_FOLDER
+from passgate.tasks.model.run import Plan, Snapshot
+
+FILES: Final = "files"  # Where in the run's folder of this machine the files of its snapshot are
+_NEVER_SENT: Final = frozenset({ENV_FILE, STATE_FOLDER.name, "__pycache__"})
+"""Variables of this machine, runs, and what Python writes by itself. Tasks have the values of variables by now."""
+
+
+def with_snapshot(plan: Plan, store: RunStore) -> Plan:
+    """Keep the files of a plan in its store; gives the plan with their digest. Raises `UsageError`, `StorageError`."""
+    suites, brought = Path(plan.suites_folder).absolute(), Path(plan.request.suites).absolute()
+    folders = [suites, *_outside(plan, suites), *([brought] if plan.brought else [])]
+    root = Path(os.path.commonpath(folders)) if len(folders) > 1 else suites.parent
+    _refuse_secrets(plan, folders)
+    content = packed(root, folders, _NEVER_SENT)
+    digest = hashlib.sha256(content).hexdigest()
+    store.write_file(_name(digest), content)
+    snapshot = Snapshot(
+        digest=digest,
+        suites=suites.relative_to(root).as_posix(),
+        brought=brought.relative_to(root).as_posix() if plan.brought else "",
+    )
+    return plan.model_copy(update={"snapshot": snapshot})
+
+
+def plan_with_files(store: RunStore) -> Plan:
+    """The plan of a run that was begun, with the files of its snapshot in the run's folder of this machine.
+
+    Raises `StorageError`, and `UsageError` for a run that is not kept under its own id.
+    """
+    plan = store.read_plan()
+    if plan.snapshot is None:
+        return plan
+    if not f"{store.location}/".endswith(f"/{plan.run_id}/"):
+        raise UsageError(f"{store.location} holds the run {plan.run_id}: keep a run under its own id")
+    return with_files_in(plan, store, store.make(FILES))
+
+
+def with_files_in(plan: Plan, store: RunStore, folder: Path) -> Plan:
+    """Unpack the files of a plan into an empty folder; gives the plan that goes by them.
+
+    Raises `StorageError`, also where the files are not those of the plan.
+    """
+    if plan.snapshot is None:
+        return plan
+    content = store.read_file(_name(plan.snapshot.digest))
+    if content is None or hashlib.sha256(content).hexdigest() != plan.snapshot.digest:
+        what = "is not there" if content is None else "is not the one that the run began with"
+        raise StorageError(f"{store.location}/{_name(plan.snapshot.digest)} {what}: nothing was run")
+    unpack(content, folder)
+    moved: dict[str, object] = {"suites_folder": str(folder / plan.snapshot.suites)}
+    if plan.snapshot.brought:
+        moved["request"] = plan.request.model_copy(update={"suites": str(folder / plan.snapshot.brought)})
+    return plan.model_copy(update=moved)
+
+
+def _name(digest: str) -> str:
+    return f"snapshot/{digest}.tar.gz"
+
+
+def _outside(plan: Plan, suites: Path) -> Iterator[Path]:
+    """What the tasks go by outside of the suites folder."""
+    spaces = [task.workspace for task in plan.tasks if task.workspace is not None]
+    templates = [space.template for space in spaces if space.template]
+    repositories = [repository.repo for space in spaces for repository in space.repos]
+    recorded = [plan.policy.judge.recorded] if plan.policy.judge.recorded else []
+    for name in {*judging_outside(plan.tasks, suites), *templates, *repositories, *recorded}:
+        place = Path(os.path.normpath(suites / name))
+        if os.path.lexists(place) and not place.is_relative_to(suites):
+            if suites.is_relative_to(place):
+                raise UsageError(f"a task names {name}, which holds the whole suites folder: name a folder beside it")
+            yield place
+
+
+def _refuse_secrets(plan: Plan, folders: list[Path]) -> None:
+    """Files cannot be masked: a task with another file is another task."""
+    masker = masker_of(plan)
+    for folder in folders:
+        for file in [folder] if folder.is_file() else folder.rglob("*"):
+            if file.name not in _NEVER_SENT and file.is_file() and masker.finds_in(file.read_bytes()):
+                raise UsageError(f"{file} contains the value of a secret, and the run store would hold it: take it out")
