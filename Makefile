@@ -8,8 +8,10 @@ INSTALLED_LLM := $(VENV)/.installed-llm
 unexport PYTHONDONTWRITEBYTECODE
 # Which bun the tests of graders in TypeScript run with.
 BUN := 1.4.5
+# Which axe the tests of the page look for barriers with.
+AXE := 4.14.1
 
-.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm install-bun clean
+.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm install-bun install-axe clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -64,6 +66,9 @@ $(INSTALLED_LLM): $(INSTALLED)
 # Into the virtual environment, where graders look for programs first.
 install-bun: install
 	npm install --global --prefix $(VENV) --no-audit --no-fund --silent bun@$(BUN)
+
+install-axe: install
+	npm install --global --prefix $(VENV) --no-audit --no-fund --silent axe-core@$(AXE)
 
 clean:
 	rm -rf $(VENV) .passgate dist

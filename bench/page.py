@@ -19,6 +19,7 @@ from passgate.tasks.model.agent import AgentKind, AgentSpec
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.grade import Check, Grade
 from passgate.tasks.model.json_values import digest_of
+from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
@@ -50,7 +51,7 @@ def large_run(tasks: int, k: int, *, failing: float = 0.1, seed: int = 0) -> Run
         agent=AgentSpec(kind=AgentKind.CLI, target="my-agent"),
         created_at=STARTED,
         suites_folder="/project/suites",
-        policy=load_policy(REPOSITORY / "gates.yaml"),
+        policy=_strict_policy(),
         tasks=tuple(planned),
         passgate_version="0.0.1",
     )
@@ -59,10 +60,18 @@ def large_run(tasks: int, k: int, *, failing: float = 0.1, seed: int = 0) -> Run
     verdict = judge(plan, plan.policy, trials, measure(plan, trials), baseline, "")
     verdict = verdict.model_copy(update={"judged_at": STARTED + timedelta(minutes=9)})
     earlier = {
-        name: tuple(EarlierRun(f"2026013{day}T000000Z-nightly-0a0b", luck.randint(k - 1, k), k) for day in range(9))
+        name: tuple(EarlierRun(f"2026010{day + 1}T000000Z-nightly-0a0b", luck.randint(k - 1, k), k) for day in range(9))
         for name in (*before, "golden")
     }
     return RunView(verdict, tuple(trials), transcripts.get, before, earlier, plan)
+
+
+def _strict_policy() -> Policy:
+    """The shipped policy, whose merge gate takes golden tasks only, and blocks on each that has fallen."""
+    shipped = load_policy(REPOSITORY / "gates.yaml")
+    plain = shipped.gates[GateName.CI_MERGE].model_dump()
+    gate = GatePolicy.model_validate(plain | {"suites": ["golden"], "regression": {"mode": "strict"}})
+    return shipped.model_copy(update={"gates": {**shipped.gates, GateName.CI_MERGE: gate}})
 
 
 def _task(number: int, k: int) -> EvalTask:

@@ -351,6 +351,8 @@ def test_the_artifacts_of_a_run_are_whole_and_of_their_schema(project: Project) 
         "junit.xml",
         "summary.md",
         "report.html",
+        "violations.sarif",
+        "code-quality.json",
     }
     rows = pd.read_parquet(project.path / ".passgate" / "history" / "trials")
     properties = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]

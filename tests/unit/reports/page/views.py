@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from tests.builders import (
@@ -25,6 +26,7 @@ from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
 from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
+from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
 
 
 def a_transcript(answer: str = "yes", *calls: ToolCall) -> Transcript:
@@ -86,3 +88,13 @@ def typical_view() -> RunView:
     return replace(
         view, earlier={"golden/fallen": runs, "golden": runs}, history={**view.history, "golden/say-yes": red}
     )
+
+
+def written(view: RunView, folder: Path) -> Path:
+    """The page of a view in a folder, with all of the files beside it."""
+    here, places = articles_on_page(view), dict[Key, str]()
+    for file in files_beside(view, here, places):
+        (folder / file.name).parent.mkdir(exist_ok=True)
+        (folder / file.name).write_text(file.html, encoding="utf-8")
+    (folder / PAGE).write_text(page(view, places, here), encoding="utf-8")
+    return folder / PAGE
