@@ -8,6 +8,7 @@ from functools import partial
 from passgate.flows.integrity import with_change
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
+from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.holding import holding
 from passgate.tasks.execution.in_process import in_process
@@ -29,15 +30,22 @@ from passgate.tasks.run import run as run_trials
 
 
 async def evaluate(
-    gate: GateName, request: RunRequest, engine: Engine, loaded: Plan | None = None, run_id: str = ""
+    gate: GateName,
+    request: RunRequest,
+    engine: Engine,
+    loaded: Plan | None = None,
+    run_id: str = "",
+    *,
+    open_executor: OpenExecutor | None = None,
 ) -> Verdict:
     """Run a gate from files to verdict. It is on disk before the engine shows it, and is never read from there.
 
     `loaded` is the plan of the request where this process has loaded it already, `run_id` that of a new run.
+    `open_executor` says where its trials run; they run in this process when it is not given.
     """
     with cancelled_by_sigterm():
         plan = await engine.step("load", work_of(load, gate, request, run_id)) if loaded is None else loaded
-        store, run = RunStore.of(plan.run_id), partial(run_trials, partial(in_process, engine, grade))
+        store, run = RunStore.of(plan.run_id), partial(run_trials, open_executor or partial(in_process, engine, grade))
         async with holding(store) as still_held, engine.progress(plan):
             earlier = await engine.step("baseline", work_of(read_rows, plan))
             if plan.gate_policy.reuse is not None:

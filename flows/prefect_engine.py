@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 from prefect import get_run_logger, task
@@ -26,6 +27,7 @@ from passgate.flows.display.states import (
     of_step,
 )
 from passgate.flows.evaluate import evaluate
+from passgate.flows.executors import open_executor
 from passgate.flows.flow_runs import cancelled_by_prefect, continued, end_without_retries, own_run_id, tried_again
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError
@@ -153,7 +155,9 @@ async def _attempt(
         with cancelled_by_sigterm():
             async with cancelled_by_prefect() as cancellation:
                 begun = continued(request, run_id)
-                verdict = await evaluate(gate, begun, engine, run_id=run_id)
+                verdict = await evaluate(
+                    gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine)
+                )
                 settled = verdict if settle is None else await settle(verdict)
     except asyncio.CancelledError:
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"

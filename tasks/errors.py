@@ -92,6 +92,10 @@ class EngineError(PassgateError):
     exit_code = ExitCode.INCONCLUSIVE
 
 
+class WorkerLostError(EngineError):
+    """A process that ran a batch of trials is gone, or could not be had: the batch is to be run again."""
+
+
 class MeasurementError(PassgateError):
     """A trial could not be measured, through no fault of the agent. `transient` ones are tried again."""
 

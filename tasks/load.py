@@ -10,7 +10,7 @@ from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.who_judges import JudgingPlans, refuse_doubt, who_judges
 from passgate.tasks.model.agent import judging_agent
-from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.run import ALSO_OF_RESUMED, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.find_run import refuse_tracked_runs
 from passgate.tasks.planning.plan import plan_of
@@ -76,7 +76,7 @@ def _begun(run: str, gate: GateName, request: RunRequest, checkout: Checkout) ->
     refuse_doubt(plan.base, checkout)
     open_history(plan.history_location, checkout)
     refuse_unwritable(plan)
-    given = request.model_dump(include={"jobs", "max_cost"}, exclude_none=True)
+    given = request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True)
     if store.is_elsewhere:
         given["run_store"] = store.runs
     return plan.model_copy(update={"request": plan.request.model_copy(update=given)})

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from passgate.tasks.model.run import RunnerName
 from passgate.tasks.model.task import GateName
 
 
@@ -55,6 +56,14 @@ BaseOption = Annotated[
 JobsOption = Annotated[int | None, typer.Option(min=1, help="Trials at the same time.")]
 MaxCostOption = Annotated[
     float | None, typer.Option(metavar="USD", min=0, help="Cost cap of the whole command in US dollars.")
+]
+RunnerOption = Annotated[
+    RunnerName | None, typer.Option(help="Run the trials in batches on this task runner of Prefect.", metavar="RUNNER")
+]
+WorkersOption = Annotated[int | None, typer.Option(min=1, help="With --runner: batches at the same time.")]
+RunnerAddressOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="With --runner dask or ray: the cluster. Default: a local one for this run."),
 ]
 PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print every field as JSON.")]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.model.run import RunRequest
     from passgate.tasks.model.verdict import Verdict
-
-
-_ALSO_OF_RESUMED: Final = frozenset(
-    {"jobs", "max_cost", "run_store"}
-)  # The options that may differ when a run is resumed
 
 
 def run(
@@ -43,9 +38,13 @@ def run(
         options.EngineName,
         typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
     ] = options.EngineName.PREFECT,
+    runner: options.RunnerOption = None,
+    workers: options.WorkersOption = None,
+    runner_address: options.RunnerAddressOption = None,
 ) -> int:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
-    from passgate.tasks.model.run import RunRequest
+    from passgate.flows.executors import refuse_runner
+    from passgate.tasks.model.run import ALSO_OF_RESUMED, RunRequest
     from passgate.tasks.planning.find_run import find_run
     from passgate.tasks.planning.requirements import refuse_other_options
 
@@ -60,14 +59,22 @@ def run(
         jobs=jobs,
         max_cost=max_cost,
         run_store=run_store,
+        runner=runner,
+        workers=workers,
+        runner_address=runner_address,
     )
+    refuse_runner(request)
+    if runner is not None and engine is options.EngineName.NONE:
+        raise typer.BadParameter(
+            f"--runner {runner} is a task runner of Prefect: leave out --engine none (PASSGATE_ENGINE)"
+        )
     if resume is not None:
         # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
         earlier = find_run(resume if run_store is None or "://" in resume else f"{run_store.rstrip('/')}/{resume}")
-        refuse_other_options(earlier, request.model_dump(include=given - _ALSO_OF_RESUMED))
-        request = RunRequest(jobs=jobs, max_cost=max_cost, run=earlier)
+        refuse_other_options(earlier, request.model_dump(include=given - ALSO_OF_RESUMED - {"run_store"}))
+        request = RunRequest(run=earlier, **request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True))
     return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())
 
 
@@ -119,6 +126,10 @@ async def _run(
     # On import, Prefect loads the modules that its settings name, and the change has edited these settings.
     if plan.base.prefect_edits:
         engine = options.EngineName.NONE
+        if plan.request.runner is not None:
+            warn(
+                f"the change edits settings of Prefect: the trials run in this process, not on {plan.request.runner!s}"
+            )
     store = RunStore.of(plan.run_id)
     store.begin()
     begin(store)

@@ -1,7 +1,7 @@
 """The default executor: all batches in this process, with one scheduler, one cost cap and one event loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -25,10 +25,18 @@ async def in_process(
 
     The order of the trials, the cost cap and the number of trials at once hold over all batches. Raises `UsageError`.
     """
-    spent = sum(one.trial.cost for one in finished if not one.trial.reused_from)
-    cost_cap = CostCap(plan.request.max_cost, spent=spent)
+    cost_cap = CostCap(plan.request.max_cost, spent=_spent(finished))
     async with open_worker(plan, journal, finished, cost_cap, grade) as worker:
         yield partial(_execute, engine, plan, worker)
+
+
+def cost_left(plan: Plan, finished: Iterable[FinishedTrial]) -> float | None:
+    """US dollars of the cost cap of a run that its trials have left; `None` without a cap."""
+    return None if plan.request.max_cost is None else max(0.0, plan.request.max_cost - _spent(finished))
+
+
+def _spent(finished: Iterable[FinishedTrial]) -> float:
+    return sum(one.trial.cost for one in finished if not one.trial.reused_from)
 
 
 async def _execute(

@@ -12,6 +12,7 @@ from passgate.tasks.execution.resources import GradeTrial, TrialResources, hidde
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.execution.trial import left_out, run_trial
+from passgate.tasks.execution.waiting import WaitingTrials
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.metering.cost_cap import CostCap
@@ -39,17 +40,23 @@ class Worker:
         Whether a trial is still needed is asked when its turn has come; one that is not goes to the journal as
         `not_run`. Raises `UsageError` once the trials show that the agent's command cannot be started.
         """
-        missing = [key for key in batch.trials if not self.run_state.has(key)]
+        return await self.run_trials(
+            batch.name, WaitingTrials(key for key in batch.trials if not self.run_state.has(key)), scheduler
+        )
+
+    async def run_trials(self, name: str, waiting: WaitingTrials, scheduler: Scheduler) -> BatchOutcome:
+        """As `run`, for the trials that wait and are not given back meanwhile, measured before or not."""
         ended: list[tuple[FinishedTrial, float]] = []
         async with asyncio.TaskGroup() as group:
-            for key in missing:
-                group.create_task(self._run_one(key, scheduler, ended))
+            for key in waiting.keys:
+                group.create_task(self._run_one(key, waiting, scheduler, ended))
         return BatchOutcome(
-            name=batch.name,
+            name=name,
             trials=tuple(finished.trial for finished, _ in ended),
             spent=sum(finished.trial.cost - paid_before for finished, paid_before in ended),
             not_started=tuple(finished.transcript.detail for finished, _ in ended if finished.has_not_started),
             warnings=self.warnings,
+            released=waiting.released,
         )
 
     @property
@@ -69,10 +76,14 @@ class Worker:
         named = (f"{name}: {fault.message}" if len(tasks) > 1 else fault.message for name, fault in faults.items())
         return StepFault("\n".join(named), is_measured=any(fault.is_measured for fault in faults.values()))
 
-    async def _run_one(self, key: TrialKey, scheduler: Scheduler, ended: list[tuple[FinishedTrial, float]]) -> None:
+    async def _run_one(
+        self, key: TrialKey, waiting: WaitingTrials, scheduler: Scheduler, ended: list[tuple[FinishedTrial, float]]
+    ) -> None:
         task = self.tasks[key[0]]
         resources, paid_before = self.resources[task.suite], self.run_state.paid_for(key)
         async with scheduler.slot(key):
+            if not waiting.begin(key):
+                return
             reason = self.run_state.needless(task)
             if reason is None:
                 finished = await run_trial(task, key[1], resources, paid_before=paid_before)

@@ -91,11 +91,13 @@ class CostCap:
     cost more than is free waits for calls in flight to end. All of a run's trials share one cap, on one event loop.
     """
 
-    def __init__(self, cap: float | None = None, *, spent: float = 0.0) -> None:
+    def __init__(self, cap: float | None = None, *, share: float | None = None, spent: float = 0.0) -> None:
+        """`share` is what of the cap is for the trials of this process, where others spend the rest."""
         self.cap = cap
-        self.exhausted = cap is not None and spent >= cap
+        limit = cap if share is None else share
+        self.exhausted = limit is not None and spent >= limit
         """Whether a call was refused, or would be: then nothing more is begun."""
-        self._account = Account(cap, spent)
+        self._account = Account(limit, spent)
         self._queue = AdmissionQueue()
         self._calls = 0
         self._paid = 0.0
@@ -126,9 +128,17 @@ class CostCap:
         self._paid += paid
         self._calls += 1
         self._account.settle(reservation.amount, paid)
-        self.exhausted = self.exhausted or (self.cap is not None and self.spent >= self.cap)
+        limit = self._account.limit
+        self.exhausted = self.exhausted or (limit is not None and self.spent >= limit)
         self._queue.changed()
         return paid
+
+    def give_back(self, part: float) -> float:
+        """Lower the limit by a part, from 0 to 1, of what is free; gives how much that is. Without a cap it is 0."""
+        amount = max(0.0, (self._account.free or 0.0) * part)
+        if self._account.limit is not None:
+            self._account.limit -= amount
+        return amount
 
     def release(self, reservation: Reservation) -> None:
         """A call was not made after all."""

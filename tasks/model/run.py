@@ -1,8 +1,10 @@
 """A run: what was asked for and what is going to be done."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -13,6 +15,14 @@ from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import Trial
+
+
+class RunnerName(StrEnum):
+    """A task runner of Prefect: where batches of trials run."""
+
+    PROCESS = "process"
+    DASK = "dask"
+    RAY = "ray"
 
 
 class RunRequest(Frozen):
@@ -40,6 +50,16 @@ class RunRequest(Frozen):
     """URL below which the run is kept; in the working folder when not given."""
     run: str | None = None
     """A run that was planned or begun before, to be carried on: its id, or its URL."""
+    runner: RunnerName | None = None
+    """The task runner of Prefect on which batches of trials run; they run in the process of the flow when not given."""
+    workers: Annotated[int, Field(ge=1)] | None = None
+    """Batches at once on the task runner; as many as the machine has processors when not given."""
+    runner_address: str | None = None
+    """Of the scheduler of Dask, or of the Ray cluster; a local one is started for the run when not given."""
+
+
+ALSO_OF_RESUMED: Final = frozenset({"jobs", "max_cost", "runner", "workers", "runner_address"})
+"""What may differ when a run is resumed."""
 
 
 class Revision(Frozen):
@@ -191,7 +211,9 @@ class Plan(RunContext):
 
 
 class Batch(Frozen):
-    """Trials that one process runs, in plain values. All that is wanted of an eval task is in one batch."""
+    """Trials that one process runs, in plain values. All that is wanted of an eval task is in one batch, as long as no
+    worker is idle.
+    """
 
     name: str
     step: Literal["run", "confirm"] = "run"
@@ -203,6 +225,12 @@ class Batch(Frozen):
     """US dollars that the batch may spend; no limit when not given."""
     plan_digest: str | None = None
     """SHA-256 of the plan that the batch is of; of another one it runs nothing. Not checked when not given."""
+    coordinator: str = ""
+    """The id of the coordinator that has handed it out. Only that one can give orders about it."""
+    number: int = 0
+    """Which one it is of those that the coordinator has handed out. A batch whose worker is lost keeps its number."""
+    continued: bool = False
+    """Whether the journal can hold trials of its eval tasks that another batch has run."""
 
 
 class BatchOutcome(Frozen):
@@ -210,10 +238,33 @@ class BatchOutcome(Frozen):
 
     name: str
     trials: tuple[Trial, ...] = ()
-    """Those that were run now, in the order of their ends."""
+    """Those that it has run, in the order of their ends, those of an earlier attempt at the same batch included."""
     spent: float = 0.0
     """US dollars, of calls of trials that were not measured too."""
     not_started: tuple[str, ...] = ()
     """What the agent's command could not be started for, of each trial in which it could not."""
     warnings: tuple[str, ...] = ()
     """What went wrong that no trial depends on."""
+    released: tuple[tuple[str, int], ...] = ()
+    """Trials that it has given back without running them."""
+
+
+class BatchOrders(Frozen):
+    """What the coordinator of a run tells the processes that run its batches."""
+
+    coordinator: str
+    """Its id. Batches that another coordinator has handed out end."""
+    divide: Mapping[int, int] = {}
+    """For numbers of batches, into how many equal parts to divide the trials that have not begun: the batch keeps one
+    part and gives back the others, once."""
+    ended: bool = False
+    """Whether every batch is to end now."""
+
+
+class Released(Frozen):
+    """What a batch gives back while it runs on."""
+
+    trials: tuple[tuple[str, int], ...]
+    """Those that it does not run."""
+    cost: float = 0.0
+    """US dollars of its share."""

@@ -1,4 +1,4 @@
-"""The seam where trials run: the same batches in this process, in child processes, and on a task runner of Prefect."""
+"""The seam where trials run: the same batches in this process and in child processes."""
 
 import asyncio
 import json
@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -20,13 +19,14 @@ from passgate.tasks.execution.batch import batches_of, run_batch
 from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.in_process import in_process
+from passgate.tasks.execution.orders import write_orders
 from passgate.tasks.execution.worker import trials_at_once
 from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.judge import judge
 from passgate.tasks.load import load
 from passgate.tasks.measure import measure
-from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
+from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
@@ -101,12 +101,14 @@ def elsewhere(run_one: Callable[[str, Batch], Any], workers: int = 2) -> OpenExe
 
     @asynccontextmanager
     async def opened(plan: Plan, store: RunStore, *_: object):  # type: ignore[no-untyped-def]
-        yield apart(
+        async with apart(
             partial(run_one, store.location),
+            store,
             workers=workers,
             trials_at_once=trials_at_once(plan),
             cost_left=plan.request.max_cost,
-        )
+        ) as execute:
+            yield execute
 
     return opened
 
@@ -132,10 +134,9 @@ def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: 
 def test_a_batch_that_is_handed_out_twice_repeats_no_trial(repository: Project) -> None:
     async def twice(store: str, batch: Batch) -> BatchOutcome:
         first, second = await asyncio.gather(in_child_process(store, batch), in_child_process(store, batch))
-        assert not (first.trials and second.trials), "one of them has waited, and found nothing left to do"
-        third = await in_child_process(store, batch)
-        assert third.trials == ()
-        return first if first.trials else second
+        assert first.trials == second.trials, "one of them has waited, and found nothing left to do"
+        assert first.spent == second.spent
+        return await in_child_process(store, batch)
 
     (repository.path / "slow").touch()
     _, trials = judged(planned(), elsewhere(twice))
@@ -150,58 +151,37 @@ def test_a_batch_whose_process_was_killed_goes_on_elsewhere(repository: Project)
     store = RunStore.of(plan.run_id)
     (batch, *_) = batches_of(plan.tasks)
     batch = batch.model_copy(update={"trials_at_once": 1})
-    child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    assert child.stdin is not None
-    child.stdin.write(cloudpickle.dumps(partial(run_batch, store.location, batch, grade)))
-    child.stdin.close()
+    child = started(store, batch)
     wait_until(lambda: bool(store.read_journal()))
     child.send_signal(signal.SIGKILL)
     child.wait()
-    before = {(one.trial.task_id, one.trial.trial) for one in store.read_journal()}
+    before = calls(repository)[: len(store.read_journal())]
     outcome = asyncio.run(in_child_process(store.location, batch))
-    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.trials) - before
+    assert {(one.task_id, one.trial) for one in outcome.trials} == set(batch.trials)
     assert {(one.trial.task_id, one.trial.trial) for one in store.read_journal()} == set(batch.trials)
-
-
-ON_A_TASK_RUNNER = """
-import asyncio, json
-
-from prefect import flow, task
-from prefect.task_runners import ProcessPoolTaskRunner
-
-from passgate.tasks.execution.batch import run_batch
-from passgate.tasks.grade import grade
-from passgate.tasks.model.run import Batch
-from tests.flows.test_seam import elsewhere, judged, planned, what_counts
-
-
-@task
-def one_batch(store, batch):
-    return run_batch(store, Batch.model_validate_json(batch), grade)
-
-
-@flow(task_runner=ProcessPoolTaskRunner(max_workers=2))
-def gate():
-    async def on_runner(store, batch):
-        # Prefect looks into the models that it is given, for futures.
-        future = one_batch.submit(store, batch.model_dump_json())
-        return await asyncio.to_thread(future.result)
-
-    return judged(planned(), elsewhere(on_runner))
-
-
-if __name__ == "__main__":
-    decision, messages, rows, _ = what_counts(*gate())
-    print(json.dumps([decision, messages, [row[:3] for row in rows]]))
-"""
+    assert all(calls(repository).count(call) == 1 for call in before)
 
 
 @pytest.mark.slow
-def test_a_task_runner_of_prefect_comes_to_the_same(repository: Project, prefect_server: dict[str, str]) -> None:
-    decision, messages, rows, _ = what_counts(*judged(planned(), HERE))
-    repository.write("on_a_task_runner.py", ON_A_TASK_RUNNER)
-    repository.environment = prefect_server
-    tests = str(Path(__file__).parents[2])
-    result = repository.run([sys.executable, "on_a_task_runner.py"], timeout=240, PYTHONPATH=tests)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout.splitlines()[-1]) == [decision, messages, [list(row[:3]) for row in rows]]
+def test_a_batch_ends_when_another_coordinator_has_the_run(repository: Project) -> None:
+    (repository.path / "slow").touch()
+    plan = planned()
+    store = RunStore.of(plan.run_id)
+    trials = tuple((task.task_id, number) for task in plan.tasks for number in range(200))
+    child = started(store, Batch(name="all", trials=trials, trials_at_once=1, coordinator="first"))
+    wait_until(lambda: bool(store.read_journal()))
+    write_orders(store, BatchOrders(coordinator="second"))
+    child.wait(timeout=60)
+    assert child.returncode != 0
+    assert len(store.read_journal()) < len(trials)
+
+
+def started(store: RunStore, batch: Batch) -> subprocess.Popen[bytes]:
+    """A batch in a child process."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    assert child.stdin is not None
+    child.stdin.write(cloudpickle.dumps(partial(run_batch, store.location, batch, grade)))
+    child.stdin.close()
+    return child

@@ -1,16 +1,23 @@
 """Batches that run apart: how many at once, and how the money of a run is shared among them."""
 
 import asyncio
+import tempfile
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.execution.apart import apart
-from passgate.tasks.execution.batch import batches_of
+from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
+from passgate.tasks.execution.apart import RunBatch, apart
+from passgate.tasks.execution.batch import batches_of, part_of
 from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.model.run import Batch, BatchOutcome
+from passgate.tasks.execution.orders import read_orders, write_released
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.run import Batch, BatchOutcome, Released
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import a_task, a_trial
 
@@ -47,10 +54,21 @@ class Machines:
 def run(
     machines: Machines, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None
 ) -> list[BatchOutcome]:
+    return outcomes_of(machines.run_one, *names, workers=workers, at_once=at_once, money=money)
+
+
+def outcomes_of(
+    run_one: RunBatch, *names: str, workers: int = 2, at_once: int = 4, money: float | None = None
+) -> list[BatchOutcome]:
     outcomes: list[BatchOutcome] = []
-    execute = apart(machines.run_one, workers=workers, trials_at_once=at_once, cost_left=money)
-    current = Round(batches_of([a_task(task_id=name) for name in names]))
-    asyncio.run(execute(current, outcomes.append))
+
+    async def execute(folder: str) -> None:
+        settings = {"workers": workers, "trials_at_once": at_once, "cost_left": money}
+        async with apart(run_one, RunStore(folder), **settings) as executor:
+            await executor(Round(batches_of([a_task(task_id=name) for name in names])), outcomes.append)
+
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(execute(folder))
     return outcomes
 
 
@@ -58,18 +76,20 @@ def each(cost: float) -> Costs:
     return lambda task_id, number: cost
 
 
-@pytest.mark.parametrize(("workers", "at_once", "most", "each_has"), [(2, 4, 2, 2), (8, 3, 3, 1), (1, 4, 1, 4)])
-def test_concurrency_holds_over_all_batches(workers: int, at_once: int, most: int, each_has: int) -> None:
+@pytest.mark.parametrize(
+    ("workers", "at_once", "seats"), [(2, 4, [2, 2]), (4, 10, [3, 3, 2, 2]), (8, 3, [1, 1, 1]), (1, 4, [4])]
+)
+def test_concurrency_holds_over_all_batches(workers: int, at_once: int, seats: list[int]) -> None:
     machines = Machines(each(0.0))
     run(machines, *"abcdefgh", workers=workers, at_once=at_once)
-    assert machines.most == most
-    assert {batch.trials_at_once for batch in machines.handed_out} == {each_has}
-    assert most * each_has <= at_once
+    assert machines.most == len(seats)
+    first = machines.handed_out[: len(seats)]
+    assert [batch.trials_at_once for batch in first] == seats
 
 
 def test_without_a_cost_cap_every_batch_is_handed_out_once() -> None:
     machines = Machines(each(1.0))
-    assert len(run(machines, "a", "b", "c")) == 3
+    assert len(run(machines, "a", "b", "c", workers=3)) == 3
     assert [batch.max_cost for batch in machines.handed_out] == [None] * 3
     assert len(machines.ran) == 9
 
@@ -90,7 +110,16 @@ def test_when_the_money_is_spent_nothing_more_is_handed_out() -> None:
 def test_shares_that_pay_for_no_trial_end_the_run() -> None:
     machines = Machines(each(10.0))
     outcomes = run(machines, "a", "b", money=1.0)
-    assert (machines.ran, len(outcomes)) == ([], 2)
+    assert machines.ran == []
+    # Both have had a half of the money, and then one batch has had all of it.
+    assert len(outcomes) == 3
+    assert [batch.max_cost for batch in machines.handed_out] == [0.5, 0.5, 1.0]
+
+
+def test_a_call_that_only_all_of_the_money_pays_for_is_made() -> None:
+    machines = Machines(each(4.0))
+    run(machines, *"abcd", workers=4, money=5.0)
+    assert len(machines.ran) == 1
 
 
 @settings(deadline=None)
@@ -108,3 +137,96 @@ def test_never_more_than_the_cap_and_no_trial_twice(costs: list[float], money: f
     assert len(set(machines.ran)) == len(machines.ran)
     if sum(costs) * 3 <= money / len(names):  # every share alone would do
         assert len(machines.ran) == 3 * len(names)
+
+
+def test_a_batch_whose_worker_is_lost_is_run_again_as_the_same_batch() -> None:
+    machines, lost = Machines(each(0.0)), Counter[str]()
+
+    async def losing(batch: Batch) -> BatchOutcome:
+        lost[batch.name] += 1
+        if lost[batch.name] == 1:
+            raise WorkerLostError("killed")
+        return await machines.run_one(batch)
+
+    outcomes = outcomes_of(losing, "a", "b")
+    assert lost == {"a": 2, "b": 2}
+    assert len(outcomes) == 2
+    assert len({part_of(batch) for batch in machines.handed_out}) == 2
+
+
+def test_workers_that_are_lost_again_and_again_end_the_run() -> None:
+    async def losing(batch: Batch) -> BatchOutcome:
+        raise WorkerLostError("killed")
+
+    with pytest.raises(EngineError, match=r"the batch 'a' lost its worker 3 times: killed"):
+        outcomes_of(losing, "a")
+
+
+def test_an_error_of_one_batch_ends_the_others() -> None:
+    cancelled = []
+
+    async def failing(batch: Batch) -> BatchOutcome:
+        if batch.name == "a":
+            raise UsageError("no")
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            cancelled.append(batch.name)
+            raise
+        raise AssertionError
+
+    with pytest.raises(UsageError):
+        outcomes_of(failing, "a", "b")
+    assert cancelled == ["b"]
+
+
+def test_batches_that_still_run_anywhere_are_told_to_end(tmp_path: Path) -> None:
+    store = RunStore(str(tmp_path))
+
+    async def opened() -> tuple[Any, Any]:
+        async with apart(Machines(each(0.0)).run_one, store, workers=1, trials_at_once=1, cost_left=None):
+            during = read_orders(store)
+        return during, read_orders(store)
+
+    during, after = asyncio.run(opened())
+    assert during.coordinator == after.coordinator
+    assert (during.ended, after.ended) == (False, True)
+
+
+class SlowAndDivisible(Machines):
+    """The batch with `a` goes on until it is told to give back some of its trials, and gives back all but the first."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(each(0.0))
+        self.store = RunStore(str(folder))
+
+    async def run_one(self, batch: Batch) -> BatchOutcome:
+        if batch.number > 1:
+            return await super().run_one(batch)
+        self.handed_out.append(batch)
+        while (orders := read_orders(self.store)) is None or batch.number not in orders.divide:
+            await asyncio.sleep(0.05)
+        released = Released(trials=batch.trials[1:], cost=(batch.max_cost or 0.0) / 2)
+        write_released(self.store, part_of(batch), released)
+        while len(self.ran) < 5:
+            await asyncio.sleep(0.05)
+        self.ran.append(batch.trials[0])
+        trial = a_trial(a_task(task_id="a"), 0, TrialStatus.PASSED)
+        return BatchOutcome(name=batch.name, trials=(trial,), released=batch.trials[1:])
+
+
+def test_idle_workers_get_trials_of_a_batch_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("passgate.tasks.execution.apart._WORTH_SECONDS", 0.0)
+    machines = SlowAndDivisible(tmp_path)
+
+    async def execute() -> None:
+        settings = {"workers": 2, "trials_at_once": 2, "cost_left": 6.0}
+        async with apart(machines.run_one, machines.store, **settings) as executor:
+            await executor(Round(batches_of([a_task(task_id=name) for name in "ab"])), lambda outcome: None)
+
+    asyncio.run(execute())
+    assert sorted(machines.ran) == [(name, number) for name in "ab" for number in range(3)]
+    (divided,) = [batch for batch in machines.handed_out if batch.number == 3]
+    assert divided.trials == (("a", 1), ("a", 2))
+    assert divided.continued, "it has to look for what the first batch has come to"
+    assert divided.max_cost == pytest.approx(4.5), "what `b` had and half of what `a` had"

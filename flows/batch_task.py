@@ -1,0 +1,73 @@
+"""A batch of trials as a task of Prefect, which runs in a worker of a task runner."""
+
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from prefect import Flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.context import FlowRunContext, TagsContext
+from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
+
+from passgate.tasks.execution.batch import run_batch
+from passgate.tasks.grade import grade
+from passgate.tasks.model.run import Batch
+
+
+def submitted(runner: "TaskRunner[Any]", store: str, batch: Batch) -> Any:
+    """Submit a batch of the run at a location to a task runner, inside of a flow run.
+
+    The result is the JSON of its outcome: Prefect looks into the models that it is given, for futures.
+    """
+    parameters = {
+        "name": batch.name,
+        "store": store,
+        "batch": batch.model_dump_json(),
+        "folder": str(Path.cwd()),
+        "settings": _settings() if isinstance(runner, ProcessPoolTaskRunner) else None,
+    }
+    flow_run = FlowRunContext.get()
+    # A task run with a tag asks the server for a slot of concurrency before it begins.
+    with TagsContext(current_tags=set()):
+        if flow_run is None:
+            return runner.submit(batch_of_trials, parameters)
+        # The flow goes to the worker as well, and its hooks cannot.
+        with flow_run.model_copy(update={"flow": Flow(_nothing, name=flow_run.flow.name if flow_run.flow else None)}):
+            return runner.submit(batch_of_trials, parameters)
+
+
+@task(name="batch", task_run_name="{name}", cache_policy=NO_CACHE, persist_result=False)
+def batch_of_trials(name: str, store: str, batch: str, folder: str, settings: Sequence[str] | None) -> str:
+    """Run a batch, in the folder that the run was started in where this machine has it.
+
+    `settings` are the variables of Prefect in the environment of the run, where the task runner has added others: those
+    are none of the agents' business.
+    """
+    _as_worker(folder, settings)
+    return run_batch(store, Batch.model_validate_json(batch), grade).model_dump_json()
+
+
+def _settings() -> list[str]:
+    return [name for name in os.environ if name.startswith("PREFECT_")]
+
+
+def _as_worker(folder: str, settings: Sequence[str] | None) -> None:
+    if Path(folder).is_dir():
+        os.chdir(folder)
+    for name in [] if settings is None else set(_settings()).difference(settings):
+        del os.environ[name]
+    if threading.current_thread() is threading.main_thread():
+        # ^C of a terminal comes to all of its processes, and the coordinator ends the batch.
+        signal.signal(signal.SIGINT, _ignore)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _ignore(_kind: int, _frame: object) -> None:
+    """Not SIG_IGN, which the processes of agents would inherit."""
+
+
+def _nothing() -> None:
+    """What stands for the function of the flow."""

@@ -1,0 +1,202 @@
+"""Where batches of trials run: in this process, or on a task runner of Prefect."""
+
+import asyncio
+import contextvars
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import BrokenExecutor, Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
+from passgate.tasks.execution.apart import apart
+from passgate.tasks.execution.coordinator import Executor
+from passgate.tasks.execution.engine import Engine
+from passgate.tasks.execution.in_process import cost_left, in_process
+from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.grade import grade
+from passgate.tasks.history.journal import Journal
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunnerName, RunRequest
+from passgate.tasks.model.trial import FinishedTrial
+
+if TYPE_CHECKING:
+    from prefect.task_runners import TaskRunner
+
+T = TypeVar("T")
+
+_PACKAGES: Final = {RunnerName.DASK: "prefect_dask", RunnerName.RAY: "prefect_ray"}
+_SECONDS_TO_CLOSE = 5.0
+_SECONDS_TO_CONNECT = 15.0
+
+
+def refuse_runner(request: RunRequest) -> None:
+    """Raise `UsageError` for a task runner that this installation does not have, or that is not fully named."""
+    runner = request.runner
+    if runner is None:
+        for option, value in (("--workers", request.workers), ("--runner-address", request.runner_address)):
+            if value is not None:
+                raise UsageError(f"{option} is for a task runner of Prefect: add --runner process, dask or ray")
+    elif runner in _PACKAGES and find_spec(_PACKAGES[runner]) is None:
+        raise UsageError(f"--runner {runner!s} is not installed: pip install 'passgate[{runner!s}]'")
+    elif runner is RunnerName.PROCESS and request.runner_address is not None:
+        raise UsageError("--runner process has no address: leave out --runner-address, or name --runner dask or ray")
+
+
+def open_executor(
+    engine: Engine, plan: Plan, store: RunStore, journal: Journal, finished: Sequence[FinishedTrial]
+) -> AbstractAsyncContextManager[Executor]:
+    """The executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`."""
+    if plan.request.runner is None:
+        return in_process(engine, grade, plan, store, journal, finished)
+    return _on_task_runner(plan, store, finished)
+
+
+@asynccontextmanager
+async def _on_task_runner(plan: Plan, store: RunStore, finished: Sequence[FinishedTrial]) -> AsyncIterator[Executor]:
+    refuse_runner(plan.request)
+    cluster = _Cluster(plan.request)
+    try:
+        await cluster.open()
+        async with apart(
+            partial(cluster.run, store.location, await asyncio.to_thread(store.plan_digest)),
+            store,
+            workers=await cluster.workers(),
+            trials_at_once=trials_at_once(plan),
+            cost_left=cost_left(plan, finished),
+            finished=finished,
+        ) as execute:
+            yield execute
+    finally:
+        await cluster.close()
+
+
+class _Cluster:
+    """A task runner of Prefect with its worker processes. One that breaks is opened anew."""
+
+    def __init__(self, request: RunRequest) -> None:
+        self._request = request
+        self._runner: Any = None
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> None:
+        """Start the task runner, or connect to where it is. Raises `UsageError`."""
+        self._runner = await _in_thread(partial(_started, self._request))
+
+    async def workers(self) -> int:
+        """How many batches run at once."""
+        return self._request.workers or int(await _in_thread(partial(_size_of, self._runner)))
+
+    async def run(self, store: str, plan_digest: str, batch: Batch) -> BatchOutcome:
+        """Have a batch run as a task run. Raises what it raises, and `WorkerLostError`."""
+        from passgate.flows.batch_task import submitted
+
+        runner = self._runner
+        if runner is None:
+            raise WorkerLostError("the task runner is closed")
+        try:
+            future = await _in_thread(
+                partial(submitted, runner, store, batch.model_copy(update={"plan_digest": plan_digest})),
+                contextvars.copy_context(),
+            )
+            return BatchOutcome.model_validate_json(await _in_thread(future.result))
+        except PassgateError:
+            raise
+        except BrokenExecutor as error:
+            await self._open_again(runner)
+            raise WorkerLostError(f"{type(error).__name__}: {error}") from error
+        except Exception as error:
+            raise WorkerLostError(f"{type(error).__name__}: {error}") from error
+
+    async def close(self) -> None:
+        """End the task runner, and the worker processes that it has started."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            closing = asyncio.ensure_future(_in_thread(partial(runner.__exit__, None, None, None)))
+            await asyncio.wait([closing], timeout=_SECONDS_TO_CLOSE)
+        for child in multiprocessing.active_children():
+            child.kill()
+
+    async def _open_again(self, broken: "TaskRunner[Any]") -> None:
+        """Once for all batches that were on a task runner which has broken."""
+        async with self._opening:
+            if self._runner is broken:
+                await asyncio.wait([asyncio.ensure_future(_in_thread(partial(broken.__exit__, None, None, None)))])
+                await self.open()
+
+
+def _started(request: RunRequest) -> Any:
+    runner = _task_runner(request)
+    try:
+        runner.__enter__()
+        if request.runner is RunnerName.DASK:
+            runner.client  # noqa: B018 - it connects when it is asked for the first time
+    except Exception as error:
+        where = f" at {request.runner_address}" if request.runner_address else ""
+        remedy = "start it, or correct --runner-address" if where else "see the message of the task runner"
+        what = f"--runner {request.runner!s}{where} cannot be used"
+        raise UsageError(f"{what} ({type(error).__name__}: {error}): {remedy}") from error
+    return runner
+
+
+def _task_runner(request: RunRequest) -> Any:
+    address, workers = request.runner_address, request.workers or _processors()
+    if request.runner is RunnerName.DASK:
+        from prefect_dask.task_runners import DaskTaskRunner
+
+        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+        client: dict[str, Any] = {"timeout": _SECONDS_TO_CONNECT}
+        return DaskTaskRunner(address=address, cluster_kwargs=None if address else local, client_kwargs=client)
+    if request.runner is RunnerName.RAY:
+        from prefect_ray.task_runners import RayTaskRunner
+
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
+        local = {"num_cpus": workers, "include_dashboard": False}
+        return RayTaskRunner(address=address, init_kwargs=quiet if address else quiet | local)
+    from prefect.task_runners import ProcessPoolTaskRunner
+
+    return ProcessPoolTaskRunner(max_workers=workers)
+
+
+def _size_of(runner: Any) -> Any:
+    """The number of tasks that a cluster runs at once."""
+    if hasattr(runner, "client"):
+        return max(1, sum(runner.client.ncores().values()))
+    if type(runner).__name__ == "RayTaskRunner":
+        import ray
+
+        return max(1, int(ray.cluster_resources().get("CPU", 1)))  # type: ignore[no-untyped-call]
+    return _processors()
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+async def _in_thread(work: Callable[[], T], context: contextvars.Context | None = None) -> T:
+    """What a function gives that can block for ever. Nobody waits for its thread at the end of the process.
+
+    Inside of an asynchronous flow run, functions of Prefect that wait look for the event loop that calls them: without
+    the context of the flow run they do not.
+    """
+    ended: Future[T] = Future()
+
+    def run() -> None:
+        # Processes that begin here do not hear ^C of the terminal: the coordinator ends them.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            result = (context or contextvars.Context()).run(work)
+        except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
+            with suppress(InvalidStateError):
+                ended.set_exception(error)
+        else:
+            with suppress(InvalidStateError):
+                ended.set_result(result)
+
+    threading.Thread(target=run, name="passgate-batch", daemon=True).start()
+    return await asyncio.wrap_future(ended)

@@ -1,0 +1,144 @@
+"""Batches of a gate on Prefect's task runners: the verdict and the rows of one process, also when a worker is lost."""
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_killed import AGENTS, SAYS_YES
+from tests.conftest import PATIENT, Project
+from tests.processes import parent_of, process_ids, wait_until
+from tests.unit.agents.agent_server import AgentServer, Says, running_agent
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+TASKS, K, JOBS = 10, 30, 6
+GATES = """
+version: 1
+suites:
+  golden: {k: %d, metric: pass^k, max_steps: 20}
+gates:
+  ci_merge: {suites: [golden], blocks_on: [golden_regression, task_failed], regression: {mode: strict}}
+concurrency: {trials: %d}
+"""
+Key = tuple[str, int]
+
+
+def set_up(project: Project, agent: AgentServer, *, tasks: int = TASKS, k: int = K) -> Project:
+    """A gate of 300 trials whose agent counts what it is asked for; one task fails."""
+    project.write("gates.yaml", GATES % (k, JOBS))
+    for number in range(tasks):
+        task = SAYS_YES.format(name=f"t{number}")
+        project.write(f"suites/golden/t{number}.yaml", task.replace('"yes"', '"no"') if number == 3 else task)
+    project.write("agents.yaml", AGENTS.format(url=agent.url))
+    project.environment = {**PATIENT, "PREFECT_HOME": str(project.path.parent / "prefect")}
+    return project
+
+
+@pytest.fixture(scope="module")
+def of_one_process(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What the gate comes to in one process."""
+    folder = tmp_path_factory.mktemp("local") / "repository"
+    folder.mkdir()
+    with running_agent() as agent:
+        project = set_up(Project(folder), agent)
+        ended = project.passgate("run", "ci_merge", "--agent", "counting", "--engine", "none", timeout=300)
+    assert ended.returncode == 1, ended.stderr
+    return what_counts(project)
+
+
+def what_counts(project: Project) -> Any:
+    """What of a run does not depend on when and where it was run."""
+    (folder,) = project.run_folders()
+    verdict = json.loads((folder / "verdict.json").read_text())
+    rows = [(one["task_id"], one["trial"], one["status"], one["reason"], one["score"]) for one in trials(project)]
+    assert len(rows) == len(set(rows)), "a trial stands in the journal twice"
+    return verdict["decision"], [reason["message"] for reason in verdict["reasons"]], sorted(rows)
+
+
+def trials(project: Project) -> list[dict[str, Any]]:
+    """The trials whose lines in the parts of the journal are whole."""
+    parts = sorted(project.path.glob(".passgate/runs/*/journal*.jsonl"))
+    return [json.loads(line)["trial"] for part in parts for line in part.read_bytes().split(b"\n")[:-1]]
+
+
+def finished(project: Project) -> set[Key]:
+    return {(one["task_id"], one["trial"]) for one in trials(project)}
+
+
+def asked(agent: AgentServer) -> Counter[Key]:
+    return Counter((one.body["task_id"], int(one.body["trial"])) for one in list(agent.asked))
+
+
+def descendants(process_id: int) -> list[int]:
+    parents = {child: parent_of(child) for child in process_ids()}
+    found = [process_id]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[1:]
+
+
+def children_with(mark: bytes) -> Callable[[subprocess.Popen[str]], list[int]]:
+    """Finds the processes that come from a command and carry a mark in their command line."""
+
+    def find(command: subprocess.Popen[str]) -> list[int]:
+        found = []
+        for one in descendants(command.pid):
+            try:
+                found += [one] if mark in Path(f"/proc/{one}/cmdline").read_bytes() else []
+            except OSError:
+                continue
+        return sorted(found)
+
+    return find
+
+
+@contextmanager
+def begun(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """A run on a task runner, until its end."""
+    command = project.command("run", "ci_merge", "--agent", "counting", *options)
+    with (project.path / "stderr.txt").open("w") as messages:
+        process = subprocess.Popen(
+            command,
+            cwd=project.path,
+            env=project.full_environment(),
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+        )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run_with_a_loss(
+    project: Project, agent: AgentServer, options: list[str], workers: Callable[[subprocess.Popen[str]], list[int]]
+) -> None:
+    """Run the gate, kill a worker when a fifth of the trials have ended, and see what the agent was asked for."""
+    with begun(project, *options) as command:
+        wait_until(lambda: command.poll() is not None or len(finished(project)) >= 60, seconds=300)
+        before = finished(project)
+        os.kill(workers(command)[-1], signal.SIGKILL)
+        output, _ = command.communicate(timeout=400)
+    assert command.returncode == 1, output + (project.path / "stderr.txt").read_text()
+    calls = asked(agent)
+    assert all(calls[key] == 1 for key in before), "a finished trial was run again"
+    assert calls.total() <= TASKS * K + JOBS, "more was run again than was in flight"
+    assert "without Prefect" not in (project.path / "stderr.txt").read_text()
+
+
+def test_a_lost_process_loses_what_is_in_flight(bare_project: Project, of_one_process: Any) -> None:
+    with running_agent() as agent:
+        agent.replies = [Says(pause=0.1)]
+        set_up(bare_project, agent)
+        run_with_a_loss(bare_project, agent, ["--runner", "process", "--workers", "3"], children_with(b"spawn_main"))
+    assert what_counts(bare_project) == of_one_process
