@@ -25,6 +25,7 @@ from passgate.flows.cli.trend import trend
 from passgate.flows.cli.try_task import try_task
 from passgate.flows.cli.validate import validate
 from passgate.flows.cli.verify import verify
+from passgate.flows.cli.view import view
 
 P = ParamSpec("P")
 
@@ -76,6 +77,7 @@ app.command()(check_graders)
 app.command()(convert)
 app.command()(_judging(judge))
 app.command()(report)
+app.command()(view)
 app.command("sign-off")(_judging(sign_off))
 app.command()(verify)
 app.command()(comment)

@@ -66,6 +66,7 @@ RunnerAddressOption = Annotated[
     typer.Option(metavar="ADDRESS", help="With --runner dask or ray: the cluster. Default: a local one for this run."),
 ]
 PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print every field as JSON.")]
 
 

@@ -1,7 +1,5 @@
 """`passgate report`: write the page of a run."""
 
-from typing import Annotated
-
 import typer
 
 from passgate.flows.cli import options
@@ -10,7 +8,7 @@ from passgate.flows.cli import options
 def report(
     run: options.RunArgument,
     history: options.HistoryOption = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    open_page: options.OpenOption = False,
 ) -> int:
     """Write the page of a run: one HTML file, and beside it the trials that it has no room for."""
     from passgate.flows.cli.terminal import say

@@ -1,6 +1,7 @@
 """Report: a run that has ended in, its page out, with all of its trials."""
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,12 @@ from passgate.tasks.history.recent import recent_runs
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
-from passgate.tasks.model.run_view import RunView
+from passgate.tasks.judge import judge
+from passgate.tasks.measure import measure
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.run import Plan
+from passgate.tasks.model.run_view import EarlierRun, RunView
+from passgate.tasks.model.trial import Trial
 from passgate.tasks.planning.baseline import pooled_baseline, read_rows
 from passgate.tasks.report import view_of, write_page
 from passgate.tasks.reports.page.build import PAGE
@@ -29,10 +35,15 @@ class WrittenPage(NamedTuple):
 
 
 class StoredRun(NamedTuple):
-    """A view of a run that is kept, and why it is without the history where it is."""
+    """A view of a run that is kept."""
 
     view: RunView
-    without_history: str
+    without_history: str = ""
+    """Why it is without the history; empty where it is not."""
+    going_on: bool = False
+    """Whether the run has no verdict yet: that of the view is what its trials say so far."""
+    planned: int = 0
+    """The first trials of its tasks."""
 
 
 def write_run_page(run_id: str, history: str | None) -> WrittenPage:
@@ -55,17 +66,40 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
     """
     verdict = store.read_verdict()
     if verdict is None:
-        raise UsageError(
-            f"the run {store.name} has no verdict: carry it on with `passgate run GATE --resume {store.name}`"
-        )
+        remedy = f"carry it on with `passgate run GATE --resume {store.name}`"
+        raise UsageError(f"the run {store.name} has no verdict: {remedy}")
     plan, trials = store.read_plan(), store.read_trials()
     if history:
         plan = plan.model_copy(update={"request": plan.request.model_copy(update={"history": history})})
+    known = _known_before(plan, trials)
+    view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+    return StoredRun(view, known.missing)
+
+
+def followed_run(store: RunStore) -> StoredRun:
+    """The same of a run that may be going on: its verdict is then what its trials say so far.
+
+    Raises `StorageError`.
+    """
+    if store.has_verdict():
+        return stored_run(store)
+    plan, trials = store.read_plan(), store.read_trials()
+    known = _known_before(plan, trials)
+    verdict = judge(plan, plan.policy, trials, measure(plan, trials), known.baseline, "")
+    view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+    return StoredRun(view, known.missing, going_on=True, planned=sum(task.k for task in plan.tasks))
+
+
+class _KnownBefore(NamedTuple):
+    baseline: Baseline
+    recent: Mapping[str, tuple[EarlierRun, ...]]
+    missing: str = ""  # Why the history could not be read
+
+
+def _known_before(plan: Plan, trials: Sequence[Trial]) -> _KnownBefore:
     try:
         open_history(plan.history_location, Checkout(Path.cwd()))
         rows = read_rows(plan)
-        tasks = pooled_baseline(plan, rows, trials).tasks
+        return _KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows.trials, plan.run_id))
     except PassgateError as error:
-        return StoredRun(view_of(verdict, trials, store, plan=plan), str(error))
-    earlier = recent_runs(rows.trials, plan.run_id)
-    return StoredRun(view_of(verdict, trials, store, tasks, earlier=earlier, plan=plan), "")
+        return _KnownBefore(Baseline(branch=plan.policy.baseline.branch), {}, str(error))

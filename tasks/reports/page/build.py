@@ -1,16 +1,14 @@
 """The pages of a run: a view in, HTML out, each file within its size."""
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import Trial, TrialStatus
-from passgate.tasks.reports import figures, findings
+from passgate.tasks.reports import findings
+from passgate.tasks.reports.page.environment import templates
 from passgate.tasks.reports.page.run import (
     Articles,
     Links,
@@ -22,9 +20,6 @@ from passgate.tasks.reports.page.run import (
     worst_first,
 )
 from passgate.tasks.reports.page.trial import Bounds, anchor, trial_shown
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 PAGE: Final = "report.html"
 """The page of a run, in the run's folder."""
@@ -48,50 +43,18 @@ class FileBeside(NamedTuple):
     html: str
 
 
-@cache
-def _templates() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+class Going(NamedTuple):
+    """A run without a verdict yet: how many trials are done and how many are planned."""
 
-    environment = Environment(
-        loader=PackageLoader("passgate.tasks.reports.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style, script = (_source(name) for name in ("style.css", "script.js"))
-    environment.globals |= {
-        "style": style,
-        "script": script,
-        "policy": content_policy(style, script),
-        "quantity": figures.quantity,
-        "dollars": figures.dollars,
-        "duration": figures.duration,
-        "comparison_header": figures.COMPARISON_HEADER,
-    }
-    return environment
-
-
-def _source(name: str) -> str:
-    return files("passgate.tasks.reports.page").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def content_policy(style: str, script: str) -> str:
-    """A Content-Security-Policy under which only this style and this script have any effect."""
-    of_style, of_script = (
-        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
-    )
-    return (
-        f"default-src 'none'; style-src 'sha256-{of_style}'; script-src 'sha256-{of_script}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'"
-    )
+    done: int
+    planned: int
 
 
 class _Trials:
     """The trials of a run as HTML."""
 
     def __init__(self, view: RunView) -> None:
-        self._template = _templates().get_template("trial.html.j2")
+        self._template = templates().get_template("trial.html.j2")
         self._view = view
         self._planned = planned_tasks(view)
 
@@ -101,11 +64,13 @@ class _Trials:
         return self._template.render(one=one, heading="Trial").strip()
 
 
-def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], *, home: str = "") -> str:
+def page(
+    view: RunView, beside: dict[Key, str], here: dict[Key, str], *, home: str = "", going: Going | None = None
+) -> str:
     """The page of a run: one HTML file that needs nothing from elsewhere.
 
     `beside` says which file shows a trial that the page does not, `here` has the trials that it shows. `home` is the
-    link to the pages of all runs.
+    link to the pages of all runs, `going` how far a run is that has no verdict yet.
     """
     links, trials = Links(here, beside), by_task(view.trials)
     run = run_page(view, links)
@@ -125,8 +90,10 @@ def page(view: RunView, beside: dict[Key, str], here: dict[Key, str], *, home: s
             task_section(row, finding, planned.get(finding.name), trials.get(finding.name, ()), links, articles)
         )
     detailed, missing = {one.row.anchor for one in sections}, _left(view, here | beside)
-    template = _templates().get_template("run.html.j2")
-    return template.render(run=run, sections=sections, detailed=detailed, not_written=len(missing), home=home)
+    template = templates().get_template("run.html.j2")
+    return template.render(
+        run=run, sections=sections, detailed=detailed, not_written=len(missing), home=home, going=going
+    )
 
 
 def _pair(trials: Sequence[Trial]) -> list[Trial]:
@@ -164,7 +131,7 @@ def files_beside(
     `places` gets the file of each trial. Raises `StorageError`.
     """
     make = _Trials(view)
-    render = partial(_templates().get_template("beside.html.j2").render, run_id=view.verdict.run_id, back=f"../{PAGE}")
+    render = partial(templates().get_template("beside.html.j2").render, run_id=view.verdict.run_id, back=f"../{PAGE}")
     tasks: dict[str, list[str]] = {}
     number, size = 1, 0
     for trial in _left(view, here)[:most]:
@@ -190,3 +157,17 @@ def _left(view: RunView, here: Mapping[Key, str]) -> list[Trial]:
         if (name, trial.trial) not in here and trial.status not in _UNMEASURED
     ]
     return sorted(left, key=lambda trial: trial.status is TrialStatus.PASSED)
+
+
+def trial_page(view: RunView, key: Key, back: str) -> str | None:
+    """A page with one trial; `None` where the run has none of this name and number. `back` links to the run's page.
+
+    Raises `StorageError`.
+    """
+    name, number = key
+    trial = next((one for one in by_task(view.trials).get(name, ()) if one.trial == number), None)
+    if trial is None:
+        return None
+    html = _Trials(view).html(trial, _IN_FILE)
+    template = templates().get_template("beside.html.j2")
+    return template.render(run_id=view.verdict.run_id, back=back, tasks=[(anchor(name), [html])])

@@ -1,0 +1,52 @@
+"""The templates of the pages, with their style, their script and the policy that lets nothing else have any effect."""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from passgate.tasks.reports import figures
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@cache
+def templates() -> "Environment":
+    """The templates of the pages. Whatever they are given is escaped."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("passgate.tasks.reports.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style, script = (_source(name) for name in ("style.css", "script.js"))
+    environment.globals |= {
+        "style": style,
+        "script": script,
+        "policy": content_policy(style, script),
+        "quantity": figures.quantity,
+        "dollars": figures.dollars,
+        "duration": figures.duration,
+        "comparison_header": figures.COMPARISON_HEADER,
+    }
+    return environment
+
+
+def _source(name: str) -> str:
+    return files("passgate.tasks.reports.page").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def content_policy(style: str, script: str) -> str:
+    """A Content-Security-Policy under which only this style and this script have any effect."""
+    of_style, of_script = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)
+    )
+    return (
+        f"default-src 'none'; style-src 'sha256-{of_style}'; script-src 'sha256-{of_script}'; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'"
+    )

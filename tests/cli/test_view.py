@@ -1,0 +1,76 @@
+"""`passgate view`: the pages of all runs, served on the loopback."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from passgate.flows.cli.view import application
+from tests.conftest import Project
+
+LIMIT = 120  # Seconds: a busy machine takes long to start a command
+
+
+@contextmanager
+def viewer(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        project.command("view", *options),
+        cwd=project.path,
+        env=project.full_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=LIMIT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_interrupted(bare_project: Project, kind: signal.Signals) -> None:
+    with viewer(bare_project) as process, httpx.Client(timeout=LIMIT, trust_env=False) as client:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.startswith("http://127.0.0.1:")
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "There are no runs yet" in answer.text
+        assert answer.headers["cache-control"] == "no-store"
+        without_token = address.rstrip("/").rpartition("/")[0]
+        for path in ("/", "/x/", "/runs/", "/%FF/"):
+            assert client.get(f"{without_token}{path}").status_code == 404
+        # The client's connection is still open.
+        process.send_signal(kind)
+        _, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 130
+    assert errors == "passgate: interrupted\n"
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_and_a_run_that_is_not_there_are_told(bare_project: Project) -> None:
+    with viewer(bare_project, "--quiet") as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().split(":")[2].partition("/")[0]
+        taken = bare_project.passgate("view", "--port", port)
+    assert taken.returncode == 2
+    assert "choose another one with --port" in taken.stderr
+    missing = bare_project.passgate("view", "last")
+    assert missing.returncode == 2
+    assert "no run 'last'" in missing.stderr
+
+
+async def test_only_who_knows_the_token_gets_an_answer(bare_project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(bare_project.path)
+    transport = httpx.ASGITransport(app=application("right-token"))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert (await client.get("/right-token/")).status_code == 200
+        assert (await client.get("/right-token/runs/none/report.html")).status_code == 404
+        assert (await client.post("/right-token/")).status_code == 405
+        for path in ("/", "/wrong-token/", "/right-toke/", "/right-token-/", "/%C3%A9/", "/right-token"):
+            assert (await client.get(path)).status_code == 404

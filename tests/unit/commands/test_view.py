@@ -1,0 +1,124 @@
+"""The pages of all runs, as the viewer answers them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.commands.view import Viewer
+from passgate.tasks.history.masking import Masker
+from passgate.tasks.history.run_store import RunStore
+from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.trial import TrialStatus
+from tests.builders import a_finished, a_plan, a_policy, a_run_id, a_task, begun, verdict_on
+
+TASK = a_task(task_id="folder/say yes")
+
+
+def a_stored_run(run_id: str, *statuses: TrialStatus) -> RunStore:
+    """A run of these trials, without a verdict."""
+    policy = a_policy(suites=["golden"], curtailment=False)
+    request = RunRequest(history="history")
+    plan = a_plan(TASK, run_id=run_id, created_at=begun(run_id), request=request, policy=policy)
+    store = RunStore.of(run_id)
+    store.write_plan(plan, Masker([]))
+    store.journal.write_bytes(b"")
+    for number, status in enumerate(statuses):
+        add(store, number, status)
+    return store
+
+
+def add(store: RunStore, number: int, status: TrialStatus) -> None:
+    line = a_finished(TASK, number, f"said {number}", status=status).model_dump_json()
+    with store.journal.open("a", encoding="utf-8") as journal:
+        journal.write(f"{line}\n")
+
+
+def end(store: RunStore) -> None:
+    plan, trials = store.read_plan(), store.read_trials()
+    store.write_reports(verdict_on(plan, plan.policy, trials, Baseline(branch="main")), {})
+
+
+def text(viewer: Viewer, path: str) -> str:
+    answer = viewer.answer(path)
+    assert answer is not None
+    return answer.text
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+ENDED, GOING = a_run_id("20260130"), a_run_id("20260131", "ffff")
+
+
+def test_the_list_has_every_run_the_newest_first() -> None:
+    assert "There are no runs yet" in text(Viewer(), "")
+    end(a_stored_run(ENDED, TrialStatus.PASSED, TrialStatus.FAILED, TrialStatus.PASSED))
+    a_stored_run(GOING)
+    html = text(Viewer(), "")
+    assert html.index(f'href="runs/{GOING}/report.html"') < html.index(f'href="runs/{ENDED}/report.html"')
+    assert "no verdict yet" in html
+    assert "✗ FAIL" in html
+    assert "2/3" in html
+    assert "2026-01-30 00:00 UTC" in html
+
+
+def test_a_run_has_its_page_and_every_trial_of_it() -> None:
+    end(a_stored_run(ENDED, TrialStatus.PASSED, TrialStatus.PASSED, TrialStatus.FAILED))
+    viewer = Viewer()
+    html = text(viewer, f"runs/{ENDED}/report.html")
+    assert "ci_merge FAIL" in html
+    assert "said 2" in html
+    assert 'href="../../"' in html
+    assert "in no file yet" not in html
+    link = "trials/golden/folder/say yes/1"
+    assert f'href="{link}#golden/folder/say~20yes/1"' in html
+    trial = text(viewer, f"runs/{ENDED}/{link}")
+    assert "said 1" in trial
+    assert 'href="../../../../report.html"' in trial
+
+
+def test_a_run_that_goes_on_is_shown_as_far_as_it_is() -> None:
+    store = a_stored_run(GOING, TrialStatus.FAILED)
+    viewer = Viewer()
+    state = text(viewer, f"runs/{GOING}/state")
+    assert "1 of 3 trials are done" in text(viewer, f"runs/{GOING}/report.html")
+    assert text(viewer, f"runs/{GOING}/state") == state
+    add(store, 1, TrialStatus.PASSED)
+    assert text(viewer, f"runs/{GOING}/state") != state
+    assert "2 of 3 trials are done" in text(viewer, f"runs/{GOING}/report.html")
+    add(store, 2, TrialStatus.PASSED)
+    end(store)
+    assert json.loads(text(viewer, f"runs/{GOING}/state"))[0] > 0
+    assert "trials are done" not in text(viewer, f"runs/{GOING}/report.html")
+
+
+def test_other_paths_have_no_page() -> None:
+    end(a_stored_run(ENDED, TrialStatus.PASSED))
+    Path("secret.txt").write_text("secret")
+    viewer = Viewer()
+    for path in (
+        "runs",
+        f"runs/{ENDED}",
+        f"runs/{ENDED}/plan.json",
+        f"runs/{ENDED}/../../../secret.txt",
+        "runs/../report.html",
+        "runs/20250101T000000Z-ci_merge-0a0b/report.html",
+        f"runs/{ENDED}/trials/golden/folder/say yes/9",
+        f"runs/{ENDED}/trials/golden/none/0",
+        f"runs/{ENDED}/trials/x",
+        "../secret.txt",
+    ):
+        assert viewer.answer(path) is None, path
+
+
+def test_a_broken_verdict_does_not_hide_the_other_runs() -> None:
+    end(a_stored_run(ENDED, TrialStatus.PASSED))
+    broken = a_stored_run(GOING)
+    broken.verdict.write_text("{")
+    html = text(Viewer(), "")
+    assert ENDED in html
+    assert GOING in html
