@@ -1,51 +1,150 @@
-"""`passgate trend`: show the history as a table and a plot."""
+"""`passgate trend`: what has changed in the history, and how the suites do."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from passgate.flows.cli import options
+from passgate.tasks.model.task import GateName, Suite
+
+if TYPE_CHECKING:
+    from passgate.tasks.model.trend import Trend
+
+
+class TrendFormat(StrEnum):
+    """The formats of a trend."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    PNG = "png"
+    SVG = "svg"
+    HTML = "html"
+
+
+class Period(StrEnum):
+    """The periods of a trend."""
+
+    RUN = "run"
+    DAY = "day"
+    WEEK = "week"
+    VERSION = "version"
+
+
+_OF_SUFFIX = {".md": TrendFormat.MARKDOWN, ".txt": TrendFormat.TABLE, ".htm": TrendFormat.HTML}
+
+
+def named_day(text: str) -> str:
+    """Parse a UTC day as in `2026-01-31`. Raise `BadParameter`."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no day: write it as 2026-01-31") from error
+
+
+DayOption = Annotated[str, typer.Option(metavar="DAY", parser=named_day)]
 
 
 def trend(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
+    gate: Annotated[
+        GateName | None,
+        typer.Option(metavar="GATE", help="Default: the gate of the newest run.", parser=options.named_gate),
+    ] = None,
     agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Default: the agent of the newest run.")] = None,
-    plot: options.PlotOption = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks that this model answered.")] = None,
+    suite: Annotated[Suite | None, typer.Option(help="Only this suite.")] = None,
+    task: Annotated[str | None, typer.Option(metavar="TASK", help="Only this task, by its task_id.")] = None,
+    since: Annotated[
+        str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
+    ] = "0001-01-01",
+    until: Annotated[
+        str, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")
+    ] = "9999-12-31",
+    by: Annotated[
+        Period | None, typer.Option(help="Also list the suites by this period. Default in files: week.")
+    ] = None,
+    output_format: Annotated[
+        TrendFormat | None, typer.Option("--format", help="Default: as the output file ends, else table.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path),
+    ] = None,
 ) -> int:
-    """Show the history by suite and day. Mark every day with a run that is worse than the others."""
-    from passgate.flows.cli.terminal import color, say, width, write_plot
-    from passgate.tasks.commands.trend import COLUMNS, trend_points
+    """Show what has changed since when, by which task, and how each suite does."""
+    from passgate.flows.cli.output import put
+    from passgate.tasks.commands.trend import COLUMNS, By, TrendRequest, trend_of
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
+    from passgate.tasks.history.dataset import Days
     from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_summaries
     from passgate.tasks.integrity.git import Checkout
-    from passgate.tasks.reports.escape import printable
-    from passgate.tasks.reports.messages import LONGEST_MESSAGE, warn
-    from passgate.tasks.reports.trend import trend_table
+    from passgate.tasks.reports.messages import warn
 
+    chosen = output_format or _format_of(output)
     location = history or policy_or_default(Path(gates)).history
     history_read = open_history(location, Checkout(Path.cwd()))
-    earlier = read_earlier_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS)
-    points = trend_points(earlier.table)
-    if not points:
-        raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
-    shown = agent or points[-1].agent  # the newest run is last
-    others = sorted({point.agent for point in points} - {shown})
-    points = [point for point in points if point.agent == shown]
-    if not points:
-        raise UsageError(f"the history {location} has no runs of {shown}; it has runs of {', '.join(others)}")
-    say(printable(f"agent {shown}", LONGEST_MESSAGE) + "\n")
-    say(trend_table(points, width=width(), color=color()))
-    if plot is not None:
-        from passgate.tasks.reports.plots import trend_plot
-
-        write_plot(plot, trend_plot(points))
-        say(f"plot  {plot}")
+    days, only = Days(since, until), None if suite is None else str(suite)
+    earlier = read_earlier_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS, days, only)
+    if not len(earlier.table):
+        raise UsageError(f"the history {location} has no such runs yet: `passgate run` makes the first")
+    request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
+    found = trend_of(earlier.table, request)
+    put(_rendered(found, chosen, periods=by is not None), output)
     if earlier.left_out:
         warn(earlier.left_out)
-    if others:
-        warn(f"not shown: runs of {', '.join(others)} (see --agent)")
+    if found.not_shown:
+        warn(f"not shown: runs of {', '.join(found.not_shown)} (see --gate and --agent)")
     return 0
+
+
+def _format_of(output: Path | None) -> TrendFormat:
+    """The format that a file's name asks for. Raise `BadParameter` where it asks for none."""
+    if output is None:
+        return TrendFormat.TABLE
+    suffix = output.suffix.lower()
+    if suffix in _OF_SUFFIX:
+        return _OF_SUFFIX[suffix]
+    try:
+        return TrendFormat(suffix.removeprefix("."))
+    except ValueError:
+        return TrendFormat.TABLE
+
+
+def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str | bytes:
+    from passgate.flows.cli.terminal import color, width
+    from passgate.tasks.reports import trend_files
+    from passgate.tasks.reports.trend import trend_screen
+
+    texts: dict[TrendFormat, Callable[[Trend], str]] = {
+        TrendFormat.JSON: trend_files.trend_json,
+        TrendFormat.CSV: trend_files.trend_csv,
+        TrendFormat.MARKDOWN: trend_files.trend_markdown,
+    }
+    if chosen in texts:
+        return texts[chosen](trend)
+    if chosen is TrendFormat.TABLE:
+        return trend_screen(trend, width=width(), color=color(), periods=periods)
+    return _drawn(trend, chosen)
+
+
+def _drawn(trend: "Trend", chosen: TrendFormat) -> str | bytes:
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.reports import plots
+    from passgate.tasks.reports.trend_files import trend_html
+
+    if chosen is TrendFormat.PNG:
+        return plots.trend_image(trend.points, trend.changes)
+    if chosen is TrendFormat.SVG:
+        return plots.trend_plot(trend.points, trend.changes)
+    try:
+        return trend_html(trend, plots.trend_plot(trend.points, trend.changes))
+    except UsageError:  # without matplotlib
+        return trend_html(trend, "")

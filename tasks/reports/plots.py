@@ -3,10 +3,12 @@
 matplotlib is an extra: this module can be imported without it, and only a plot costs its start-up time.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from io import StringIO
+from io import BytesIO, StringIO
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,10 +16,11 @@ from passgate.tasks.errors import UsageError
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.forecast import Forecast
 from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trend import Quantity, TrendChange
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import NAME
 from passgate.tasks.reports.escape import printable
-from passgate.tasks.reports.trend import by_suite, worse_runs
+from passgate.tasks.reports.trend import by_suite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,15 +60,29 @@ _POLICY: dict[str, Any] = {"color": _BLUE, "linewidth": 2.2}
 _STRICT: dict[str, Any] = {"color": _VERMILION, "linewidth": 1.6, "linestyle": (0, (5, 3))}
 
 
-def trend_plot(points: Sequence[TrendPoint]) -> str:
+def trend_plot(points: Sequence[TrendPoint], changes: Sequence[TrendChange] = ()) -> str:
     """An SVG with a panel per suite over one axis of time; the same text for the same points.
 
-    Where all runs lie within a day the axis is their order. Raises UsageError where matplotlib is missing.
+    It marks the runs with which a pass rate became lastingly worse. Where all runs lie within a day the axis is their
+    order. Raises UsageError where matplotlib is missing.
     """
-    return _svg(lambda: _trend_figure(points), "Each suite's value by run")
+    return _svg(lambda: _trend_figure(points, changes), "Each suite's value by run")
 
 
-def _trend_figure(points: Sequence[TrendPoint]) -> "Figure":
+def trend_image(points: Sequence[TrendPoint], changes: Sequence[TrendChange] = ()) -> bytes:
+    """The same as PNG."""
+    return _png(lambda: _trend_figure(points, changes))
+
+
+def _worse(suite: Suite, changes: Sequence[TrendChange]) -> frozenset[str]:
+    return frozenset(
+        change.first_after.run_id
+        for change in changes
+        if change.suite is suite and change.is_worse and change.quantity is Quantity.PASS_RATE
+    )
+
+
+def _trend_figure(points: Sequence[TrendPoint], changes: Sequence[TrendChange]) -> "Figure":
     from matplotlib.figure import Figure
 
     suites = list(by_suite(points))
@@ -81,8 +98,13 @@ def _trend_figure(points: Sequence[TrendPoint]) -> "Figure":
         panel.set_ylim(-5, 108)
         panel.set_yticks([0, 50, 100], ["0 %", "50 %", "100 %"])
         panel.set_yticks([25, 75], minor=True)
-        _draw_runs(panel, of_suite, places)
-    figure.legend(handles=_legend(suites), loc="outside upper right", ncols=3, frameon=False)
+        _draw_runs(panel, of_suite, places, _worse(suite, changes))
+    figure.legend(
+        handles=_legend(suites, any(_worse(suite, changes) for suite, _ in suites)),
+        loc="outside upper right",
+        ncols=3,
+        frameon=False,
+    )
     return figure
 
 
@@ -116,8 +138,9 @@ def _frame(panel: "Axes", title: str, grid_lines: Literal["major", "both"]) -> N
     panel.tick_params(which="both", length=0)
 
 
-def _draw_runs(panel: "Axes", points: Sequence[TrendPoint], places: Mapping[str, float]) -> None:
-    worse = worse_runs(points)
+def _draw_runs(
+    panel: "Axes", points: Sequence[TrendPoint], places: Mapping[str, float], worse: AbstractSet[str]
+) -> None:
     # A run without a value stands at the bottom of the panel.
     heights = {point.run_id: 100 * (point.value or 0.0) for point in points}
     valued = [point.run_id for point in points if point.value is not None]
@@ -130,7 +153,7 @@ def _draw_runs(panel: "Axes", points: Sequence[TrendPoint], places: Mapping[str,
             panel.vlines(place, point.low * 100, point.high * 100, color=look["color"], alpha=0.6, linewidth=1.6)
         # Unclipped, because a marker at 0 % or 100 % reaches beyond the panel.
         panel.plot([place], [heights[point.run_id]], linestyle="none", clip_on=False, **look)
-    if worse:
+    if worse & heights.keys():
         # The value stands beside the lowest run only: more labels would cover each other.
         lowest = min((point for point in points if point.run_id in worse), key=lambda point: heights[point.run_id])
         at = (places[lowest.run_id], heights[lowest.run_id])
@@ -143,13 +166,13 @@ def _annotate(panel: "Axes", text: str, at: tuple[float, float], offset: tuple[i
     panel.annotate(text, at, xytext=offset, parse_math=False, **look)
 
 
-def _legend(suites: Sequence[tuple[Suite, Sequence[TrendPoint]]]) -> "list[Line2D]":
+def _legend(suites: Sequence[tuple[Suite, Sequence[TrendPoint]]], is_worse: bool) -> "list[Line2D]":
     """What the marks mean, for those marks that appear."""
     from matplotlib.lines import Line2D
 
     entries: list[tuple[str, dict[str, Any]]] = [("run, with its 95 % interval", _RUN)]
-    if any(worse_runs(points) for _, points in suites):
-        entries.append(("worse than the suite's other runs", _WORSE))
+    if is_worse:
+        entries.append(("lastingly worse from here", _WORSE))
     if any(point.value is None for _, points in suites for point in points):
         entries.append(("no value: too little was measured", _NO_VALUE))
     return [Line2D([], [], linestyle="none", label=label, **look) for label, look in entries]
@@ -199,14 +222,28 @@ def _mark(panel: "Axes", usual: float, red: float, color: Any) -> None:
 
 
 def _svg(draw: Callable[[], "Figure"], title: str) -> str:
-    """The SVG of the figure that `draw` makes with passgate's settings of matplotlib, whatever the user's own are."""
+    """The SVG of the figure that `draw` makes. Raises UsageError where matplotlib is missing."""
+    text = StringIO()
+    with _settings():
+        draw().savefig(text, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
+    return text.getvalue()
+
+
+def _png(draw: Callable[[], "Figure"]) -> bytes:
+    image = BytesIO()
+    with _settings():
+        draw().savefig(image, format="png", dpi=150, metadata={"Software": None})
+    return image.getvalue()
+
+
+@contextmanager
+def _settings() -> Iterator[None]:
+    """passgate's settings of matplotlib, whatever the user's own are."""
     try:
         from matplotlib import rc_context, rcdefaults, rcParams
     except ImportError as error:
         raise UsageError("A plot needs matplotlib: pip install 'passgate[plot]'") from error
-    text = StringIO()
     with rc_context():
         rcdefaults()
         rcParams.update(_SETTINGS)
-        draw().savefig(text, format="svg", metadata={"Title": title, "Date": None, "Creator": None})
-    return text.getvalue()
+        yield

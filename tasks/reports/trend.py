@@ -1,9 +1,7 @@
-"""How the suites did from day to day, and which runs lie below the others."""
+"""The trend on one screen: what changed since when and by which task, then how each suite does."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, date
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from statistics import fmean, median
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -11,27 +9,112 @@ from rich.text import Text
 
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, Trend, TrendChange, TrendPeriod
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import columns, fitting_table, heading, plain_table, rendered
+from passgate.tasks.reports.console import NAME, Marked, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
-MARK = "▼"
-DROP = 0.10  # A run whose value is this far below the median of the others is called worse, whatever its interval
+WORSE, BETTER = "▼", "▲"
+PERIOD_HEADER = ("suite", "period", "runs", "trials", "value", "95 % interval", "cost", "p50", "p95")
+RATE_HEADER = ("suite", "tool-call accuracy", "loops", "retries", "policy adherence", "injections", "errors")
+FLAKY_HEADER = ("flaky in the last 30 runs", "trials", "two trials of a run differ")
+_MOST_CHANGES = 5
+_MOST_TASKS = 3
+_COMMIT = 10
 
-RULE = (
-    f"{MARK} worse: the upper end of the run's 95 % interval lies below the mean of the suite's other runs "
-    f"(weighted by tasks), or its value lies more than {DROP * 100:.0f} points below their median."
-)
+
+def trend_screen(trend: Trend, *, width: int, color: bool, periods: bool = False) -> str:
+    """What changed, how the suites do, which tasks are flaky, what a verdict takes; with `periods` a row per period."""
+    parts: list[RenderableType] = [Text(printable(headline(trend), NAME), "bold")]
+    parts += [*_changes(trend), heading("Suites"), _suites(trend, width), Text(), _rates(trend, width)]
+    parts += _flaky(trend, width)
+    if periods:
+        parts += [heading("Periods"), _table(PERIOD_HEADER, map(period_cells, trend.periods), width)]
+    parts.append(Text(f"\n{per_verdict(trend)}"))
+    return rendered(*parts, width=width, color=color)
 
 
-def trend_table(points: Sequence[TrendPoint], *, width: int, color: bool) -> str:
-    """A table per suite with a row per day (UTC), the oldest first, and the rule for the mark under it."""
-    if not points:
-        return "No runs.\n"
-    parts: list[RenderableType] = []
-    for suite, of_suite in by_suite(points):
-        parts += [heading(suite), _suite_table(of_suite, width)]
-    return rendered(*parts, Text(f"\n{RULE}", "dim"), width=width, color=color).removeprefix("\n")
+def headline(trend: Trend) -> str:
+    """`nightly of cli:agent: 60 runs from 2026-09-01 to 2026-10-30`."""
+    return (
+        f"{trend.gate} of {trend.agent}: {figures.count(trend.runs, 'run')} from {trend.first.day} to {trend.last.day}"
+    )
+
+
+def new_and_earlier(trend: Trend) -> tuple[tuple[TrendChange, ...], tuple[TrendChange, ...]]:
+    """The changes of the last week, and those before it."""
+    new = tuple(change for change in trend.changes if change.first_after.day >= trend.since)
+    return new, tuple(change for change in trend.changes if change not in new)
+
+
+def change_text(change: TrendChange, text: Callable[[str], str]) -> str:
+    """`golden pass rate 97 % -> 81 % since 2026-11-18, by fix-tests_1`; `text` escapes names."""
+    parts = [
+        f"{text(change.suite)} {change.quantity} {_level(change, change.before)} -> {_level(change, change.after)}"
+    ]
+    when = f"from {change.first_after.day} to {change.until.day}" if change.until else f"since {change.first_after.day}"
+    if change.tasks:
+        return f"{parts[0]} {when}, by {figures.listed([text(task) for task in change.tasks], _MOST_TASKS)}"
+    return f"{parts[0]} {when}, by the whole suite"
+
+
+def between_text(change: TrendChange, text: Callable[[str], str]) -> str:
+    """The run with which a change begins, the commits before it, and what else changed with it."""
+    facts = [f"run {text(change.first_after.run_id)}"]
+    if change.last_before.git_commit and change.first_after.git_commit:
+        facts.append(_commits(change.last_before, change.first_after, text))
+    if change.also_changed:
+        facts.append(f"also changed: {'; '.join(text(one) for one in change.also_changed)}")
+    return ", ".join(facts)
+
+
+def _commits(before: RunStamp, after: RunStamp, text: Callable[[str], str]) -> str:
+    first, last = (text(stamp.git_commit[:_COMMIT]) for stamp in (before, after))
+    return f"same commit {last}" if before.git_commit == after.git_commit else f"commits {first}..{last}"
+
+
+def no_changes_text(trend: Trend) -> str:
+    """What it means that nothing is told."""
+    yearly = f"{trend.false_alarms:g}"
+    return f"No change that chance does not explain (at most {yearly} false alarms are expected in 365 runs)."
+
+
+def period_cells(period: TrendPeriod) -> tuple[str, ...]:
+    """A row under `PERIOD_HEADER`."""
+    interval = figures.UNKNOWN
+    if period.low is not None and period.high is not None:
+        interval = f"[{figures.percent(period.low)}, {figures.percent(period.high)}]"
+    return (
+        period.suite,
+        period.label,
+        str(period.runs),
+        f"{period.trials_passed}/{period.trials_measured}",
+        figures.percent(period.value),
+        interval,
+        figures.dollars(period.cost),
+        figures.duration(period.latency_p50_seconds),
+        figures.duration(period.latency_p95_seconds),
+    )
+
+
+def rate_cells(period: TrendPeriod) -> tuple[str, ...]:
+    """A row under `RATE_HEADER`."""
+    rates = (
+        *(period.tool_call_accuracy, period.loop_rate, period.retry_rate),
+        *(period.policy_adherence, period.injection_success_rate),
+    )
+    return (period.suite, *map(figures.percent, rates), str(period.trials_error))
+
+
+def flaky_cells(task: FlakyTask) -> tuple[str, ...]:
+    """A row under `FLAKY_HEADER`."""
+    return (f"{task.suite}/{task.task_id}", f"{task.passed}/{task.n}", figures.percent(task.disagreement))
+
+
+def per_verdict(trend: Trend) -> str:
+    """What a verdict took in the last 7 days."""
+    time, cost = figures.duration(trend.seconds_per_verdict), figures.dollars(trend.cost_per_verdict)
+    return f"A verdict took {time} (median) and {cost} (mean) in the last 7 days."
 
 
 def by_suite(points: Iterable[TrendPoint]) -> Iterator[tuple[Suite, tuple[TrendPoint, ...]]]:
@@ -41,62 +124,60 @@ def by_suite(points: Iterable[TrendPoint]) -> Iterator[tuple[Suite, tuple[TrendP
         yield suite, tuple(of_suite)
 
 
-def worse_runs(points: Sequence[TrendPoint]) -> frozenset[str]:
-    """The ids of those runs of one suite that lie below the other runs, as `RULE` says.
-
-    A run without a value is neither worse nor one of the others.
-    """
-    valued = [(point, point.value) for point in points if point.value is not None]
-    worse = set()
-    for position, (point, value) in enumerate(valued):
-        others = valued[:position] + valued[position + 1 :]
-        if not others:
-            continue
-        values = [other for _, other in others]
-        mean = fmean(values, weights=[max(1, other.tasks) for other, _ in others])
-        # Values are fractions of whole numbers: without the margin 0.8 - 0.7 is more than 0.1.
-        if (point.high is not None and point.high < mean - 1e-9) or median(values) - value > DROP + 1e-9:
-            worse.add(point.run_id)
-    return frozenset(worse)
+def _level(change: TrendChange, level: float) -> str:
+    match change.quantity:
+        case Quantity.PASS_RATE:
+            return figures.percent(level)
+        case Quantity.LATENCY:
+            return figures.duration(level)
+        case Quantity.COST:
+            return figures.dollars(level)
 
 
-def _suite_table(points: Sequence[TrendPoint], width: int) -> Table:
-    worse = worse_runs(points)
-    # In UTC, so that readers in different time zones see the same days.
-    days = [(day, tuple(of_day)) for day, of_day in groupby(points, lambda one: one.started_at.astimezone(UTC).date())]
-    header = (
-        *columns("day", no_wrap=True),
-        *columns("runs", "tasks", "trials", "value", "worst", justify="right", no_wrap=True),
-        *columns("worst run"),
-    )
-
-    def table(before_mark: str) -> Table:
-        return plain_table(width, header, (_day_row(*day, worse, before_mark) for day in days))
-
-    return fitting_table(table, width, " ", "\n")
+def _changes(trend: Trend) -> list[RenderableType]:
+    new, earlier = new_and_earlier(trend)
+    parts: list[RenderableType] = [heading(f"Changed since {trend.since}")]
+    parts += _listed(new) if new else [Text("nothing" if earlier else no_changes_text(trend))]
+    if earlier:
+        parts += [heading("Changed earlier"), *_listed(earlier)]
+    return parts
 
 
-def _day_row(day: date, points: Sequence[TrendPoint], worse: frozenset[str], before_mark: str) -> tuple[Text, ...]:
-    tasks = [point.tasks for point in points]
-    values = [point.value for point in points if point.value is not None]
-    # A run that is worse than the others is named before one of a lower value that is not.
-    worst = min(
-        (point for point in points if point.value is not None),
-        key=lambda point: (point.run_id not in worse, point.value),
-        default=None,
-    )
-    is_worse = worst is not None and worst.run_id in worse
-    style = "bold red" if is_worse else ""
-    run = printable(worst.run_id, 80) if worst else figures.UNKNOWN
-    trials = Text(f"{sum(point.trials_passed for point in points)}/{sum(point.trials_measured for point in points)}")
-    if errors := sum(point.trials_error for point in points):
-        trials.append(f"\n+{figures.count(errors, 'error')}", "yellow")
-    return (
-        Text(day.isoformat()),
-        Text(str(len(points))),
-        Text("-".join(str(end) for end in sorted({min(tasks), max(tasks)}))),
-        trials,
-        Text(figures.percent(fmean(values) if values else None), "bold"),
-        Text(figures.percent(worst.value if worst else None), style),
-        Text(f"{run}{before_mark}{MARK} worse" if is_worse else run, style),
-    )
+def _listed(changes: Sequence[TrendChange]) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    for change in changes[:_MOST_CHANGES]:
+        mark, style = (WORSE, "bold red") if change.is_worse else (BETTER, "green")
+        text = Text(change_text(change, _text), "bold" if change.is_worse else "")
+        text.append(f"\n{between_text(change, _text)}", "dim not bold")
+        parts.append(Marked(mark, text, style=style))
+    if len(changes) > _MOST_CHANGES:
+        parts.append(Text(f"and {len(changes) - _MOST_CHANGES} more: --format json has all", "dim"))
+    return parts
+
+
+def _suites(trend: Trend, width: int) -> Table:
+    before = {period.suite: period for period in trend.week_before}
+    header = ("suite", "runs", "trials", "value", "95 % interval", "before", "cost", "p50", "p95")
+    return _table(header, (_suite_row(period, before.get(period.suite)) for period in trend.last_week), width)
+
+
+def _suite_row(period: TrendPeriod, before: TrendPeriod | None) -> tuple[str, ...]:
+    suite, _, *rest = period_cells(period)
+    return (suite, *rest[:4], figures.percent(before.value if before else None), *rest[4:])
+
+
+def _rates(trend: Trend, width: int) -> Table:
+    return _table(RATE_HEADER, map(rate_cells, trend.last_week), width)
+
+
+def _flaky(trend: Trend, width: int) -> list[RenderableType]:
+    return [Text(), _table(FLAKY_HEADER, map(flaky_cells, trend.flaky), width)] if trend.flaky else []
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> Table:
+    heads = [*columns(header[0]), *columns(*header[1:], justify="right")]
+    return plain_table(width, heads, ([Text(printable(cell, NAME)) for cell in row] for row in rows))
+
+
+def _text(name: str) -> str:
+    return printable(name, NAME)

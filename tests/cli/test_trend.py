@@ -1,42 +1,70 @@
-"""`passgate trend`: ten stored runs, one of them worse."""
+"""`passgate trend`: what has changed in a history, in every format."""
 
-import xml.etree.ElementTree as ElementTree
+import csv
+import json
+import os
+import threading
+from pathlib import Path
 
 import pytest
+from bench.change_points import Planted
+from bench.generated_history import night_id, task_names, write_generated
 
-from tests.cli.test_run import WRITES_OK, agent_file, gate_of
 from tests.conftest import Project
 
-BAD_RUN = 6
+NIGHTS = 40
 
 
-@pytest.mark.slow
-def test_of_ten_runs_the_worse_one_shows_in_the_table_and_in_the_plot(project: Project) -> None:
-    gate_of(project, k=2)
-    for name in ("a", "b", "c"):
-        project.write(f"suites/golden/{name}.yaml", WRITES_OK.format(name=name))
-    agent_file(
-        project,
-        """
-        import os
-        def agent(attempt):
-            bad = os.environ["RUN"] == "6" and attempt.task_id != "a"
-            (attempt.workspace / "result.txt").write_text("bad" if bad else "ok")
-            return "done"
-        """,
-    )
-    for number in range(10):
-        result = project.passgate("run", "ci_merge", "--agent", "python:agent:agent", RUN=str(number))
-        assert result.returncode == (1 if number == BAD_RUN else 0), result.stdout
-    worse = project.run_folders()[BAD_RUN].name
-    result = project.passgate("trend", "--plot", "trend.svg")
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """40 nights, of which the last 4 have a regression of one task."""
+    folder = tmp_path_factory.mktemp("trend") / "history"
+    write_generated(str(folder), NIGHTS, 3, (Planted("", "passed", 12, NIGHTS - 4, 0.9),))
+    return folder
+
+
+def test_the_screen_names_what_changed_by_which_task_between_which_commits(
+    bare_project: Project, history: Path
+) -> None:
+    result = bare_project.passgate("trend", "--history", str(history))
     assert result.returncode == 0, result.stderr
-    table = result.stdout
-    assert "10" in table
-    assert f"{worse} ▼" in table or worse in next(line for line in table.splitlines() if "▼" in line)
-    svg = (project.path / "trend.svg").read_text()
-    ElementTree.fromstring(svg)
-    assert "worse" in svg
+    assert "▼ adversarial pass rate" in result.stdout
+    assert f"by {task_names()[12][1]}" in result.stdout
+    assert f"run {night_id(NIGHTS - 4)}, commits 0000000000..0000000000" in result.stdout
+    assert len(result.stdout.splitlines()) <= 40
+
+
+def test_every_format_is_written_by_the_name_of_its_file(bare_project: Project, history: Path) -> None:
+    for name in ("x.json", "x.csv", "x.png", "x.html"):
+        result = bare_project.passgate("trend", "--history", str(history), "--suite", "adversarial", "--output", name)
+        assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    folder = bare_project.path
+    (change,) = json.loads((folder / "x.json").read_text())["changes"]
+    assert change["tasks"] == [task_names()[12][1]]
+    weeks = {row[1] for row in csv.reader((folder / "x.csv").read_text().splitlines()[1:])}
+    assert weeks == {f"2025-W{week:02}" for week in range(1, 7)}
+    assert (folder / "x.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / "x.html").read_text()
+
+
+def test_a_pipe_is_written_into_and_not_replaced(bare_project: Project, history: Path) -> None:
+    pipe = bare_project.path / "pipe.csv"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()), daemon=True)
+    reader.start()
+    result = bare_project.passgate("trend", "--history", str(history), "--since", "2025-02-01", "--output", str(pipe))
+    reader.join(60)
+    assert result.returncode == 0, result.stderr
+    assert pipe.is_fifo()
+    assert "suite,label" in read[0] or "nightly of" in read[0]
+
+
+def test_runs_that_are_not_there_are_a_mistake_with_its_remedy(bare_project: Project, history: Path) -> None:
+    for options, remedy in ((("--agent", "nobody"), "it has runs of"), (("--since", "yesterday"), "as 2026-01-31")):
+        result = bare_project.passgate("trend", "--history", str(history), *options)
+        assert result.returncode == 2
+        assert remedy in result.stderr
 
 
 def test_a_history_without_runs_says_how_to_get_one(bare_project: Project) -> None:

@@ -10,6 +10,8 @@ import pytest
 from passgate.tasks.errors import ExitCode, UsageError
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trend import Trend
+from passgate.tasks.reports.plots import trend_image
 from passgate.tasks.reports.plots import trend_plot as plot
 
 MakePoint = Callable[..., TrendPoint]
@@ -47,16 +49,24 @@ def test_settings_of_the_user_have_no_say(trend_points: tuple[TrendPoint, ...]) 
         assert matplotlib.rcParams["font.size"] == 30
 
 
-def test_worse_runs_have_another_colour_and_shape_and_their_value(make_point: MakePoint) -> None:
-    good = [make_point(day, 0.95) for day in range(1, 6)]
+def test_runs_from_which_a_pass_rate_is_worse_have_another_colour_and_shape(
+    make_point: MakePoint, trend: Trend
+) -> None:
+    points = [make_point(day, 0.61 if day == 4 else 0.95) for day in range(1, 6)]
 
-    without, with_worse = plot(good), plot([*good, make_point(6, 0.61)])
+    without, with_worse = plot(points), plot(points, trend.changes)
 
     assert VERMILION not in without
     assert VERMILION in with_worse
     assert "61 %" in texts(with_worse)
-    assert "worse than the suite's other runs" in texts(with_worse)
+    assert "lastingly worse from here" in texts(with_worse)
     assert BLUE in with_worse
+
+
+def test_the_same_as_png(trend: Trend) -> None:
+    image = trend_image(trend.points, trend.changes)
+    assert image.startswith(b"\x89PNG")
+    assert image == trend_image(trend.points, trend.changes)
 
 
 def test_runs_of_several_days_stand_on_an_axis_of_days(make_point: MakePoint) -> None:

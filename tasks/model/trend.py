@@ -1,0 +1,116 @@
+"""What the history says: of each suite over time, of what has changed, and of tasks that are now green, now red."""
+
+from enum import StrEnum
+
+from passgate.tasks.model.base import Frozen
+from passgate.tasks.model.baseline import TrendPoint
+from passgate.tasks.model.task import GateName, Suite
+
+
+class Quantity(StrEnum):
+    """What of a task or suite is followed."""
+
+    PASS_RATE = "pass rate"
+    LATENCY = "latency"
+    COST = "cost"
+
+
+class RunStamp(Frozen):
+    """A stored run: what it ran, and when."""
+
+    run_id: str
+    day: str
+    """UTC, as in `2026-01-31`."""
+    git_commit: str = ""
+    """Empty outside a repository."""
+
+
+class TrendChange(Frozen):
+    """A lasting change that chance does not explain."""
+
+    quantity: Quantity
+    suite: Suite
+    tasks: tuple[str, ...] = ()
+    """The tasks that carry it, the one with the largest share first; empty where no few of the suite's tasks do."""
+    is_worse: bool
+    before: float
+    """A share of trials, seconds, or US dollars per trial; of latency and cost the geometric mean."""
+    after: float
+    last_before: RunStamp
+    first_after: RunStamp
+    until: RunStamp | None = None
+    """The last run of a slow change; `None` of a sudden one."""
+    told_by: str
+    """The run after which it could first be seen."""
+    also_changed: tuple[str, ...] = ()
+    """What else differs between the two runs, as in `model: small -> large`."""
+
+
+class FlakyTask(Frozen):
+    """A task of which trials of the same run end differently."""
+
+    suite: Suite
+    task_id: str
+    disagreement: float
+    """How often two trials of the same run end differently, from 0 to 1."""
+    passed: int
+    n: int
+
+
+class TrendPeriod(Frozen):
+    """A suite in the runs of a period; figures of runs are their means."""
+
+    suite: Suite
+    label: str
+    """A run's id, a day, a week as in `2026-W05`, a version of passgate, or `last 7 days`."""
+    runs: int
+    tasks: int
+    """Of the newest run."""
+    trials_passed: int
+    trials_measured: int
+    trials_error: int
+    value: float | None
+    """The mean of the runs' values; `None` where no run has one."""
+    low: float | None
+    """Lower end of the 95 % interval of `value`."""
+    high: float | None
+    cost: float | None
+    """US dollars per run, with confirming trials and the judge."""
+    latency_p50_seconds: float | None
+    latency_p95_seconds: float | None
+    tool_call_accuracy: float | None
+    loop_rate: float | None
+    retry_rate: float | None
+    policy_adherence: float | None
+    injection_success_rate: float | None
+
+
+class Trend(Frozen):
+    """The whole of what `passgate trend` shows."""
+
+    gate: GateName
+    agent: str
+    runs: int
+    first: RunStamp
+    last: RunStamp
+    changes: tuple[TrendChange, ...] = ()
+    """The newest first."""
+    last_week: tuple[TrendPeriod, ...] = ()
+    """Each suite in the 7 days that end with the newest run."""
+    week_before: tuple[TrendPeriod, ...] = ()
+    flaky: tuple[FlakyTask, ...] = ()
+    """In the newest 30 runs, the flakiest first."""
+    seconds_per_verdict: float | None = None
+    """From the start of a run to its last trial's end, the median of the last 7 days."""
+    cost_per_verdict: float | None = None
+    """US dollars per run in the last 7 days."""
+    periods: tuple[TrendPeriod, ...] = ()
+    """Each suite in each period, the oldest first."""
+    points: tuple[TrendPoint, ...] = ()
+    """Each suite in each run, the oldest first."""
+    since: str = ""
+    """The first day of the last week."""
+    not_shown: tuple[str, ...] = ()
+    """Which other gates and agents the history has."""
+    false_alarms: float = 0.1
+    """The expected number of changes in 365 runs of which nothing has changed."""

@@ -1,0 +1,150 @@
+"""The trend as JSON, CSV, Markdown and HTML."""
+
+import csv
+from functools import partial
+from io import StringIO
+
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trend import Trend, TrendChange, TrendPeriod
+from passgate.tasks.reports import escape
+from passgate.tasks.reports.console import NAME
+from passgate.tasks.reports.trend import (
+    BETTER,
+    FLAKY_HEADER,
+    PERIOD_HEADER,
+    RATE_HEADER,
+    WORSE,
+    between_text,
+    change_text,
+    flaky_cells,
+    headline,
+    new_and_earlier,
+    no_changes_text,
+    per_verdict,
+    period_cells,
+    rate_cells,
+)
+
+_NamedTable = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_HTML = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{{ headline }}</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
+table { border-collapse: collapse; } th, td { padding: .2rem .8rem .2rem 0; text-align: right; }
+th:first-child, td:first-child { text-align: left; } .scroll { overflow-x: auto; }
+tbody tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparent); }
+svg { background: #fff; max-width: 100%; height: auto; } .worse { font-weight: 600; }
+small { opacity: .8; overflow-wrap: anywhere; }
+</style></head><body>
+<h1>{{ headline }}</h1>
+{% for title, changes in changed %}<h2>{{ title }}</h2>
+{% if changes %}<ul>{% for one in changes %}
+<li{% if one.is_worse %} class="worse"{% endif %}>{{ one.mark }} {{ one.text }}<br><small>{{ one.between }}</small></li>
+{% endfor %}</ul>{% else %}<p>{{ nothing }}</p>{% endif %}
+{% endfor %}
+{% for title, header, rows in tables %}<h2>{{ title }}</h2>
+<div class="scroll" tabindex="0" role="region" aria-label="{{ title }}"><table><thead><tr>
+{% for name in header %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead><tbody>
+{% for row in rows %}<tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>{% endfor %}
+</tbody></table></div>
+{% endfor %}
+{% if plot %}<h2>Runs</h2>{{ plot }}{% endif %}
+<p>{{ per_verdict }}</p>
+</body></html>
+"""
+
+
+def trend_json(trend: Trend) -> str:
+    """Every field."""
+    return trend.model_dump_json(indent=2) + "\n"
+
+
+def trend_csv(trend: Trend) -> str:
+    """A row per suite and period, with every field; what is not known is empty."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(TrendPeriod.model_fields)
+    for period in trend.periods:
+        writer.writerow([_cell(value) for value in period.model_dump(mode="json").values()])
+    return text.getvalue()
+
+
+def trend_markdown(trend: Trend) -> str:
+    """The screen as Markdown."""
+    new, earlier = new_and_earlier(trend)
+    lines = [f"## {escape.markdown(headline(trend))}", "", f"### Changed since {trend.since}", ""]
+    lines += [_item(change) for change in new] or [no_changes_text(trend) if not earlier else "Nothing."]
+    if earlier:
+        lines += ["", "### Changed earlier", "", *(_item(change) for change in earlier)]
+    for title, header, rows in _tables(trend):
+        cells = (" | ".join(escape.markdown(cell) for cell in row) for row in rows)
+        lines += ["", f"### {title}", "", f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+        lines += [f"| {row} |" for row in cells]
+    return "\n".join([*lines, "", per_verdict(trend), ""])
+
+
+def trend_html(trend: Trend, plot: str) -> str:
+    """The screen as one self-contained page; `plot` is an SVG of ours, or empty."""
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+    new, earlier = new_and_earlier(trend)
+    changed = [(f"Changed since {trend.since}", new), *([("Changed earlier", earlier)] if earlier else [])]
+    page = Environment(autoescape=True, trim_blocks=True).from_string(_HTML)
+    return (
+        page.render(
+            headline=_text(headline(trend)),
+            changed=[(title, [_entry(change) for change in changes]) for title, changes in changed],
+            nothing=no_changes_text(trend) if not trend.changes else "Nothing.",
+            tables=[(title, header, [map(_text, row) for row in rows]) for title, header, rows in _tables(trend)],
+            plot=Markup(plot[plot.find("<svg") :]) if plot else "",  # noqa: S704 - matplotlib has escaped its texts
+            per_verdict=per_verdict(trend),
+        )
+        + "\n"
+    )
+
+
+def _tables(trend: Trend) -> list[_NamedTable]:
+    week = [*trend.week_before, *trend.last_week]
+    suites = sorted(week, key=lambda period: list(Suite).index(period.suite))
+    tables: list[_NamedTable] = [
+        ("Suites", PERIOD_HEADER, [period_cells(period) for period in suites]),
+        ("Rates of the last 7 days", RATE_HEADER, [rate_cells(period) for period in trend.last_week]),
+    ]
+    if trend.flaky:
+        tables += [("Flaky tasks", FLAKY_HEADER, [flaky_cells(task) for task in trend.flaky])]
+    return [*tables, ("Periods", PERIOD_HEADER, [period_cells(period) for period in trend.periods])]
+
+
+def _entry(change: TrendChange) -> dict[str, object]:
+    return {
+        "is_worse": change.is_worse,
+        "mark": _mark(change),
+        "text": change_text(change, _text),
+        "between": between_text(change, _text),
+    }
+
+
+def _mark(change: TrendChange) -> str:
+    return f"{WORSE} worse:" if change.is_worse else f"{BETTER} better:"
+
+
+def _item(change: TrendChange) -> str:
+    text = partial(escape.markdown, limit=NAME)
+    return f"- {_mark(change)} {change_text(change, text)} ({between_text(change, text)})"
+
+
+def _text(text: str) -> str:
+    return escape.printable(text, NAME)
+
+
+def _cell(value: object) -> object:
+    """A value for a spreadsheet, which takes a text that begins like a formula for one."""
+    if not isinstance(value, str):
+        return value
+    shown = escape.printable(value, NAME)
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
