@@ -31,13 +31,21 @@ from passgate.flows.display.states import (
 from passgate.flows.display.task_runs import ShownStep, report_missing
 from passgate.flows.evaluate import evaluate
 from passgate.flows.executors import open_executor
-from passgate.flows.flow_runs import cancelled_by_prefect, continued, end_without_retries, own_run_id, tried_again
+from passgate.flows.flow_runs import (
+    cancelled_by_prefect,
+    continued,
+    current_flow_run,
+    end_without_retries,
+    own_run_id,
+    tried_again,
+)
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import Masker, masker_of
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.run import HISTORY_VARIABLE, Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -163,13 +171,15 @@ async def _attempt(
                 )
                 settled = verdict if settle is None else await settle(verdict)
     except asyncio.CancelledError:
+        current = asyncio.current_task()
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
         get_run_logger().warning("%s", way_on)
-        current = asyncio.current_task()
-        if not cancellation.is_wanted or current is None:
+        # What a worker of Prefect has ended is the worker's to tell, unless somebody has cancelled the flow run.
+        of_worker = current_flow_run().deployment_id is not None and not cancellation.is_wanted
+        if of_worker or current is None or RunStore.of(run_id).has_verdict():
             raise
         current.uncancel()
-        return cancelled(way_on)
+        return cancelled(gate, way_on, in_prefect=cancellation.is_wanted)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
         return not_judged(error)
     if settled != verdict:

@@ -20,7 +20,7 @@ import pytest
 from tests.cli.test_command_line import imported_by
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import PATIENT, Project, free_port, started_server
-from tests.processes import wait_until
+from tests.processes import interrupted, marked_processes, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -245,6 +245,29 @@ def test_a_server_that_is_down_and_locked_in_mid_run_learns_of_it_all_when_it_is
         assert ("gate-ci-merge-tasks",) in stored(gate, "SELECT key FROM artifact")
         shown = dict(stored(gate, "SELECT name, state_name FROM task_run"))
         assert (shown["golden/bad"], shown["golden/good"]) == ("TaskFailed", "Completed")
+
+
+@pytest.mark.parametrize("mode", ["none", "embedded", "server"])
+def test_a_signal_in_a_trial_ends_the_run_in_every_mode_and_leaves_nothing_behind(
+    gate: Project, mode: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if mode == "server":
+        gate.environment |= request.getfixturevalue("prefect_server")
+    mark, temporary = f"4242.{time.time_ns()}", tmp_path / "temporary"
+    temporary.mkdir()
+    gate.environment["TMPDIR"] = str(temporary)
+    gate.write("agent.sh", f"sleep {mark}")
+    engine = "none" if mode == "none" else "prefect"
+    command = gate.command(*run_of(gate), "--engine", engine)
+    gate.environment |= PATIENT
+    ended = interrupted(gate, command, signal.SIGTERM, lambda: marked_processes(f"sleep\x00{mark}") != [])
+    assert ended.returncode == 130, ended.stderr
+    assert ended.stderr.splitlines()[-1].endswith("carry the run on with `passgate run ci_merge --resume last`")
+    assert "Traceback" not in ended.stderr
+    assert marked_processes(mark) == marked_processes(f"{gate.path}/agent.sh") == []
+    assert list(temporary.iterdir()) == []
+    if mode == "embedded":
+        assert stored(gate, "SELECT state_type FROM flow_run") == [("CANCELLED",)]
 
 
 def test_a_signal_while_the_engine_starts_ends_the_run_with_the_way_to_carry_it_on(gate: Project) -> None:
