@@ -217,9 +217,8 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     by_scores = sum(task.metric not in BY_TRIALS for task in plan.tasks)
     if by_scores:
         yield f"{by_scores} tasks go by their scores: each counts as one trial that passes as often as its runs do"
-    limited = gate.limits.model_dump(exclude_none=True).keys()
     for rule, bounds, figures in ((Rule.LATENCY, limits.latency, "times"), (Rule.COST, limits.cost, "costs")):
-        is_limited = rule in gate.blocks_on and any(name.startswith(rule) for name in limited)
+        is_limited = rule in gate.blocks_on and rule in gate.limits.rules
         if is_limited and bounds is None and not plan.agent.is_reference:
             too_few = f"the baseline has {figures} for fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs"
             yield f"{rule} is not forecast: {too_few}, so the gate does not judge it"

@@ -20,7 +20,8 @@ from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.stats.estimators import percentile
-from passgate.tasks.stats.ratios import Floats, Noise, Pair, simulated_bounds
+from passgate.tasks.stats.ratios import Noise, Pair, simulated_bounds
+from passgate.tasks.stats.run_effects import Floats
 
 _NO_NOISE = Noise({}, 0.0, 0)
 
@@ -32,18 +33,19 @@ class SimulatedLimits:
     latency: Floats | None
     latency_p95_seconds: float  # at the baseline
     cost: Floats | None
+    cost_per_trial: float  # at the baseline
 
     def chances(self, gate: GatePolicy) -> dict[Rule, float]:
         """How often each of a gate's blocking limits is exceeded."""
         found = {}
         if self.latency is not None:
-            found[Rule.LATENCY] = exceeds(gate.limits, Rule.LATENCY, self.latency, self.latency_p95_seconds)
+            found[Rule.LATENCY] = exceeds(gate.limits, Rule.LATENCY, self.latency, self.latency_p95_seconds, 1)
         if self.cost is not None and gate.limits.cost_increase_pct is not None:
-            found[Rule.COST] = exceeds(gate.limits, Rule.COST, self.cost, 0.0)
+            found[Rule.COST] = exceeds(gate.limits, Rule.COST, self.cost, self.cost_per_trial, 1)
         return {rule: float(exceeded.mean()) for rule, exceeded in found.items() if rule in gate.blocks_on}
 
 
-NO_LIMITS = SimulatedLimits(None, 0.0, None)
+NO_LIMITS = SimulatedLimits(None, 0.0, None, 0.0)
 
 
 def simulate_limits(
@@ -58,6 +60,7 @@ def simulate_limits(
         latency_p95_seconds=percentile([value for before, _ in times.values() for value in before], 95) or 0.0,
         # Another seed: with the same one, latency and cost would rise and fall together.
         cost=_bounds(costs, noises.get(Rule.COST, _NO_NOISE), gates, seed + 1),
+        cost_per_trial=fmean(prices) if (prices := [fmean(before) for before, _ in costs.values() if before]) else 0.0,
     )
 
 

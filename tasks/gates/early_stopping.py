@@ -6,7 +6,7 @@ from typing import Final
 from passgate.tasks.gates.exemptions import quarantined
 from passgate.tasks.model.graders import vetoes_of
 from passgate.tasks.model.measurement import TaskState
-from passgate.tasks.model.policy import GatePolicy, Limits, Rule
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import BY_TRIALS, EvalTask, Metric, Suite
 from passgate.tasks.model.trial import Trial
@@ -76,7 +76,7 @@ def _blocks(plan: RunContext, task: EvalTask) -> bool:
 def _stays(plan: RunContext, task: EvalTask) -> bool:
     """Whether a task that has passed cannot block any more."""
     policy = plan.gate_policy
-    compared = policy.limits != Limits() and not plan.agent.is_reference
+    compared = bool(policy.limits.rules) and not plan.agent.is_reference
     if task.metric is not Metric.PASS_AT_K or compared or _may_veto(policy, task) or _asks_the_baseline(policy, task):
         return False
     has_threshold = Rule.THRESHOLD in policy.blocks_on and task.suite in policy.thresholds

@@ -116,6 +116,19 @@ class Limits(Frozen):
     latency_p95_increase_pct: Annotated[float, Field(ge=0)] | None = None
     latency_p95_increase_ms: Annotated[float, Field(ge=0)] | None = None
     cost_increase_pct: Annotated[float, Field(ge=0)] | None = None
+    task_increase_pct: Annotated[float, Field(ge=0)] | None = 100
+    """The limit of a single task, of latency and of cost where these have one; `null`: none."""
+    latency_floor_ms: Annotated[float, Field(ge=0)] = 1000
+    """An increase by less exceeds no limit in percent."""
+    cost_floor_usd: Annotated[float, Field(ge=0)] = 0.001
+    """The same of what a trial costs."""
+
+    @property
+    def rules(self) -> frozenset[Rule]:
+        """Which of latency and cost have a limit."""
+        latency = (self.latency_p95_increase_pct, self.latency_p95_increase_ms)
+        found = {Rule.LATENCY} if any(limit is not None for limit in latency) else set()
+        return frozenset(found | ({Rule.COST} if self.cost_increase_pct is not None else set()))
 
 
 class Regression(Frozen):
@@ -156,15 +169,6 @@ class Reuse(Frozen):
     max_age_days: Annotated[int, Field(ge=1, le=365)] = 7
 
 
-class AlarmPolicy(Frozen):
-    """What makes a run red in Prefect without making its verdict FAIL."""
-
-    crashed_agents: bool = True
-    """Every measured trial of a suite ended because the agent crashed or could not be started."""
-    floors: dict[Suite, Share] = {}
-    """The value (pass@k or pass^k, the mean over its tasks) that a suite must not fall below."""
-
-
 class GatePolicy(Frozen):
     """One gate."""
 
@@ -182,8 +186,6 @@ class GatePolicy(Frozen):
     reuse: Reuse | None = None
     sign_off: bool = False
     """Whether a person must approve what would be a PASS."""
-    alarm: AlarmPolicy | Literal[False] = False
-    """What is told as an alarm, whatever the verdict is. `off`: nothing."""
     integrity: Annotated[
         Literal["merge_base", "off"],
         BeforeValidator(lambda given: "off" if given is False else given),  # what YAML makes of a plain `off`

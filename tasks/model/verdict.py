@@ -42,8 +42,22 @@ class Reason(Frozen):
     line: int | None = None
 
 
+class SlowerTask(Frozen):
+    """A task that alone exceeds the limit of a single task."""
+
+    task: str
+    """`suite/task_id`."""
+    baseline: float
+    """Geometric mean of its trials."""
+    current: float
+    lower_bound: float
+    """What current / baseline exceeds, beside the other tasks of the run."""
+
+
 class Comparison(Frozen):
-    """A limit against the baseline: the plain figures and the paired ratio with its one-sided bound."""
+    """A limit against the baseline: the plain figures and the paired ratio, with one-sided bounds of both. A bound
+    is at most 1 where an unchanged agent would show such a rise too often by chance.
+    """
 
     name: str
     unit: str
@@ -58,6 +72,12 @@ class Comparison(Frozen):
     ratio_lower_bound: float | None
     drift: float | None = None
     """By how much whole runs of the baseline differ, as the standard deviation of the logarithm of their figures."""
+    persistence: float | None = None
+    """The correlation of that from run to run: an upper estimate."""
+    plain_lower_bound: float | None = None
+    """What the ratio of the plain figure to that of the baseline's runs exceeds."""
+    slower_tasks: tuple[SlowerTask, ...] = ()
+    """Those over the limit, the worst first."""
     limit: str
     confidence: float = 0.9
     """Of the one-sided bound."""
@@ -97,22 +117,6 @@ class Exemption(Frozen):
     task: str
     why: str
     """`not admitted` or `quarantined`, with the particulars."""
-
-
-class AlarmKind(StrEnum):
-    """What a gate can tell as an alarm."""
-
-    CRASHED_AGENTS = "crashed_agents"
-    BELOW_FLOOR = "below_floor"
-    DRIFT = "drift"
-
-
-class Alarm(Frozen):
-    """Something that somebody should look at, whatever the verdict is: it blocks nothing."""
-
-    kind: AlarmKind
-    message: str
-    suite: Suite | None = None
 
 
 class OtherVerdict(Frozen):
@@ -200,8 +204,6 @@ class Verdict(Frozen):
     confirmations: tuple[Confirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
-    alarms: tuple[Alarm, ...] = ()
-    """What the policy's `alarm` asks for; each of them is a note too."""
     integrity: Integrity | None = None
     awaiting_sign_off: bool = False
     sign_off: SignOff | None = None

@@ -114,6 +114,29 @@ def student_t(degrees: int, probability: float) -> float:
     return high
 
 
+def student_t_quantiles(degrees: Floats, probability: float) -> Floats:
+    """The quantiles of Student's t for any degrees of freedom from 3, and a probability above 0.5.
+
+    Hill 1970, Communications of the ACM 13, algorithm 396: right to six digits.
+    """
+    n, both = np.maximum(degrees, 3.0), 2 * (1 - probability)
+    a = 1 / (n - 0.5)
+    b = 48 / a**2
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * np.sqrt(a * math.pi / 2) * n
+    far = (d * both) ** (2 / n)
+    normal = NormalDist().inv_cdf(both / 2)
+    y = normal**2
+    c = np.where(n < 5, c + 0.3 * (n - 4.5) * (normal + 0.6), c)
+    c = (((0.05 * d * normal - 5) * normal - 7) * normal - 2) * normal + b + c
+    near = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * normal
+    near = np.expm1(a * near**2)
+    tail = ((1 / (((n + 6) / (n * far) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * far - 1) * (n + 1)
+    tail = tail / (n + 2) + 1 / far
+    quantiles: Floats = np.sqrt(n * np.where(far > 0.05 + a, near, tail))
+    return quantiles
+
+
 def _student_t_share(t: float, degrees: int) -> float:
     """P(T <= t) for t >= 0, by the finite series of Abramowitz and Stegun 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(degrees))
@@ -145,14 +168,14 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
     if not n:
         raise ValueError("needs trials")
     of_all = (passed + 0.5) / (n + 1)
-    alike = likeness([(passed, n) for passed, n in counts if n])
-    if alike == 0:
+    likeness = _likeness([(passed, n) for passed, n in counts if n])
+    if likeness == 0:
         return [of_all] * len(counts)
-    strength = 1 / alike - 1  # the rate of all weighs as much as this many trials
+    strength = 1 / likeness - 1  # the rate of all weighs as much as this many trials
     return [(passed + strength * of_all) / (n + strength) if n else of_all for passed, n in counts]
 
 
-def likeness(counts: Sequence[tuple[int, int]]) -> float:
+def _likeness(counts: Sequence[tuple[int, int]]) -> float:
     """How alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most 1/2.
 
     The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].

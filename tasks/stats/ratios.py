@@ -1,31 +1,84 @@
 """Is this run slower or more expensive than the baseline? It is compared task by task, so that tasks of unlike size do
-not hide the difference.
+not hide the difference: all tasks together (`paired_ratios`) and each by itself (`task_ratios`).
 
 Figures of trials (seconds, dollars) vary within a run and from run to run. `noise_of` measures by how much;
 `simulated_bounds` simulates how often the comparison is red for an agent that has not changed.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from passgate.tasks.stats.estimators import student_t
+from passgate.tasks.stats.estimators import student_t_quantiles
+from passgate.tasks.stats.run_effects import Cells, Floats, RunEffects, cells_of, effects_of_shifts, run_effects
 
-Floats = npt.NDArray[np.float64]
 FiguresOfTasks = Mapping[str, Mapping[str, Sequence[float]]]  # By task and run, a figure of every trial
-_Cells = Mapping[tuple[str, str], Sequence[float]]
-"""By task and run, the logarithm of every positive figure; none is empty."""
 LEAST_PAIRS = 8
 """With fewer tasks, a single one that is much slower by chance makes the gate red more than 2 % of the time."""
 LEAST_RUNS = 2  # Runs at the baseline that share tasks. A single run does not show by how much whole runs differ.
 CONFIDENCE = 0.9
-"""Of the one-sided bound. docs/statistics.md has what it costs in false reds and in falls that are missed."""
+"""Of the one-sided bounds. docs/statistics.md has what it costs in false reds and in falls that are missed."""
+PAIRED_ALPHA = 0.002
+"""How often the paired ratio may take an unchanged agent for a slower one."""
+TASK_ALPHA = 0.002
+"""How often the ratios of single tasks may, over all tasks together."""
+_PRIOR_DEGREES = 6.0
+"""How many runs the mean of all tasks counts as, in what a task varies from run to run."""
+
+
+class Figures(NamedTuple):
+    """Logarithms of the trials of the tasks that are compared, of one gate or of many that have the same cells.
+
+    Arrays are padded with NaN.
+    """
+
+    tasks: tuple[str, ...]
+    now: Floats
+    """By gate, task and trial."""
+    before: Floats
+    """By gate, task, run (the oldest first) and trial."""
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are enough tasks, and enough runs that share them, to judge anything."""
+        known = ~np.isnan(self.before[0]).all(-1)
+        shared = known[known.sum(1) > 1].any(0).sum() if len(known) else 0
+        return len(self.tasks) >= LEAST_PAIRS and bool(shared >= LEAST_RUNS)
+
+
+def paired_figures(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> Figures:
+    """The tasks with positive figures (seconds, dollars) on both sides; other figures are left out.
+
+    Runs are in the order of their names, which are run ids and so sort by time.
+    """
+    tasks = [task for task, values in current.items() if _any([values]) and _any(baseline.get(task, {}).values())]
+    runs = sorted({run for task in tasks for run, values in baseline[task].items() if _any([values])})
+    if not tasks:
+        return Figures((), np.empty((1, 0, 0)), np.empty((1, 0, 0, 0)))
+    now = _padded([[current[task]] for task in tasks])[:, 0]
+    return Figures(
+        tuple(tasks), now[None], _padded([[baseline[task].get(run, ()) for run in runs] for task in tasks])[None]
+    )
+
+
+def _any(runs: Iterable[Sequence[float]]) -> bool:
+    return any(value > 0 for run in runs for value in run)
+
+
+def _padded(cells: Sequence[Sequence[Sequence[float]]]) -> Floats:
+    """By task, run and trial."""
+    runs = max(map(len, cells), default=0)
+    most = max((len(values) for task in cells for values in task), default=0)
+    found = np.full((len(cells), runs, most), np.nan)
+    for place, task in enumerate(cells):
+        for run, values in enumerate(task):
+            found[place, run, : len(values)] = values
+    found[~(found > 0)] = np.nan
+    logarithms: Floats = np.log(found)
+    return logarithms
 
 
 class Noise(NamedTuple):
@@ -42,117 +95,95 @@ class Noise(NamedTuple):
 
 def noise_of(figures: FiguresOfTasks) -> Noise:
     """The noise of the positive figures, by analysis of variance; other figures are left out."""
-    cells = {
-        (task, run): logarithms
-        for task, runs in figures.items()
-        for run, values in runs.items()
-        if (logarithms := [math.log(value) for value in values if value > 0])
-    }
-    squares: dict[str, float] = defaultdict(float)
-    degrees: dict[str, int] = defaultdict(int)
-    for (task, _), logarithms in cells.items():
-        if len(logarithms) > 1:
-            mean = fmean(logarithms)
-            # `statistics.variance` computes with exact fractions, which takes too long here.
-            squares[task] += math.fsum((one - mean) ** 2 for one in logarithms)
-            degrees[task] += len(logarithms) - 1
-    variances = {task: squares[task] / degrees[task] for task in squares}
-    runs_of = _grouped(cells)
-    # A task that is in one run alone says nothing of how runs differ.
-    linking = {(task, run): logarithms for (task, run), logarithms in cells.items() if len(runs_of[task]) > 1}
-    drift = _drift(linking, variances) if linking else 0.0
-    spreads = {task: math.sqrt(one) for task, one in variances.items()}
-    return Noise(spreads, math.sqrt(drift), len({run for _, run in linking}))
+    tasks = [task for task, runs in figures.items() if _any(runs.values())]
+    runs = sorted({run for task in tasks for run, values in figures[task].items() if _any([values])})
+    if not tasks:
+        return Noise({}, 0.0, 0)
+    cells = cells_of(_padded([[figures[task].get(run, ()) for run in runs] for task in tasks])[None])
+    effects = run_effects(cells)
+    spreads = np.sqrt(cells.variances[0]).tolist()
+    known = {task: spread for task, spread in zip(tasks, spreads, strict=True) if not np.isnan(spread)}
+    return Noise(known, float(np.sqrt(effects.variance[0])), effects.runs if effects.runs >= LEAST_RUNS else 0)
 
 
-def _drift(cells: _Cells, variances: Mapping[str, float]) -> float:
-    """The variance of whole runs; every task is in at least two.
+class Ratios(NamedTuple):
+    """Of each gate, or of each gate and task: current / baseline and the value that it exceeds with 90 % confidence.
 
-    A run's mean deviation from the centres of its tasks has a square with two parts: the drift, of this run and of the
-    other runs in those centres, and the trials' own noise in both. The noise is known and subtracted.
+    The bound is at most 1 where an unchanged agent would show such a rise too often by chance.
     """
-    runs_of, tasks_of = _grouped(cells), _grouped((run, task) for task, run in cells)
-    means = {cell: fmean(logarithms) for cell, logarithms in cells.items()}
-    centres = {task: fmean(means[task, run] for run in runs) for task, runs in runs_of.items()}
-    usual = fmean(variances.values()) if variances else 0.0
-    noise = {cell: variances.get(cell[0], usual) / len(logarithms) for cell, logarithms in cells.items()}
-    of_centre = {task: sum(noise[task, run] for run in runs) / len(runs) ** 2 for task, runs in runs_of.items()}
-    squares = by_chance = by_drift = 0.0
-    for run, tasks in tasks_of.items():
-        squares += fmean(means[task, run] - centres[task] for task in tasks) ** 2
-        left = (noise[task, run] * (1 - 2 / len(runs_of[task])) + of_centre[task] for task in tasks)
-        by_chance += sum(left) / len(tasks) ** 2
-        # The part of the drift's variance in this square: 1 - 1/R where all tasks of the run are in the same R runs.
-        weights = defaultdict(float, {run: 1.0})
-        for task in tasks:
-            for other in runs_of[task]:
-                weights[other] -= 1 / (len(runs_of[task]) * len(tasks))
-        by_drift += math.fsum(weight**2 for weight in weights.values())
-    # Noise can exceed what was seen by chance; a variance is not negative.
-    return max(squares - by_chance, 0.0) / by_drift
+
+    ratios: Floats
+    bounds: Floats
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = defaultdict(list)
-    for first, second in pairs:
-        groups[first].append(second)
-    return groups
+def paired_ratios(figures: Figures, cells: Cells, effects: RunEffects) -> Ratios:
+    """The geometric mean over the tasks, of each gate. A task's ratio is that of the geometric means of its trials.
 
-
-@dataclass(frozen=True)
-class PairedRatio:
-    """The geometric mean over the tasks of current / baseline, and the value that it exceeds with 90 % confidence."""
-
-    ratio: float
-    lower_bound: float
-    pairs: int
-    drift: float  # By how much whole runs of the baseline differ: the standard deviation of their logarithms
-
-
-def paired_ratio(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> PairedRatio | None:
-    """Compare positive figures (seconds, dollars) of the same tasks: a run's trials with those of the baseline's runs.
-
-    A task's ratio is that of the geometric means of its trials. The bound is Student's: the mean of the ratios'
-    logarithms minus t times its standard error. The standard error has two parts: how the tasks' ratios differ, and how
-    whole runs differ (`Noise.drift`), because this run is one more of them. Values that are not positive are left out.
-    `None` with fewer than eight tasks that have positive values on both sides, or fewer than two runs that share tasks.
+    The bound is Student's: the mean of the ratios' logarithms minus t times its standard error. The standard error has
+    two parts: how the tasks' ratios differ, and how whole runs differ, because this run is one more of them. t has the
+    degrees of freedom of a sum of two variances (Satterthwaite 1946, Biometrics Bulletin 2).
     """
-    pairs = paired_tasks(current, baseline)
-    before = {task: [value for values in baseline[task].values() for value in values] for task in pairs}
-    noise = noise_of({task: baseline[task] for task in pairs})
-    if len(pairs) < LEAST_PAIRS or noise.runs < LEAST_RUNS:
-        return None
-    changes = [_mean_logarithm(current[task]) - _mean_logarithm(before[task]) for task in pairs]
-    mean = fmean(changes)
-    bound = mean - margin(variance(changes), len(changes), noise.drift**2, noise.runs)
-    return PairedRatio(math.exp(mean), math.exp(bound), len(changes), noise.drift)
+    centres = (cells.means * cells.counts).sum(-1) / cells.counts.sum(-1)
+    changes = np.nanmean(figures.now, axis=-1) - centres
+    return _paired(changes.mean(-1), changes.var(-1, ddof=1), changes.shape[1], effects)
 
 
-def paired_tasks(current: Mapping[str, Sequence[float]], baseline: FiguresOfTasks) -> list[str]:
-    """The tasks that are compared: those with positive figures on both sides."""
+def _paired(mean: Floats, of_tasks: Floats, pairs: int, effects: RunEffects) -> Ratios:
+    """From the mean and the variance of the tasks' changes."""
+    tasks_part = of_tasks / pairs
+    whole = tasks_part + effects.of_comparison
+    parts = tasks_part**2 / (pairs - 1) + effects.of_comparison**2 / effects.degrees
+    # Without any noise the degrees do not matter.
+    degrees = np.divide(whole**2, parts, out=np.full_like(whole, 3.0), where=parts > 0)
+    return _ratios(mean, mean, np.sqrt(whole), degrees, PAIRED_ALPHA)
 
-    def has_any(runs: Iterable[Sequence[float]]) -> bool:
-        return any(value > 0 for run in runs for value in run)
 
-    return [task for task, values in current.items() if has_any([values]) and has_any(baseline.get(task, {}).values())]
+def task_ratios(figures: Figures, cells: Cells) -> Ratios:
+    """Of each gate and task, beside the other tasks of the run: what slows all of them is left to the paired ratio.
 
-
-def margin(of_tasks: float, pairs: int, of_runs: float, runs: int) -> float:
-    """How far the bound lies below the mean, from the variance of the tasks' changes and that of whole runs.
-
-    Student's quantile has the degrees of freedom of a sum of two variances (Satterthwaite 1946, Biometrics Bulletin 2).
+    The lower quartile of a task's trials is compared, so that a few trials that hang are no slower task. It deviates
+    from the median task of its run; how much it does so from run to run is the error, moderated by that of all tasks
+    (as Smyth 2004, Statistical Applications in Genetics 3:3, but with fixed degrees). Each of m tasks has the level
+    1 - (1 - alpha)^(1/m): the chance that any unchanged task is found is at most alpha (Šidák 1967).
     """
-    tasks_part, runs_part = of_tasks / pairs, of_runs * (1 + 1 / runs)
-    whole = tasks_part + runs_part
-    if whole == 0:
-        return 0.0
-    degrees = whole**2 / (tasks_part**2 / (pairs - 1) + runs_part**2 / (runs - 1))
-    # Without the hair, degrees that are whole but for rounding would be cut down by one.
-    return student_t(int(degrees + 1e-9), CONFIDENCE) * math.sqrt(whole)
+    known, runs = cells.counts > 0, (cells.counts > 0).sum(-1)
+    usual = np.where(known, _lower_quartiles(figures.before), 0.0)
+    centres = usual.sum(-1) / runs
+    deviations = np.where(known, usual - centres[..., None], np.nan)
+    deviations = np.where(known, deviations - _medians(deviations.swapaxes(1, 2))[:, None], 0.0)
+    squares = ((deviations - (deviations.sum(-1) / runs)[..., None]) ** 2 * known).sum(-1)
+    degrees = runs - 1.0
+    of_all = squares.sum(-1, keepdims=True) / max(degrees.sum(), 1.0)
+    variances = (_PRIOR_DEGREES * of_all + squares) / (_PRIOR_DEGREES + degrees)
+    changes = _lower_quartiles(figures.now) - centres
+    # A run that is faster as a whole makes no task slower.
+    beside = changes - np.maximum(np.median(changes, axis=1, keepdims=True), 0.0)
+    fewer = np.maximum(cells.counts.sum(-1) / runs / (~np.isnan(figures.now[0])).sum(-1), 1.0)
+    errors = np.sqrt(variances * (fewer + 1 / runs))
+    alpha = 1 - (1 - TASK_ALPHA) ** (1 / len(figures.tasks))
+    return _ratios(changes, beside, errors, np.broadcast_to(_PRIOR_DEGREES + degrees, errors.shape), alpha)
 
 
-def _mean_logarithm(values: Sequence[float]) -> float:
-    return fmean(math.log(value) for value in values if value > 0)
+def _lower_quartiles(figures: Floats) -> Floats:
+    """Along the last axis: the greatest figure that at least three quarters of the others are not below."""
+    places = np.maximum((~np.isnan(figures)).sum(-1, keepdims=True) - 1, 0) // 4
+    found: Floats = np.take_along_axis(np.sort(figures, axis=-1), places, axis=-1)[..., 0]
+    return found
+
+
+def _medians(figures: Floats) -> Floats:
+    """Along the last axis; `nanmedian` takes long for many short rows."""
+    last = np.maximum((~np.isnan(figures)).sum(-1, keepdims=True) - 1, 0)
+    ordered = np.sort(figures, axis=-1)
+    low, high = (np.take_along_axis(ordered, places, axis=-1)[..., 0] for places in (last // 2, (last + 1) // 2))
+    found: Floats = (low + high) / 2
+    return found
+
+
+def _ratios(changes: Floats, tested: Floats, errors: Floats, degrees: Floats, alpha: float) -> Ratios:
+    bounds = tested - student_t_quantiles(degrees, CONFIDENCE) * errors
+    beyond_chance = tested - student_t_quantiles(degrees, 1 - alpha) * errors > 0
+    return Ratios(np.exp(changes), np.exp(np.where(beyond_chance, bounds, np.minimum(bounds, 0.0))))
 
 
 class Pair(NamedTuple):
@@ -168,7 +199,7 @@ class Pair(NamedTuple):
 def simulated_bounds(
     pairs: Sequence[Pair], gates: int, seed: int, *, drift: float = 0.0, runs: int = LEAST_RUNS
 ) -> Floats | None:
-    """The lower bounds of the paired ratio (`paired_ratio`) in a number of gates whose agent has not changed.
+    """The lower bounds of the paired ratio (`paired_ratios`) in a number of gates whose agent has not changed.
 
     Figures vary lognormally, by the spread of their task and by the drift of the whole run. Each gate gets a new
     baseline of `runs` runs, and with it the drift as that gate would measure it. `None` with fewer than eight pairs or
@@ -177,20 +208,15 @@ def simulated_bounds(
     known = [pair.spread for pair in pairs if pair.spread is not None]
     if len(pairs) < LEAST_PAIRS or runs < LEAST_RUNS or not known:
         return None
-    spreads = [fmean(known) if pair.spread is None else pair.spread for pair in pairs]
-    draws = np.random.default_rng(seed)
-    total, squares = np.zeros(gates), np.zeros(gates)
-    for pair, spread in zip(pairs, spreads, strict=True):
-        change = draws.normal(0.0, spread * math.sqrt(1 / pair.now + 1 / pair.before), gates)
-        total += change
-        squares += change**2
     count = len(pairs)
-    mean = total / count
-    of_tasks = np.maximum(squares - count * mean**2, 0.0) / (count - 1)
-    shift = draws.normal(0.0, drift * math.sqrt(1 + 1 / runs), gates)
-    # The spreads leave a part of their variance in the means of whole runs. `noise_of` subtracts it, and so does this.
-    left = sum(spread**2 * runs / pair.before for pair, spread in zip(pairs, spreads, strict=True)) / count**2
-    of_runs = np.maximum((drift**2 + left) * draws.chisquare(runs - 1, gates) / (runs - 1) - left, 0.0)
-    margins = [margin(task, count, run, runs) for task, run in zip(of_tasks.tolist(), of_runs.tolist(), strict=True)]
-    bounds: Floats = np.exp(mean + shift - np.array(margins))
-    return bounds
+    spreads = np.array([fmean(known) if pair.spread is None else pair.spread for pair in pairs])
+    numbers = np.array([(pair.now, pair.before) for pair in pairs], dtype=float)
+    draws = np.random.default_rng(seed)
+    changes = draws.normal(0.0, 1.0, (gates, count)) * spreads * np.sqrt((1 / numbers).sum(1))
+    # The spreads leave a part of their variance in the means of whole runs. `run_effects` subtracts it.
+    left = float((spreads**2 * runs / numbers[:, 1]).sum()) / count**2
+    own = draws.normal(0.0, drift, (gates, runs + 1))
+    seen = own[:, 1:] + draws.normal(0.0, math.sqrt(left), (gates, runs))
+    effects = effects_of_shifts(seen, left, float((spreads**2).mean()))
+    shift = own[:, 0] - own[:, 1:].mean(1)
+    return _paired(changes.mean(1) + shift, changes.var(1, ddof=1), count, effects).bounds

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.stats.paired import ratio_of_tasks
 
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.task import Metric
 from passgate.tasks.stats.decision import decide
 from passgate.tasks.stats.estimators import pass_at_k, pass_hat_k, percentile, suite_interval, wilson_interval
-from passgate.tasks.stats.ratios import LEAST_PAIRS, paired_ratio
+from passgate.tasks.stats.ratios import LEAST_PAIRS
 
 
 class Counts(NamedTuple):
@@ -128,7 +129,7 @@ def in_two_runs(figures: dict[str, list[float]]) -> dict[str, dict[str, list[flo
 @given(tasks)
 def test_a_ratio_turns_around_with_its_sides(pairs: list[tuple[list[float], list[float]]]) -> None:
     now, before = ({str(place): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1))
-    there, back = paired_ratio(now, in_two_runs(before)), paired_ratio(before, in_two_runs(now))
+    there, back = ratio_of_tasks(now, in_two_runs(before)), ratio_of_tasks(before, in_two_runs(now))
     assert (there is None) == (back is None) == (len(pairs) < LEAST_PAIRS)
     if there is not None and back is not None:
         assert there.ratio * back.ratio == pytest.approx(1.0)

@@ -11,11 +11,14 @@ from tests.builders import a_baseline_task, a_policy, in_two_runs
 from tests.unit.forecasts.settings import setting, tasks
 
 BOUNDS = np.array([0.9, 1.0, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5])
-KNOWN = SimulatedLimits(latency=BOUNDS, latency_p95_seconds=2.0, cost=BOUNDS)
+KNOWN = SimulatedLimits(latency=BOUNDS, latency_p95_seconds=2.0, cost=BOUNDS, cost_per_trial=1.0)
+
+
+NO_FLOORS = {"latency_floor_ms": 0, "cost_floor_usd": 0}
 
 
 def gate(limits: dict[str, float], blocks_on: tuple[str, ...] = ("latency", "cost")) -> GatePolicy:
-    return a_policy(limits=limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
+    return a_policy(limits=NO_FLOORS | limits, blocks_on=blocks_on).gates[GateName.CI_MERGE]
 
 
 def test_a_bound_must_exceed_its_limit() -> None:
@@ -27,6 +30,12 @@ def test_milliseconds_are_of_the_p95_of_the_baseline() -> None:
     assert KNOWN.chances(gate({"latency_p95_increase_ms": 500}))[Rule.LATENCY] == 2 / 8
     both = {"latency_p95_increase_ms": 500, "latency_p95_increase_pct": 15}
     assert KNOWN.chances(gate(both))[Rule.LATENCY] == 3 / 8
+
+
+def test_an_increase_below_a_floor_exceeds_no_limit_in_percent() -> None:
+    limits = {"latency_p95_increase_pct": 15, "cost_increase_pct": 10}
+    chances = KNOWN.chances(gate(limits | {"latency_floor_ms": 500, "cost_floor_usd": 0.25}))
+    assert chances == {Rule.LATENCY: 2 / 8, Rule.COST: 2 / 8}
 
 
 def test_what_does_not_block_or_cannot_be_compared_is_no_chance() -> None:
