@@ -14,6 +14,7 @@ from passgate.flows.cli.comment import comment
 from passgate.flows.cli.convert import convert
 from passgate.flows.cli.doctor import doctor
 from passgate.flows.cli.forecast import forecast
+from passgate.flows.cli.history import history
 from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
 from passgate.flows.cli.report import report
@@ -86,5 +87,6 @@ app.command()(trend)
 app.command()(forecast)
 app.command("burn-in")(burn_in)
 app.add_typer(baseline, name="baseline")
+app.add_typer(history, name="history")
 app.command()(doctor)
 app.command()(init)

@@ -160,6 +160,35 @@ class History:
         self._refuse_newer(table["summary_version"], SUMMARY_VERSION)
         return table.select(list(columns))
 
+    def compact(self, before: str) -> int:
+        """Join the summaries of each month before one, as in `2026-01`, into a file, and make those that are missing.
+
+        Gives how many files it has joined. A file is removed once what it says stands in the joined one; what
+        another process stores meanwhile stays. Raises `StorageError`.
+        """
+        own, _, _ = self._summary_files(ALL_DAYS)
+        stored = [file.place["day"] for file in self._listed("trials", TRIALS).files]
+        months = sorted({day[:7] for day in (*(file.place["period"] for file in own), *stored)})
+        joined = 0
+        for month in months:
+            if month < before:
+                joined += self._compact_month(month, [file for file in own if file.place["period"][:7] == month])
+        return joined
+
+    def _compact_month(self, month: str, own: Sequence[StoredFile]) -> int:
+        names = SUMMARIES.schema().names
+        table = self.summaries(names, Days(f"{month}-01", f"{month}-31"))
+        held = set(pc.unique(table["run_id"]).to_pylist())
+        done = [file for file in own if file.place["stem"] in held]
+        try:
+            whole = table.sort_by([(name, "ascending") for name in ("run_id", "suite", "task_id")])
+            self._write(f"summaries/{month}/{COMPACTED}.parquet", whole)
+            for file in done:
+                self._remove(f"summaries/{file.name}")
+        except OSError as error:
+            raise StorageError(f"cannot write the history {self.location}: {error}") from error
+        return len(done)
+
     def _summaries(
         self, columns: Sequence[str], days: Days, suite: str | None
     ) -> tuple[list[pa.Table], list[SkippedFile]]:

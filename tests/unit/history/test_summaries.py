@@ -34,16 +34,6 @@ def write(history: History, run_id: str, statuses: str = "ppp", day: str = DAY) 
     history.write_run(run_id, day, table_of(made), {})
 
 
-def compact_by_hand(folder: Path, month: str) -> None:
-    """Join the summaries of a month, as `passgate history compact` does."""
-    single = sorted(folder.glob(f"summaries/{month}-*/*.parquet"))
-    whole = pa.concat_tables([pq.ParquetFile(file).read() for file in single])
-    (folder / "summaries" / month).mkdir()
-    pq.write_table(whole, folder / "summaries" / month / "compacted.parquet")
-    for file in single:
-        file.unlink()
-
-
 def read(history: History, **how: Any) -> list[tuple[str, str, str]]:
     table = history.summaries(COLUMNS, **how).sort_by([("run_id", "ascending"), ("suite", "ascending")])
     return [(one["run_id"], one["suite"], one["outcomes"]) for one in table.to_pylist()]
@@ -134,8 +124,11 @@ def test_compacted_summaries_give_way_to_those_of_single_runs(tmp_path: Path) ->
     write(history, "run-1", "ppp")
     write(history, "run-2", "pff")
     before = read(history)
-    compact_by_hand(tmp_path, "2026-01")
+    (tmp_path / f"summaries/{DAY}/run-2.parquet").unlink()  # as if an earlier version had written the run
+    assert history.compact("2026-02") == 1
+    assert [file.name for file in (tmp_path / "summaries").rglob("*.parquet")] == ["compacted.parquet"]
     assert read(history) == before
+    assert history.compact("2026-02") == 0
     write(history, "run-1", "fff")
     assert read(history) == [("run-1", suite, "fff") for suite in ("adversarial", "golden")] + before[2:]
 
@@ -144,15 +137,28 @@ def test_days_and_suites_are_narrowed(tmp_path: Path) -> None:
     history = History(str(tmp_path))
     for day, run_id in ((DAY, "run-1"), ("2026-02-01", "run-2"), ("2026-03-01", "run-3")):
         write(history, run_id, day=day)
-    compact_by_hand(tmp_path, "2026-02")
+    assert history.compact("2026-03") == 2
     assert {one[0] for one in read(history, days=Days("2026-02-01", "2026-02-28"))} == {"run-2"}
     assert {one[0] for one in read(history, days=Days(until=DAY))} == {"run-1"}
     assert {one[0] for one in read(history, days=Days(since="2026-02-15"))} == {"run-3"}
     assert {one[1] for one in read(history, suite="golden")} == {"golden"}
 
 
+def test_the_month_that_goes_on_and_summaries_that_cannot_be_read_stay(tmp_path: Path) -> None:
+    history = History(str(tmp_path))
+    for day, run_id in ((DAY, "run-1"), (DAY, "run-2"), ("2026-02-01", "run-3")):
+        write(history, run_id, day=day)
+    (tmp_path / f"summaries/{DAY}/run-2.parquet").write_bytes(b"PAR1")
+    for suite in ("golden", "adversarial"):
+        (tmp_path / f"trials/suite={suite}/day={DAY}/run-2.parquet").unlink()
+    assert history.compact("2026-02") == 1
+    left = sorted(str(file.relative_to(tmp_path / "summaries")) for file in (tmp_path / "summaries").rglob("*.parquet"))
+    assert left == ["2026-01-31/run-2.parquet", "2026-01/compacted.parquet", "2026-02-01/run-3.parquet"]
+
+
 def test_a_history_that_does_not_exist_yet_has_no_summaries(tmp_path: Path) -> None:
     assert read(History(str(tmp_path / "none"))) == []
+    assert History(str(tmp_path / "none")).compact("2026-01") == 0
 
 
 def test_summaries_of_a_newer_passgate_are_refused(tmp_path: Path) -> None:

@@ -1,0 +1,78 @@
+"""The stored runs of a history: which there are, and how two of them differ."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from passgate.tasks.errors import UsageError
+from passgate.tasks.model.recorded_run import RecordedRun, TaskDifference
+
+COLUMNS: Final = (
+    *("run_id", "gate", "agent", "git_branch", "git_commit", "suite", "task_id", "passed", "failed", "errors"),
+    *("total_cost", "value"),
+)
+"""The columns of the summaries that runs are listed from."""
+
+
+def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
+    """The runs of these summaries, the oldest first."""
+    runs = summaries.group_by("run_id", use_threads=False).aggregate(
+        [
+            *((name, "first") for name in ("gate", "agent", "git_branch", "git_commit")),
+            *((name, "sum") for name in ("passed", "failed", "errors", "total_cost")),
+            ("task_id", "count"),
+        ]
+    )
+    return tuple(
+        RecordedRun(
+            run_id=run["run_id"],
+            gate=run["gate_first"],
+            agent=run["agent_first"],
+            git_branch=run["git_branch_first"] or "",
+            git_commit=run["git_commit_first"] or "",
+            tasks=run["task_id_count"],
+            passed=run["passed_sum"],
+            measured=run["passed_sum"] + run["failed_sum"],
+            errors=run["errors_sum"],
+            cost=run["total_cost_sum"],
+        )
+        for run in runs.sort_by("run_id").to_pylist()
+    )
+
+
+def run_named(runs: Sequence[RecordedRun], name: str) -> RecordedRun:
+    """The run of an id, of the only id that begins so, or the `last`. Raises `UsageError`."""
+    if name == "last" and runs:
+        return runs[-1]
+    found = [run for run in runs if run.run_id.startswith(name)]
+    exact = [run for run in found if run.run_id == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    what = f"{len(found)} runs whose ids begin with {name}" if found else f"no run {name}"
+    raise UsageError(f"the history has {what}: `passgate history list` names them")
+
+
+def run_before(runs: Sequence[RecordedRun], run: RecordedRun) -> RecordedRun:
+    """The newest earlier run of the same gate and agent. Raises `UsageError`."""
+    earlier = [one for one in runs if one.run_id < run.run_id and (one.gate, one.agent) == (run.gate, run.agent)]
+    if not earlier:
+        raise UsageError(f"the history has no run of {run.agent} at {run.gate} before {run.run_id}: name another one")
+    return earlier[-1]
+
+
+def task_differences(summaries: pa.Table, before: RecordedRun, after: RecordedRun) -> tuple[TaskDifference, ...]:
+    """The tasks of two runs with what each run says of them, those that differ most first."""
+    told = [_tasks_of(summaries, run) for run in (before, after)]
+    names = sorted(told[0].keys() | told[1].keys())
+    differences = [
+        TaskDifference(suite=suite, task_id=task, before=told[0].get((suite, task)), after=told[1].get((suite, task)))
+        for suite, task in names
+    ]
+    return tuple(sorted(differences, key=lambda one: -abs(one.change)))
+
+
+def _tasks_of(summaries: pa.Table, run: RecordedRun) -> dict[tuple[str, str], tuple[int, int]]:
+    rows = summaries.filter(pc.equal(summaries["run_id"], run.run_id)).to_pylist()
+    return {(row["suite"], row["task_id"]): (row["passed"], row["passed"] + row["failed"]) for row in rows}
