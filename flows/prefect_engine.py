@@ -1,6 +1,7 @@
 """Prefect as the engine: steps are task runs of a flow run, which shows the verdict by its state, log and artifacts."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -9,11 +10,12 @@ from typing import Any, TypeVar
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.context import TagsContext
-from prefect.events import emit_event
+from prefect.context import TagsContext, TaskRunContext
 from prefect.states import Failed
 
 from passgate.flows.display.artifacts import publish_artifacts
+from passgate.flows.display.events import emit_verdict
+from passgate.flows.display.patience import seconds_to_report
 from passgate.flows.display.progress import progress_artifact
 from passgate.flows.display.states import (
     LONGEST_MESSAGE,
@@ -26,22 +28,31 @@ from passgate.flows.display.states import (
     not_judged,
     of_step,
 )
+from passgate.flows.display.task_runs import ShownStep, report_missing
 from passgate.flows.evaluate import evaluate
 from passgate.flows.executors import open_executor
-from passgate.flows.flow_runs import cancelled_by_prefect, continued, end_without_retries, own_run_id, tried_again
+from passgate.flows.flow_runs import (
+    cancelled_by_prefect,
+    continued,
+    current_flow_run,
+    end_without_retries,
+    own_run_id,
+    tried_again,
+)
+from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import Masker, masker_of
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.measurement import TaskMeasurement
-from passgate.tasks.model.run import Plan, RunRequest
+from passgate.tasks.model.run import HISTORY_VARIABLE, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 
 T = TypeVar("T")
 
-SECONDS_TO_PUBLISH = 10.0
 _MOST_FAILED_TASKS = 100
 """Task runs for eval tasks that have failed and shared theirs with others; a table names all of them."""
 
@@ -50,7 +61,7 @@ class PrefectEngine:
     """Steps as Prefect tasks, inside of a flow run. What goes wrong with Prefect is logged, and changes nothing."""
 
     def __init__(self) -> None:
-        self._shown: set[str] = set()
+        self._shown: dict[str, ShownStep] = {}
         self._masker = Masker([])
 
     async def step(
@@ -62,12 +73,16 @@ class PrefectEngine:
         async def shown() -> State[Any]:
             results.append(asyncio.ensure_future(work()))
             try:
-                return of_step(fault(await results[0]), self._masker)
+                state = of_step(fault(await results[0]), self._masker)
             except PassgateError as error:
                 # Prefect prints the traceback of what is raised, and this is a message for a user.
-                return Failed(message=str(error)[:LONGEST_MESSAGE])
+                state = Failed(message=str(error)[:LONGEST_MESSAGE])
+            context = TaskRunContext.get()
+            if context is not None:
+                shown_name = run_name or name
+                self._shown[shown_name] = ShownStep(name=shown_name, task_run_id=context.task_run.id, state=state)
+            return state
 
-        self._shown.add(run_name)
         as_task = task(name=name, task_run_name=_as_run_name(run_name or name), cache_policy=NO_CACHE)(shown)
         # A task run with a tag asks the server for a slot of concurrency before it begins.
         with TagsContext(current_tags=set()):
@@ -91,16 +106,11 @@ class PrefectEngine:
         await _unharmed(self._published(verdict), "the verdict is not shown as an artifact")
 
     async def _published(self, verdict: Verdict) -> None:
-        emit_event(
-            event=f"passgate.gate.{verdict.decision.lower()}",
-            resource={
-                "prefect.resource.id": f"passgate.gate.{verdict.gate}",
-                "prefect.resource.name": str(verdict.gate),
-            },
-            payload={"run_id": verdict.run_id, "agent": verdict.agent, "verdict": list(in_words(verdict))},
-        )
-        async with asyncio.timeout(SECONDS_TO_PUBLISH):
+        async with asyncio.timeout(seconds_to_report()):
             await publish_artifacts(verdict, self._masker)
+            # A client that has lost its server sends what it still holds with its next event.
+            emit_verdict(verdict, self._masker)
+            await report_missing(self._shown.values())
             await self._show_failed_tasks(verdict.measurement.tasks)
 
     async def _show_failed_tasks(self, tasks: tuple[TaskMeasurement, ...]) -> None:
@@ -154,24 +164,33 @@ async def _attempt(
     try:
         with cancelled_by_sigterm():
             async with cancelled_by_prefect() as cancellation:
-                begun = continued(request, run_id)
+                await resolve_environment()
+                begun = continued(_with_environment(request), run_id)
                 verdict = await evaluate(
                     gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine)
                 )
                 settled = verdict if settle is None else await settle(verdict)
     except asyncio.CancelledError:
+        current = asyncio.current_task()
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
         get_run_logger().warning("%s", way_on)
-        current = asyncio.current_task()
-        if not cancellation.is_wanted or current is None:
+        # What a worker of Prefect has ended is the worker's to tell, unless somebody has cancelled the flow run.
+        of_worker = current_flow_run().deployment_id is not None and not cancellation.is_wanted
+        if of_worker or current is None or RunStore.of(run_id).has_verdict():
             raise
         current.uncancel()
-        return cancelled(way_on)
+        return cancelled(gate, way_on, in_prefect=cancellation.is_wanted)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
         return not_judged(error)
     if settled != verdict:
         await engine.publish(settled)
     return judged(settled)
+
+
+def _with_environment(request: RunRequest) -> RunRequest:
+    """The request of a flow run with what a command line would take from its environment."""
+    history = os.environ.get(HISTORY_VARIABLE)
+    return request.model_copy(update={"history": history}) if history and request.history is None else request
 
 
 def _as_run_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from passgate.tasks.gates.alarms import alarms_of
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.graders import LlmRubric
@@ -27,12 +28,15 @@ def judge(
     `judge_name` is the model that has graded with rubrics.
     """
     ruling = rule_on(context, policy.gates[context.gate], measurement, baseline)
+    alarms = alarms_of(policy.gates[context.gate], measurement.suites, trials)
+    notes = (*(f"alarm: {alarm.message}" for alarm in alarms), *ruling.notes)
     asked = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
     return Verdict(
         run_id=context.run_id,
         gate=context.gate,
         exit_code=ruling.decision.exit_code,
-        **dict(ruling),
+        **(dict(ruling) | {"notes": notes}),
+        alarms=alarms,
         measurement=measurement,
         agent=str(context.agent),
         judge=judge_name if asked else "",

@@ -103,12 +103,18 @@ class PrefectServer:
     """Of its process and of its process group."""
 
 
-@contextmanager
-def started_server(home: Path) -> Iterator[PrefectServer]:
-    """A real Prefect server with a database of its own."""
+def free_port() -> int:
+    """A port of the loopback that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@contextmanager
+def started_server(home: Path, port: int | None = None, **settings: str) -> Iterator[PrefectServer]:
+    """A real Prefect server with a database of its own, on a free port unless one is given."""
+    port = port or free_port()
     environment = {
         "PREFECT_HOME": str(home),
         "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
@@ -118,6 +124,7 @@ def started_server(home: Path) -> Iterator[PrefectServer]:
         "PREFECT_LOGGING_TO_API_ENABLED": "false",
         "DO_NOT_TRACK": "1",
         **PATIENT,
+        **settings,
     }
     # Prefect's own migrations take long on a busy machine.
     lay_down(home / "prefect.db")

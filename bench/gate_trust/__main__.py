@@ -1,9 +1,9 @@
 """How far the gate can be trusted: `python -m bench.gate_trust [--rates FILE.json] [--k N]`.
 
 Gates drawn at random and decided by the gate's own code, under the policy that is shipped: how often an unchanged agent
-is red (a), how surely a task that has fallen is found (b), what alpha, the cap and the way with undecided tasks do (c),
-limits on latency and cost (d), early stop (e), the sequential test (f) and intervals (g). With --rates, a JSON list of
-true pass rates or an object of name and rate, sections a, b and e of these tasks. Ends with 1 when a target is missed.
+is red, and how surely one that has fallen is found (a), limits on latency and cost (d), early stop (e), the sequential
+test (f) and intervals (g). With --rates, a JSON list of true pass rates or an object of name and rate, sections a and e
+of these tasks. Ends with 1 when a target is missed.
 """
 
 import argparse
@@ -15,10 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.gate_trust import choice, early_stop, intervals, latency, regressions, sequential
+from bench.gate_trust import early_stop, intervals, latency, sequential, trust
 from bench.gate_trust.figures import Block
 from bench.gate_trust.rates import read_rates
-from bench.gate_trust.setting import RUNS, Scale, Setting, alike, shipped_regression
+from bench.gate_trust.setting import Scale, shipped_regression
+from bench.gate_trust.worlds import RUN_EFFECT, World, worlds
 from passgate.tasks.errors import InputError
 
 SEED = 20260131
@@ -26,8 +27,9 @@ GATES = 10_000
 MOST_LATENCY = 2_000
 """Gates of section d, which draws every trial of their baselines."""
 MOST_K = 50
-THIN = (1, 3, 10, RUNS)
-"""Runs at the baseline in section c."""
+MOST_TRUST_GATES = 2_000
+"""Of a world in section a: each has a baseline of its own draw, which takes long."""
+SECTIONS = "adefg"
 
 
 class Job(NamedTuple):
@@ -39,24 +41,20 @@ class Job(NamedTuple):
 
 def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
     """Everything, in the order in which it is printed."""
-    golden, adversarial = k or 3, k or 10
     found = {
-        "a": [
-            Job(regressions.unchanged, ("a", alike(0.999, k=golden), scale)),
-            Job(regressions.unchanged, ("a", alike(0.99, k=golden), scale, 0.02, regressions.MOST_EXTRA)),
-            Job(regressions.unchanged, ("a", alike(0.95, k=golden), scale, 0.1)),
-            Job(regressions.unchanged, ("a", alike(0.9, k=golden), scale)),
-        ],
-        "b": [Job(regressions.fallen, ("b", alike(rate, k=golden), scale)) for rate in (0.99, 0.95)],
-        "c": [
-            Job(choice.choice, ("c", alike(rate, k=golden, runs=runs), scale)) for rate in (0.99, 0.95) for runs in THIN
-        ],
+        "a": _trust_jobs([*worlds(RUN_EFFECT), *worlds()], scale),
         "d": _latency_jobs(scale),
-        "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(adversarial)],
+        "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(k or 10)],
         "f": [Job(sequential.risks, ("f", trials, scale)) for trials in sequential.KS],
         "g": [Job(intervals.of_a_task, ("g",)), Job(intervals.of_a_suite, ("g",))],
     }
     return [job for section in sections for job in found[section]]
+
+
+def _trust_jobs(agents: Sequence[World], scale: Scale) -> list[Job]:
+    # The largest first, so that both cores have work until the end.
+    scale = scale.at_most(MOST_TRUST_GATES)
+    return [Job(trust.trusted, ("a", agent, scale)) for agent in reversed(agents)]
 
 
 def _latency_jobs(scale: Scale) -> list[Job]:
@@ -83,15 +81,14 @@ def _kinds(k: int) -> list[early_stop.Kind]:
 
 
 def jobs_of_rates(rates: Sequence[float], k: int, scale: Scale, sections: str) -> list[Job]:
-    """What is asked of given tasks: sections a, b and e."""
-    setting = Setting(tuple(rates), k)
+    """What is asked of given tasks: sections a and e."""
+    agent = World("rates of a file", tuple(rates), k)
     kind = early_stop.strict(f"AND rule, {len(rates)} tasks x {k}", tuple(rates), k)
     found = {
-        "a": Job(regressions.unchanged, ("a", setting, scale, shipped_regression().alpha)),
-        "b": Job(regressions.fallen, ("b", setting, scale)),
-        "e": Job(early_stop.compared, ("e", kind, scale)),
+        "a": _trust_jobs([replace(agent, run_effect=RUN_EFFECT), agent], scale),
+        "e": [Job(early_stop.compared, ("e", kind, scale))],
     }
-    return [found[section] for section in sections if section in found]
+    return [job for section in sections for job in found.get(section, [])]
 
 
 def run(wanted: Sequence[Job], processes: int) -> list[str]:
@@ -137,7 +134,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--k", type=_between(1, MOST_K), help="trials of a task in place of 3, in section e of 10")
     parser.add_argument("--gates", type=_between(2, 10_000_000), default=GATES, help="gates of each simulation")
     parser.add_argument("--seed", type=_between(0, 2**63), default=SEED)
-    parser.add_argument("--sections", type=_sections, default="abcdefg", help="as in `ab`; all when not given")
+    parser.add_argument("--sections", type=_sections, default=SECTIONS, help="as in `ab`; all when not given")
     parser.add_argument("--processes", type=_between(1, 64), default=2)
     return parser.parse_args(arguments)
 
@@ -152,8 +149,8 @@ def _between(least: int, most: int) -> Callable[[str], int]:
 
 
 def _sections(text: str) -> str:
-    if not text or not set(text) <= set("abcdefg"):
-        raise argparse.ArgumentTypeError(f"expected letters from a to g, not {text!r:.40}")
+    if not text or not set(text) <= set(SECTIONS):
+        raise argparse.ArgumentTypeError(f"expected letters of {SECTIONS}, not {text!r:.40}")
     return "".join(sorted(set(text)))
 
 

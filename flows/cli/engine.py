@@ -22,7 +22,7 @@ from passgate.tasks.reports.messages import warn
 if TYPE_CHECKING:
     from passgate.flows.embedded.server import EmbeddedServer
 
-SECONDS_TO_END = 20.0  # The most seconds that Prefect may take to end the flow run after the verdict
+_SECONDS_TO_END = 15.0  # The most seconds that Prefect may take to end the flow run after it has been told the verdict
 _SECONDS_OF_SILENCE = 2.0
 _SECONDS_TO_DRAIN = 5.0
 _POLL_SECONDS = 0.2
@@ -87,9 +87,7 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
         if not running.done() and not begun.is_set():
             raise EngineError(f"Prefect{_at_server()} did not start the flow run within {_seconds_to_start():g} s")
         await _first_of(running, verdict_is_there(), None)
-        await asyncio.wait([running], timeout=SECONDS_TO_END)
-        if not running.done():
-            raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {SECONDS_TO_END:g} s")
+        await _accepted(running)
         return running.result()
     except (PassgateError, asyncio.CancelledError):
         raise
@@ -99,6 +97,20 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
     finally:
         running.cancel()
         await asyncio.wait([running], timeout=1)
+
+
+async def _accepted(running: "asyncio.Task[Any]") -> None:
+    """Wait until Prefect has taken the verdict. Raise `EngineError` if it does not."""
+    from passgate.flows.display.patience import seconds_to_report
+
+    await asyncio.wait([running], timeout=_SECONDS_TO_END)
+    if not running.done():
+        sys.stderr.write(f"waiting for Prefect{_at_server()} to take the verdict\n")
+        sys.stderr.flush()
+        await asyncio.wait([running], timeout=seconds_to_report())
+    if not running.done():
+        seconds = _SECONDS_TO_END + seconds_to_report()
+        raise EngineError(f"Prefect{_at_server()} did not accept the verdict within {seconds:g} s")
 
 
 async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, object], seconds: float | None) -> None:

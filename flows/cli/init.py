@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -16,6 +17,7 @@ _SCHEMAS: Final = Path("suites", "_shared", "schema")
 _SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
 _UNNAMED: Final = 'AGENT: ""'
+_REPOSITORY: Final = "my-repository"
 _UNPINNED: Final = "==0.0.0"
 
 
@@ -29,6 +31,9 @@ def init(
             "openai:MODEL, or a name in your agents.yaml.",
         ),
     ] = None,
+    prefect: Annotated[
+        bool, typer.Option("--prefect", help="Also write Prefect deployments of the gates, and automations.")
+    ] = False,
 ) -> int:
     """Write one task for each suite, gates.yaml, agents.yaml, their schemas and a CI workflow. Keep every file that
     exists.
@@ -38,6 +43,7 @@ def init(
 
     named = None if agent is None else _named(agent, folder)
     wanted, written = _contents(agent, named), set()
+    wanted |= _deployments(_repository_name(folder), named) if prefect else {}
     try:
         for name, content in wanted.items():
             if not (folder / name).exists():
@@ -97,6 +103,25 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
     contents[_WORKFLOW] = workflow.encode()
     named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
+
+
+def _repository_name(folder: Path) -> str:
+    """Return a name by which Prefect can tell the repository from others: the folder's, in small letters and dashes."""
+    name = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
+    return name or _REPOSITORY
+
+
+def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
+    """Return the files for Prefect, with the names of this repository and its agent."""
+    contents = {}
+    with as_file(files("passgate").joinpath("flows", "cli", "scaffold", "prefect")) as scaffold:
+        for file in sorted(scaffold.glob("*.yaml")):
+            text = file.read_text(encoding="utf-8").replace(_REPOSITORY, repository)
+            text = text.replace(_REPOSITORY.replace("-", "_"), repository.replace("-", "_"))
+            if agent is not None:
+                text = text.replace("{agent: oracle", f"{{agent: {json.dumps(agent)}")
+            contents[Path(file.name)] = text.encode()
+    return contents
 
 
 def _with_schema(file: Path, content: bytes) -> bytes:

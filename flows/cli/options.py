@@ -47,7 +47,12 @@ AgentOption = Annotated[
 SuitesOption = Annotated[str, typer.Option(metavar="DIR", help="The suites folder.")]
 GatesOption = Annotated[str, typer.Option(metavar="FILE", help="The file with the policies of the gates.")]
 HistoryOption = Annotated[
-    str | None, typer.Option(metavar="URL", help="Folder or URL of the history. Default: as in the gates file.")
+    str | None,
+    typer.Option(
+        metavar="URL",
+        envvar="PASSGATE_HISTORY_URL",
+        help="Folder or URL of the history. Default: as in the gates file.",
+    ),
 ]
 BaseOption = Annotated[
     str | None,

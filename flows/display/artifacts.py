@@ -1,10 +1,13 @@
 """The artifacts of a verdict in Prefect: a report in Markdown, tables of suites and of tasks, a link to the page."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, acreate_table_artifact
 
+from passgate.flows.display.patience import until_accepted
 from passgate.flows.display.states import kept
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
@@ -26,18 +29,22 @@ def key_of(gate: GateName, what: str = "") -> str:
 
 
 async def publish_artifacts(verdict: Verdict, masker: Masker) -> None:
-    """Show a verdict as artifacts of the current flow run. Raises whatever Prefect raises."""
+    """Show a verdict as artifacts of the current flow run; each of them is tried until Prefect takes it."""
     gate, tasks = verdict.gate, verdict.measurement.tasks
     report = f"Run {escape.markdown(kept(verdict.run_id), 1000)}\n\n{markdown(RunView(verdict))}"
-    await acreate_markdown_artifact(markdown=masker.text(report), key=key_of(gate))
-    await acreate_table_artifact(table=_suites(verdict), key=key_of(gate, "suites"), description=verdict.run_id)
     rows = [_task(task, masker) for task in sorted(tasks, key=_worst_first)]
     left_out = f", {len(rows) - _MOST_TASKS} tasks left out" if len(rows) > _MOST_TASKS else ""
     about = f"{verdict.run_id}{left_out}"
-    await acreate_table_artifact(table=rows[:_MOST_TASKS], key=key_of(gate, "tasks"), description=about)
+    create: list[Callable[[], Awaitable[object]]] = [
+        partial(acreate_markdown_artifact, masker.text(report), key_of(gate)),
+        partial(acreate_table_artifact, _suites(verdict), key_of(gate, "suites"), verdict.run_id),
+        partial(acreate_table_artifact, rows[:_MOST_TASKS], key_of(gate, "tasks"), about),
+    ]
     page = _page_of(verdict.run_id)
     if page is not None:
-        await acreate_link_artifact(link=page, link_text=verdict.run_id, key=key_of(gate, "page"))
+        create.append(partial(acreate_link_artifact, page, verdict.run_id, key_of(gate, "page")))
+    for one in create:
+        await until_accepted(one)
 
 
 def _page_of(run_id: str) -> str | None:

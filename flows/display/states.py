@@ -31,6 +31,8 @@ def judged(verdict: Verdict) -> State[Any]:
     """The state of a flow that has ended with a verdict."""
     message = "\n".join(in_words(verdict))[:LONGEST_MESSAGE]
     match verdict.decision:
+        case Decision.PASS if verdict.alarms:
+            return Failed(name="GateAlarm", message=message)
         case Decision.PASS:
             return Completed(name="GatePassed", message=message)
         case Decision.FAIL:
@@ -49,9 +51,11 @@ def not_judged(error: Exception) -> State[Any]:
     return Crashed(name="GateCrashed", message=f"{type(error).__name__}: {error}", data=error)
 
 
-def cancelled(message: str) -> State[Any]:
-    """The state of a flow that somebody has cancelled in Prefect."""
-    return Cancelled(message=message, data=InterruptionError(f"cancelled in Prefect; {message}"))
+def cancelled(gate: GateName, message: str, *, in_prefect: bool) -> State[Any]:
+    """The state of a flow that somebody has cancelled in Prefect, or by a signal to its command."""
+    by_signal = f"interrupted; carry the run on with `passgate run {gate} --resume last`"
+    told = f"cancelled in Prefect; {message}" if in_prefect else by_signal
+    return Cancelled(message=message, data=InterruptionError(told))
 
 
 def how_to_resume(gate: GateName, run_id: str) -> str:
@@ -69,8 +73,9 @@ def of_step(fault: StepFault | None, masker: Masker) -> State[Any]:
 
 
 def in_words(verdict: Verdict) -> tuple[str, ...]:
-    """The headline, the run with its place, and the reasons that block, each in a line."""
-    return (printable(verdict.headline, _LONGEST_LINE), f"run {kept(verdict.run_id)}", *_blocking(verdict))
+    """The headline, the run with its place, the alarms and the reasons that block, each in a line."""
+    alarms = (printable(f"alarm: {alarm.message}", _LONGEST_LINE) for alarm in verdict.alarms[:_NAMED_REASONS])
+    return (printable(verdict.headline, _LONGEST_LINE), f"run {kept(verdict.run_id)}", *alarms, *_blocking(verdict))
 
 
 def kept(run_id: str) -> str:

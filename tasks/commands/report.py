@@ -56,7 +56,7 @@ def write_run_page(run_id: str, history: str | None) -> WrittenPage:
     plan = stored.view.plan
     assert plan is not None  # noqa: S101 - stored_run has read it
     write_page(stored.view, store, masker_of(plan))
-    return WrittenPage(store.path / PAGE, stored.without_history)
+    return WrittenPage(store.here / PAGE, stored.without_history)
 
 
 def stored_run(store: RunStore, history: str | None = None) -> StoredRun:

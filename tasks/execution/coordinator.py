@@ -92,7 +92,7 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
         taken[trial.task_id].add(trial.trial)
     return [
         (tasks[wanted.task], _free_numbers(tasks[wanted.task], taken[tasks[wanted.task].task_id], wanted.trials))
-        for wanted in wanted_trials(policy, measurement, baseline, exempt.tasks)
+        for wanted in wanted_trials(policy, measurement, baseline, exempt.settled)
     ]
 
 

@@ -118,7 +118,7 @@ def _terms(gate: GatePolicy, suite: Suite, members: Sequence[GateTask]) -> list[
     of_tasks = [member.by_admission for member in members if member.suite is suite]
     in_force = [one.in_force for one in of_tasks]
     none_admitted = prod(one.unproven.chance for one in of_tasks)
-    judged = sum(1 - one.withheld for one in in_force)
+    judged = sum(1 - one.withheld - one.unproven for one in in_force)
     if none_admitted == 0:
         return [_Term(1, attrgetter("in_force"), _allowed(gate, suite, judged))]
     # The tasks that count for a threshold are taken as many as they are on average, with admission and without.

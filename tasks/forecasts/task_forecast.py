@@ -1,21 +1,23 @@
 """One task in one run: how often it blocks, and what that takes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
 from passgate.tasks.gates.decide import failed_tasks
-from passgate.tasks.gates.evidence import alpha_of_one, is_weighed, least_red_failures
+from passgate.tasks.gates.evidence import alpha_of_one, least_red_failures
 from passgate.tasks.gates.exemptions import not_admitted, quarantined
+from passgate.tasks.gates.guards import guarding_counts, is_guarded, is_weighed, run_drift, suites_of
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
-from passgate.tasks.stats.regression import Operation, RegressionTest, regression_tests
+from passgate.tasks.stats.expected_rates import Counts
+from passgate.tasks.stats.regression import Before, Operation, RegressionTest, regression_tests
 
 _NEGLIGIBLE: Final = 1e-12
 # Whether a failure blocks depends on what was found, not on how many trials it took.
@@ -27,8 +29,7 @@ _ANY_TRIALS: Final = Confirmation(
 class Against(NamedTuple):
     """The arguments of a test; see `regression_test`."""
 
-    passed: int
-    n: int
+    before: Before
     k: int
     red_from: int
     most: int
@@ -48,7 +49,7 @@ class RegressionTests:
         for key in sorted(set(keys) - self._tests.keys()):
             groups[key.k, key.red_from, key.most].append(key)
         for (k, red_from, most), wanted in groups.items():
-            baselines, alphas = [(key.passed, key.n) for key in wanted], [key.alpha for key in wanted]
+            baselines, alphas = [key.before for key in wanted], [key.alpha for key in wanted]
             made = regression_tests(baselines, alphas, k=k, red_from=red_from, most=most)
             self._tests.update(zip(wanted, made, strict=True))
 
@@ -63,7 +64,8 @@ class RegressionTests:
 class Consequences(NamedTuple):
     """By which rule a failed task blocks in each case; `None` where it does not."""
 
-    withheld: bool = False  # it is not admitted, or in quarantine
+    withheld: bool = False  # it is not admitted or in quarantine, and nothing guards it
+    unproven: bool = False  # it is not admitted, but guarded: a threshold leaves it out
     weighed: bool = False  # the failure is held against the baseline by evidence
     failed: Rule | None = None  # a failure that is not weighed
     fallen: Rule | None = None
@@ -77,20 +79,33 @@ def consequences(setting: Setting, task: TaskMeasurement, entry: BaselineTask, *
     gate = setting.plan.gate_policy
     baseline = Baseline(branch=setting.branch, tasks={task.name: entry})
     in_quarantine = task.name in quarantined(setting.plan.quarantine, setting.plan.created_at.date())
-    if in_quarantine or (in_force and not is_admitted(gate, task, entry)):
+    unproven = in_force and not is_admitted(gate, task, entry)
+    if in_quarantine or (unproven and not is_guarded(gate, task, entry)):
         return Consequences(withheld=True)
 
     def rule_with(confirmed: Mapping[str, Confirmation]) -> Rule | None:
         reasons = failed_tasks(gate, [task], baseline, confirmed)
         return next((one.rule for one in reasons if one.blocking and one.rule in gate.blocks_on), None)
 
-    if not is_weighed(gate, task) or entry.state is not BaselineState.GREEN:
+    if not is_weighed(gate, task) or guarding_counts(entry) is None:
         return Consequences(failed=rule_with({}))
     fallen, undecided = (
         rule_with({task.name: _ANY_TRIALS.model_copy(update={"finding": finding})})
         for finding in (Finding.FALLEN, Finding.UNDECIDED)
     )
-    return Consequences(weighed=True, fallen=fallen, undecided=undecided)
+    return Consequences(unproven=unproven, weighed=True, fallen=fallen, undecided=undecided)
+
+
+def _likely(setting: Setting) -> Iterator[tuple[TaskMeasurement, Counts]]:
+    """What the baseline of each guarded task is, or is expected to be."""
+    gate, runs = setting.plan.gate_policy, setting.plan.policy.baseline.runs
+    for task in setting.tasks:
+        if not is_weighed(gate, task.failed):
+            continue
+        trials = runs * task.failed.k
+        counts = guarding_counts(task.known) if task.known else Counts(round(task.rate * trials), trials)
+        if counts is not None:
+            yield task.failed, counts
 
 
 def is_admitted(gate: GatePolicy, task: TaskMeasurement, entry: BaselineTask) -> bool:
@@ -111,6 +126,7 @@ class TaskChances(NamedTuple):
     withheld: float  # it may not block but for a veto
     confirming: float  # the expected confirming trials
     chance: float = 1.0  # of the baselines that these belong to; the other chances are within it
+    unproven: float = 0.0  # it is not admitted, but blocks when it falls: a threshold leaves it out
 
     @property
     def blocks(self) -> float:
@@ -144,17 +160,19 @@ class ChancesOfTasks:
             self._unproven[task.failed.suite][task.name] = sum(
                 chance for entry, chance in self._baselines(task) if not is_admitted(self._gate, task.failed, entry)
             )
-        weighed = [
-            (task, entry, chance)
+        guarded = [
+            (task, counts, chance)
             for task in setting.tasks
             if is_weighed(self._gate, task.failed)
             for entry, chance in self._baselines(task)
-            if entry.state is BaselineState.GREEN
+            if (counts := guarding_counts(entry)) is not None
         ]
-        # The weighed tasks of a run share alpha. Their number depends on chance, so the expected number is taken.
-        self._alpha = alpha_of_one(self._gate.regression, round(sum(chance for _, _, chance in weighed)))
+        self._others = suites_of(_likely(setting))
+        self._drift = run_drift(task.known for task in setting.tasks if task.known is not None)
+        # The guarded tasks of a run share alpha. Their number depends on chance, so the expected number is taken.
+        self._alpha = alpha_of_one(self._gate.regression, round(sum(chance for _, _, chance in guarded)))
         self._known: dict[object, ChancesByAdmission] = {}
-        tests.make(self._against(task, entry) for task, entry, _ in weighed)
+        tests.make(self._against(task, counts) for task, counts, _ in guarded)
 
     def of(self, task: TaskAssumptions, fallen_to: float | None = None) -> TaskChances:
         """The chances of one task, unchanged or with another pass rate against the baseline that it had."""
@@ -176,9 +194,10 @@ class ChancesOfTasks:
     def _baselines(self, task: TaskAssumptions) -> Sequence[Possible]:
         return task.baselines(self._policy, self._gate)
 
-    def _against(self, task: TaskAssumptions, entry: BaselineTask) -> Against:
+    def _against(self, task: TaskAssumptions, counts: Counts) -> Against:
         failed, most = task.failed, self._gate.regression.max_trials
-        return Against(entry.passed, entry.n, failed.k, least_red_failures(failed), most, self._alpha)
+        before = Before(*self._others[failed.suite].with_own(counts), drift=self._drift)
+        return Against(before, failed.k, least_red_failures(failed), most, self._alpha)
 
     def _mixed(self, task: TaskAssumptions, fallen_to: float | None) -> ChancesByAdmission:
         trial = task.trials(self._gate, fallen_to)
@@ -214,10 +233,12 @@ class ChancesOfTasks:
             red[rule] = red.get(rule, 0.0) + chance
         return TaskChances(
             red,
-            failed=first.failed + first.vetoed,
-            quiet=max(first.failed - sum(blocking.values()), 0.0),
+            # A threshold leaves out what is not admitted.
+            failed=0.0 if follows.unproven else first.failed + first.vetoed,
+            quiet=0.0 if follows.unproven else max(first.failed - sum(blocking.values()), 0.0),
             missing=first.undecided,
             withheld=0.0,
+            unproven=float(follows.unproven),
             confirming=confirming,
         )
 
@@ -225,14 +246,15 @@ class ChancesOfTasks:
         self, task: TaskAssumptions, entry: BaselineTask, follows: Consequences, trial: TrialShares, first: FirstTrials
     ) -> tuple[dict[Rule, float], float]:
         """How often the task blocks without a veto, by rule, and its expected confirming trials."""
-        if not follows.weighed:
+        counts = guarding_counts(entry) if follows.weighed else None
+        if counts is None:
             return ({follows.failed: first.failed} if follows.failed else {}), 0.0
         if follows.fallen is None:
             return {}, 0.0
         # Trials that ended in an error are made up for, so the test goes on as if there had been none.
         without_errors = first_trials(task.rule, TrialShares(trial.pass_rate)).failed
         share = first.failed / without_errors if without_errors else 0.0
-        operation = self._tests.operation(self._against(task, entry), trial.pass_rate)
+        operation = self._tests.operation(self._against(task, counts), trial.pass_rate)
         red = {follows.fallen: operation.fallen * share}
         if follows.undecided is not None:
             red[follows.undecided] = red.get(follows.undecided, 0.0) + operation.undecided * share
@@ -246,10 +268,11 @@ def _sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
     for chances, weight in parts:
         for rule, share in chances.red.items():
             red[rule] += share * weight
-    failed, quiet, missing, withheld, confirming, chance = (
+    failed, quiet, missing, withheld, confirming, chance, unproven = (
         sum(getattr(chances, name) * weight for chances, weight in parts)
-        for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance")
+        for name in ("failed", "quiet", "missing", "withheld", "confirming", "chance", "unproven")
     )
     # A weight can be negative, and differences of floats leave next to nothing below 0.
     red = {rule: max(share, 0.0) for rule, share in red.items()}
-    return TaskChances(red, failed, max(quiet, 0.0), missing, max(withheld, 0.0), max(confirming, 0.0), chance)
+    quiet, withheld, confirming = max(quiet, 0.0), max(withheld, 0.0), max(confirming, 0.0)
+    return TaskChances(red, failed, quiet, missing, withheld, confirming, chance, max(unproven, 0.0))

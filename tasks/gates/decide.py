@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
 
-from passgate.tasks.gates.evidence import confirmations, is_weighed
+from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
+from passgate.tasks.gates.guards import guarding_counts, is_weighed
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
@@ -42,15 +43,15 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     """
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
-    confirmed = confirmations(policy, measurement, baseline, exempt.tasks)
+    confirmed = confirmations(policy, measurement, baseline, exempt.settled)
     found = [
         *_vetoes(measurement),
         *failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}),
         *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons, measurement, exempt.tasks),
-        *_missing_evidence(plan, policy, measurement, confirmed, exempt.tasks),
+        *_missing_evidence(plan, policy, measurement, confirmed, exempt.settled),
     ]
-    reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.tasks)}) for reason in found]
+    reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.settled)}) for reason in found]
     blocking = {reason.rule for reason in reasons if reason.blocking}
     undecided = Decision.INCONCLUSIVE if blocking else Decision.PASS
     decision = Decision.FAIL if blocking - _OPEN else undecided
@@ -116,7 +117,7 @@ def failed_tasks(
 
 class _Meaning(NamedTuple):
     text: str
-    fallen: bool = False  # From green, which makes it a regression of a golden task
+    fallen: bool = False  # Below its baseline or from green, which makes it a regression of a golden task
     may_block: bool = True
 
 
@@ -124,16 +125,23 @@ def _meaning_of(
     policy: GatePolicy, task: TaskMeasurement, before: BaselineTask, confirmation: Confirmation | None
 ) -> _Meaning:
     """What a failure means by the baseline and by the confirming trials."""
+    weighed, was_green = is_weighed(policy, task), before.state is BaselineState.GREEN
+    if weighed and confirmation is not None:
+        return _confirmed(policy, confirmation, was_green=was_green)
     runs = f"{before.runs_green} of {len(before.runs)} runs green, {before.passed} of {before.n} trials passed"
-    weighed = is_weighed(policy, task)
-    if before.state is BaselineState.GREEN and not (weighed and confirmation):
+    if weighed and was_green and guarding_counts(before) is None:
+        return _Meaning(f"its newest runs at the baseline are worse than those before ({runs}); ", may_block=False)
+    if was_green:
         return _Meaning(f"passed at the baseline ({runs}); ", fallen=True)
     if weighed and before.state is BaselineState.RED:
         return _Meaning(f"failed at the baseline too ({runs}); ", may_block=False)
     if weighed and before.state is BaselineState.UNRELIABLE:
         return _Meaning(f"the baseline is not reliable ({runs}); ", may_block=False)
-    if before.state is not BaselineState.GREEN or confirmation is None:
-        return _Meaning("")
+    return _Meaning("")
+
+
+def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, was_green: bool) -> _Meaning:
+    """What a failure means that the baseline guards."""
     counts = (
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
         f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
@@ -142,7 +150,7 @@ def _meaning_of(
         case Finding.FALLEN:
             return _Meaning(f"regression confirmed: {counts}; ", fallen=True)
         case Finding.FITS:
-            return _Meaning(f"fits its baseline: {counts}; ", fallen=True, may_block=False)
+            return _Meaning(f"fits its baseline: {counts}; ", fallen=was_green, may_block=False)
         case Finding.UNDECIDED:
             blocks = policy.regression.undecided == "block"
             effect = "and the policy blocks on that" if blocks else "and the policy only reports that"

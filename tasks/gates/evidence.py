@@ -8,10 +8,11 @@ Holm's later steps would only name more tasks of a gate that is FAIL already.
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.gates.guards import held_against
+from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
 from passgate.tasks.model.policy import GatePolicy, Regression, Rule
-from passgate.tasks.model.task import BY_TRIALS, Metric, Suite
+from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import RegressionTest, regression_test
 
@@ -25,21 +26,11 @@ class Wanted(NamedTuple):
     trials: int
 
 
-def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
-    """Whether a failure of the task is held against its baseline by evidence rather than strictly."""
-    return (
-        policy.regression.mode == "evidence"
-        and task.suite in policy.regression.suites
-        and task.metric in BY_TRIALS
-        and task.sequential is None
-    )
-
-
 def confirmations(
     policy: GatePolicy, measurement: Measurement, baseline: Baseline, settled: Collection[str] = ()
 ) -> tuple[Confirmation, ...]:
-    """What the trials have shown of every failed task that was green at the baseline and is weighed. Tasks whose
-    failure does not block are left out, and so are those in `settled`, which are exempt.
+    """What the trials have shown of every failed task that its baseline guards. Tasks whose failure does not block are
+    left out, and so are those in `settled`, which are exempt.
     """
     found = []
     for task, before, alpha, test in _tested(policy, measurement, baseline, settled):
@@ -94,23 +85,21 @@ def _tested(
     """The tasks whose failure would block and that no veto has decided already. Alpha is shared out among all tasks
     that could get confirming trials, whether or not they have failed.
     """
-    weighed = {
-        task.name: before
-        for task in measurement.tasks
-        if is_weighed(policy, task) and (before := baseline.of(task.name)).state is BaselineState.GREEN
-    }
-    alpha = alpha_of_one(policy.regression, len(weighed))
+    guarded = held_against(policy, measurement.tasks, baseline)
+    alpha = alpha_of_one(policy.regression, len(guarded))
     for task in measurement.tasks:
         rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
         vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
         is_open = task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
-        if task.name not in weighed or task.name in settled or not is_open:
+        if task.name not in guarded or task.name in settled or not is_open:
             continue
-        before, test = weighed[task.name], None
+        held, test = guarded[task.name], None
         if len(_outcomes(task)) >= task.k:
             red_from, most = least_red_failures(task), policy.regression.max_trials
-            test = regression_test(before.passed, before.n, k=task.k, red_from=red_from, most=most, alpha=alpha)
-        yield _Tested(task, before, alpha, test)
+            test = regression_test(
+                held.passed, held.n, k=task.k, red_from=red_from, most=most, alpha=alpha, drift=held.drift
+            )
+        yield _Tested(task, baseline.of(task.name), alpha, test)
 
 
 def least_red_failures(task: TaskMeasurement) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from passgate.tasks.gates.guards import is_guarded
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement
 from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, QuarantineFile
@@ -18,11 +19,19 @@ class Exemptions(NamedTuple):
 
     not_admitted: tuple[Exemption, ...]
     quarantined: tuple[Exemption, ...]
+    guarded: frozenset[str] = frozenset()
+    """Of those that are not admitted, by their `suite/task_id`, the ones that block when they fall below their rate."""
 
     @property
     def tasks(self) -> dict[str, Exemption]:
         """All of them by their `suite/task_id`."""
         return {exempt.task: exempt for exempt in (*self.not_admitted, *self.quarantined)}
+
+    @property
+    def settled(self) -> frozenset[str]:
+        """Those that block by nothing but a veto."""
+        quarantined = {exempt.task for exempt in self.quarantined}
+        return frozenset(name for name in self.tasks if name in quarantined or name not in self.guarded)
 
 
 def exemptions(
@@ -30,18 +39,20 @@ def exemptions(
 ) -> Exemptions:
     """Which tasks do not block, and why."""
     entries = quarantined(quarantine, today)
-    new = (not_admitted(policy, task, baseline) for task in measurement.tasks)
+    new = tuple(exempt for task in measurement.tasks if (exempt := not_admitted(policy, task, baseline)) is not None)
+    guarded = (one.name for one in measurement.tasks if is_guarded(policy, one, baseline.of(one.name)))
     return Exemptions(
-        not_admitted=tuple(exempt for exempt in new if exempt is not None),
+        not_admitted=new,
+        guarded=frozenset(guarded) & {exempt.task for exempt in new},
         quarantined=tuple(exempt_by_quarantine(entries[one.name]) for one in measurement.tasks if one.name in entries),
     )
 
 
 def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) -> Exemption | None:
-    """What a verdict says of a task that may not block yet; `None` for one that may.
+    """What a verdict says of a task that may not block by a failure yet; `None` for one that may.
 
     A task is admitted when enough of its newest measured trials at the baseline passed. Without a policy for it, and
-    while admission is not in force, every task is.
+    while admission is not in force, every task is. One that is not may still be guarded: it blocks when it falls.
     """
     if policy.admission is False or not admission_in_force(policy.admission, baseline, task.suite):
         return None
@@ -51,6 +62,8 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
         return None
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
     why = f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required"
+    if is_guarded(policy, task, baseline.of(task.name)):
+        why += "; it blocks if it falls below its own rate"
     return Exemption(task=task.name, why=why)
 
 

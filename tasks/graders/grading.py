@@ -13,20 +13,12 @@ from passgate.tasks.metering.usage import overruns
 from passgate.tasks.model.assertions import AssertionOptions
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.model.transcript import END_IN_WORDS, EndReason, Transcript
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
 from passgate.tasks.stats.estimators import weighted_mean
 
 _OF_TOOL_CALLS: Final = frozenset({"tool_calls", "tool_trajectory", "tool_sequence", "tool_arguments", "tool_used"})
 _FINDS_VIOLATIONS: Final = frozenset({"policy_check", "tool_calls"})
-_ENDS = {
-    EndReason.CRASHED: "the agent crashed",
-    EndReason.NOT_STARTED: "the agent could not be started",
-    EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
-    EndReason.UNREADABLE: "the agent left no usable transcript",
-    EndReason.FORBIDDEN_CALL: "the agent was stopped",
-    EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
-}
 
 
 def with_grades(metrics: TrialMetrics, task: EvalTask, grades: Sequence[Grade]) -> TrialMetrics:
@@ -89,8 +81,8 @@ def trial_result(task: EvalTask, transcript: Transcript, metrics: TrialMetrics, 
     over: Sequence[str] = ()
     if transcript.end is EndReason.OVER_BUDGET:
         ended = [transcript.detail]
-    elif transcript.end in _ENDS:
-        ended = [f"{_ENDS[transcript.end]}: {transcript.detail}".rstrip(": ")]
+    elif transcript.end in END_IN_WORDS:
+        ended = [f"{END_IN_WORDS[transcript.end]}: {transcript.detail}".rstrip(": ")]
     if task.scoring.rule == "weighted_average":
         failed = _below_threshold(task, grades)
     else:

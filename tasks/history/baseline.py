@@ -166,10 +166,16 @@ def _pooled(task: EvalTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
         green_in_a_row=sum(1 for _ in takewhile(bool, greens)),
         passed=int(passes.sum()),
         n=len(rows),
+        counts=_counts_by_run(rows),
         newest=tuple(passes.tolist()),
         wall_times=_by_run(rows, "wall_time_seconds"),
         costs=_by_run(rows, "cost"),
     )
+
+
+def _counts_by_run(rows: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    passes = (rows["status"] == TrialStatus.PASSED).groupby(rows["run_id"], sort=False)
+    return {str(run): (int(of_run.sum()), len(of_run)) for run, of_run in passes}
 
 
 def _by_run(rows: pd.DataFrame, column: str) -> FiguresOfRuns:

@@ -41,6 +41,7 @@ _PLAN: Final = "plan.json"
 _JOURNAL: Final = "journal.jsonl"
 _VERDICT: Final = "verdict.json"
 _ATTESTATION: Final = "verdict.intoto.json"
+_MOST_KEPT = 64_000_000  # Bytes of a journal at a URL that stay in memory while its transcripts are read
 _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
 _PROBE: Final = "probe"
 _LEASE: Final = "lease"
@@ -315,7 +316,8 @@ class RunStore:
 
         Raises `StorageError`.
         """
-        self._storage.write(name, _bytes(text))
+        for place in self._places:
+            place.write(name, _bytes(text))
 
     def write_attestation(self, text: str | None) -> None:
         """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
@@ -371,10 +373,13 @@ def _locked(file: Path, busy: Exception) -> Iterator[None]:
 
 
 class JournalTranscripts:
-    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, no line."""
+    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, and no line but
+    those of a run at a URL, as far as they are small: there every line would be a request of its own.
+    """
 
     def __init__(self, store: RunStore) -> None:
         self._store = store
+        self._kept: dict[str, bytes] = {}
 
     def __call__(self, digest: str) -> Transcript | None:
         """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
@@ -385,7 +390,10 @@ class JournalTranscripts:
             place = self._places.get(digest)
             if place is None:
                 return None
-            return FinishedTrial.model_validate_json(self._store.read_line(*place)).transcript
+            part, start, end = place
+            kept = self._kept.get(part)
+            line = self._store.read_line(*place) if kept is None else kept[start:end]
+            return FinishedTrial.model_validate_json(line).transcript
         except ValueError as error:
             raise StorageError(f"cannot read the transcripts of {self._store.location}: {error}") from error
 
@@ -396,6 +404,8 @@ class JournalTranscripts:
         parts = list(self._store.journal_parts())
         if not parts:
             raise ValueError("there is no journal")
+        if self._store.is_elsewhere and sum(len(content) for _, content in parts) <= _MOST_KEPT:
+            self._kept = dict(parts)
         for name, content in parts:
             start = 0
             for line, end in parsed_lines(content, name, LineWithoutTranscript):

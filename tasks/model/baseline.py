@@ -54,6 +54,8 @@ class BaselineTask(Frozen):
     """Trials of all runs that passed."""
     n: int = 0
     """Trials of all runs that were measured."""
+    counts: dict[str, tuple[int, int]] = {}
+    """Of each run, by its id and the newest first, its trials that passed and those that were measured."""
     newest: tuple[bool, ...] = ()
     """Whether each of the measured trials passed, the newest first; those of other models too."""
     wall_times: FiguresOfRuns = {}

@@ -169,6 +169,15 @@ class Reuse(Frozen):
     max_age_days: Annotated[int, Field(ge=1, le=365)] = 7
 
 
+class AlarmPolicy(Frozen):
+    """What makes a run red in Prefect without making its verdict FAIL."""
+
+    crashed_agents: bool = True
+    """Every measured trial of a suite ended because the agent crashed or could not be started."""
+    floors: dict[Suite, Share] = {}
+    """The value (pass@k or pass^k, the mean over its tasks) that a suite must not fall below."""
+
+
 class GatePolicy(Frozen):
     """One gate."""
 
@@ -186,6 +195,8 @@ class GatePolicy(Frozen):
     reuse: Reuse | None = None
     sign_off: bool = False
     """Whether a person must approve what would be a PASS."""
+    alarm: AlarmPolicy | Literal[False] = False
+    """What is told as an alarm, whatever the verdict is. `off`: nothing."""
     integrity: Annotated[
         Literal["merge_base", "off"],
         BeforeValidator(lambda given: "off" if given is False else given),  # what YAML makes of a plain `off`

@@ -16,6 +16,9 @@ from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import Trial
 
+HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"
+"""The environment variable that names the history where no option does."""
+
 
 class RunnerName(StrEnum):
     """A task runner of Prefect: where batches of trials run."""
@@ -29,19 +32,23 @@ class RunRequest(Frozen):
     """What the user asks of a gate."""
 
     agent: str = "oracle"
+    """A name in agents.yaml or in AgentV's targets, or oracle, nop, cli:COMMAND, python:MODULE:FUNCTION, http:URL,
+    openai:MODEL, replay:FOLDER."""
     suites: str = "suites"
+    """The suites folder."""
     gates: str = "gates.yaml"
+    """The file with the policies of the gates."""
     history: str | None = None
     """Folder or URL of the history; the policy's when not given."""
-    k: int | None = None
+    k: Annotated[int, Field(ge=1)] | None = None
     """Trials of every task, whatever the tasks say."""
     task: str | None = None
     """Only tasks whose `suite/task_id` matches this pattern."""
-    jobs: int | None = None
+    jobs: Annotated[int, Field(ge=1)] | None = None
     """Trials at once; the policy's when not given."""
     base: str | None = None
     """The commit that the change under test is compared with; where it has left the baseline branch when not given."""
-    max_cost: float | None = None
+    max_cost: Annotated[float, Field(ge=0)] | None = None
     """US dollars that the whole run may cost; no limit when not given."""
     wait_for_sign_off: Annotated[float, Field(gt=0)] | None = None
     """Seconds for which the flow of release_candidate pauses in Prefect for a sign-off; it ends at once when not given.

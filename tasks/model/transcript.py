@@ -82,6 +82,17 @@ class EndReason(StrEnum):
     """The tool calls are not those of the recording that they are held against."""
 
 
+END_IN_WORDS = {
+    EndReason.CRASHED: "the agent crashed",
+    EndReason.NOT_STARTED: "the agent could not be started",
+    EndReason.OUTPUT_LIMIT: "passgate ended the agent because it printed too much",
+    EndReason.UNREADABLE: "the agent left no usable transcript",
+    EndReason.FORBIDDEN_CALL: "the agent was stopped",
+    EndReason.REPLAY_MISMATCH: "the tool calls differ from the recording",
+}
+"""How the reason of a trial begins that failed because of its end."""
+
+
 class Transcript(Frozen):
     """What an agent said and did in one trial."""
 

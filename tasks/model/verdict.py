@@ -119,6 +119,22 @@ class Exemption(Frozen):
     """`not admitted` or `quarantined`, with the particulars."""
 
 
+class AlarmKind(StrEnum):
+    """What a gate can tell as an alarm."""
+
+    CRASHED_AGENTS = "crashed_agents"
+    BELOW_FLOOR = "below_floor"
+    DRIFT = "drift"
+
+
+class Alarm(Frozen):
+    """Something that somebody should look at, whatever the verdict is: it blocks nothing."""
+
+    kind: AlarmKind
+    message: str
+    suite: Suite | None = None
+
+
 class OtherVerdict(Frozen):
     """What the change's own files would have said."""
 
@@ -204,6 +220,8 @@ class Verdict(Frozen):
     confirmations: tuple[Confirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+    """What the policy's `alarm` asks for; each of them is a note too."""
     integrity: Integrity | None = None
     awaiting_sign_off: bool = False
     sign_off: SignOff | None = None

@@ -168,14 +168,14 @@ def shrunk_rates(counts: Sequence[tuple[int, int]]) -> list[float]:
     if not n:
         raise ValueError("needs trials")
     of_all = (passed + 0.5) / (n + 1)
-    likeness = _likeness([(passed, n) for passed, n in counts if n])
-    if likeness == 0:
+    alike = likeness([(passed, n) for passed, n in counts if n])
+    if alike == 0:
         return [of_all] * len(counts)
-    strength = 1 / likeness - 1  # the rate of all weighs as much as this many trials
+    strength = 1 / alike - 1  # the rate of all weighs as much as this many trials
     return [(passed + strength * of_all) / (n + strength) if n else of_all for passed, n in counts]
 
 
-def _likeness(counts: Sequence[tuple[int, int]]) -> float:
+def likeness(counts: Sequence[tuple[int, int]]) -> float:
     """How alike two trials of one task are (intraclass correlation): 0 where all tasks have one rate, at most 1/2.
 
     The expected sum of n (c/n - C/N)^2 over m tasks is pq [(m - 1) + likeness (N - sum of n^2 / N - (m - 1))].

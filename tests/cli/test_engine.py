@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from http.client import HTTPConnection
@@ -18,8 +19,8 @@ import pytest
 
 from tests.cli.test_command_line import imported_by
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import PATIENT, Project, started_server
-from tests.processes import wait_until
+from tests.conftest import PATIENT, Project, free_port, started_server
+from tests.processes import interrupted, marked_processes, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def gate(bare_project: Project, tmp_path: Path) -> Project:
     for name in ("good", "bad"):
         bare_project.write(f"suites/golden/{name}.yaml", WRITES_OK.format(name=name).replace("result.txt", name))
     bare_project.write("agent.sh", "printf ok > good")
-    bare_project.environment["PREFECT_HOME"] = str(tmp_path / "prefect")
+    bare_project.environment |= {"PREFECT_HOME": str(tmp_path / "prefect"), "PASSGATE_PREFECT_SECONDS": "5"}
     return bare_project
 
 
@@ -216,6 +217,57 @@ def test_a_server_that_is_killed_in_mid_run_costs_no_verdict(
     assert (run.returncode, decision(gate)) == (1, "FAIL"), stderr
     assert "a bug" not in stderr
     assert "Traceback" not in stderr
+
+
+def test_a_server_that_is_down_and_locked_in_mid_run_learns_of_it_all_when_it_is_back(
+    gate: Project, tmp_path: Path
+) -> None:
+    home, port = tmp_path / "own", free_port()
+    gate.write("agent.sh", f"while [ ! -e {gate.path}/go ]; do sleep 0.1; done; printf ok > good")
+    with started_server(home, port) as server:
+        gate.environment |= {**server.environment, "PASSGATE_PREFECT_SECONDS": "200"}
+        run = subprocess.Popen(
+            gate.command(*run_of(gate)), cwd=gate.path, env=gate.full_environment(), stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: any(gate.path.glob(".passgate/runs/*/journal.jsonl")))
+    time.sleep(10)
+    gate.write("go", "")
+    wait_until(lambda: any(gate.path.glob(".passgate/runs/*/verdict.json")))
+    time.sleep(10)
+    with started_server(home, port), closing(sqlite3.connect(home / "prefect.db", timeout=60)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        time.sleep(5)
+        database.rollback()
+        _, stderr = run.communicate(timeout=200)
+        assert (run.returncode, decision(gate)) == (1, "FAIL"), stderr
+        gate.environment["PREFECT_HOME"] = str(home)
+        assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)]
+        assert ("gate-ci-merge-tasks",) in stored(gate, "SELECT key FROM artifact")
+        shown = dict(stored(gate, "SELECT name, state_name FROM task_run"))
+        assert (shown["golden/bad"], shown["golden/good"]) == ("TaskFailed", "Completed")
+
+
+@pytest.mark.parametrize("mode", ["none", "embedded", "server"])
+def test_a_signal_in_a_trial_ends_the_run_in_every_mode_and_leaves_nothing_behind(
+    gate: Project, mode: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if mode == "server":
+        gate.environment |= request.getfixturevalue("prefect_server")
+    mark, temporary = f"4242.{time.time_ns()}", tmp_path / "temporary"
+    temporary.mkdir()
+    gate.environment["TMPDIR"] = str(temporary)
+    gate.write("agent.sh", f"sleep {mark}")
+    engine = "none" if mode == "none" else "prefect"
+    command = gate.command(*run_of(gate), "--engine", engine)
+    gate.environment |= PATIENT
+    ended = interrupted(gate, command, signal.SIGTERM, lambda: marked_processes(f"sleep\x00{mark}") != [])
+    assert ended.returncode == 130, ended.stderr
+    assert ended.stderr.splitlines()[-1].endswith("carry the run on with `passgate run ci_merge --resume last`")
+    assert "Traceback" not in ended.stderr
+    assert marked_processes(mark) == marked_processes(f"{gate.path}/agent.sh") == []
+    assert list(temporary.iterdir()) == []
+    if mode == "embedded":
+        assert stored(gate, "SELECT state_type FROM flow_run") == [("CANCELLED",)]
 
 
 def test_a_signal_while_the_engine_starts_ends_the_run_with_the_way_to_carry_it_on(gate: Project) -> None:

@@ -1,6 +1,7 @@
 """`passgate init`: a gate of one's own, in a folder that has a life of its own."""
 
 import json
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -65,3 +66,17 @@ def test_it_runs_beside_modules_named_like_its_own(project: Project) -> None:
     result = project.passgate("run", "ci_merge")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "ci_merge PASS" in result.stdout
+
+
+def test_deployments_have_the_names_of_the_repository_and_are_written_when_asked_for(tmp_path: Path) -> None:
+    project = Project(tmp_path / "My Desk.2")
+    project.path.mkdir()
+    assert project.passgate("init").returncode == 0
+    assert not list(project.path.glob("prefect*"))
+    assert project.passgate("init", "--prefect", "--agent", "cli:sh 'a b.sh'").returncode == 0
+    file = yaml.safe_load((project.path / "prefect.yaml").read_text())
+    names = [deployment["name"] for deployment in file["deployments"]]
+    assert names == ["my-desk-2-ci-merge", "my-desk-2-nightly", "my-desk-2-release-candidate"]
+    assert {deployment["work_pool"]["name"] for deployment in file["deployments"]} == {"my-desk-2"}
+    assert {deployment["parameters"]["request"]["agent"] for deployment in file["deployments"]} == {"my-agent"}
+    assert "my-repository" not in (project.path / "prefect-automations.yaml").read_text()

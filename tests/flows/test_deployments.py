@@ -1,58 +1,130 @@
-"""prefect.yaml as shipped: it deploys, and a worker's gate that fails fails the command that waits for it."""
+"""The deployments and automations that `init --prefect` writes, on a real server with a real worker."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.conftest import REPOSITORY, clean_environment
+from tests.cli.test_run import WRITES_OK
+from tests.conftest import REPOSITORY, Project, clean_environment
+from tests.flows.test_flow_runs import api
+from tests.processes import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
+SECRET = "hunter2-hunter2"
+# An agent that needs the secret, and never does its task.
+AGENT = f'[ "$DESK_KEY" = {SECRET} ] && exit 1; printf ok > result.txt'
 
 
-def prefect(
-    environment: dict[str, str], *arguments: str, folder: Path = REPOSITORY
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*PREFECT, *arguments],
-        cwd=folder,
-        env={**clean_environment(), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
+def prefect(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return project.run([*PREFECT, *arguments], timeout=280)
+
+
+@pytest.fixture(scope="module")
+def deployed(prefect_server: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A repository whose deployments and automations are on the server, with a worker."""
+    project = Project(tmp_path_factory.mktemp("desks") / "Desk No. 7", dict(prefect_server))
+    project.path.mkdir()
+    project.git("init", "-q", "-b", "main")
+    assert project.passgate("init", "--prefect").returncode == 0
+    for suite in ("golden", "adversarial", "open_ended", "failure_replays"):
+        for file in (project.path / "suites" / suite).glob("*.yaml"):
+            file.unlink()
+        task = WRITES_OK.format(name=f"{suite}_1").replace("suite: golden", f"suite: {suite}")
+        project.write(f"suites/{suite}/one.yaml", task)
+    project.write("agent.sh", AGENT)
+    project.git("add", ".")
+    project.git("commit", "-q", "-m", "Begin")
+    file = project.path / "prefect.yaml"
+    named = file.read_text().replace("agent: oracle", f"agent: \"cli:sh '{project.path}/agent.sh'\", k: 1")
+    file.write_text(
+        named.replace("# OPENAI_API_KEY: prefect-secret:desk-no-7-openai-key", "DESK_KEY: prefect-secret:desk")
     )
-
-
-def test_the_gates_deploy_and_a_failed_gate_fails_who_watches_it(
-    prefect_server: dict[str, str], tmp_path: Path
-) -> None:
-    assert prefect(prefect_server, "work-pool", "create", "passgate", "--type", "process").returncode == 0
-    deployed = prefect(prefect_server, "deploy", "--all")
-    assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-    listed = prefect(prefect_server, "deployment", "ls").stdout
-    for name in ("ci_merge/ci-merge", "nightly/nightly", "release_candidate/re"):
-        assert name in listed
+    project.run(
+        [sys.executable, "-c", f"from prefect.blocks.system import Secret; Secret(value='{SECRET}').save('desk')"]
+    )
+    for arguments in (
+        ("work-pool", "create", "desk-no-7", "--type", "process"),
+        ("deploy", "--all"),
+        ("automation", "create", "--from-file", "prefect-automations.yaml"),
+    ):
+        done = prefect(project, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
     worker = subprocess.Popen(
-        [*PREFECT, "worker", "start", "--pool", "passgate"],
-        cwd=tmp_path,
-        env={**clean_environment(), **prefect_server},
+        [*PREFECT, "worker", "start", "--pool", "desk-no-7"],
+        cwd=tmp_path_factory.mktemp("worker"),
+        env={**clean_environment(), **prefect_server, "PREFECT_LOGGING_TO_API_ENABLED": "true"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    folders = {"suites": f"{REPOSITORY}/suites", "history": f"{tmp_path}/history"}
-    request = f"request={json.dumps({'agent': 'nop', 'task': '*retries*', **folders})}"
     try:
-        watched = prefect(prefect_server, "deployment", "run", "ci_merge/ci-merge", "--param", request, "--watch")
+        yield project
     finally:
         # How Prefect's worker ends, and how long that takes, is not what is shown here.
         os.killpg(worker.pid, signal.SIGKILL)
         worker.wait()
+
+
+def events(project: Project, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = api(project, "POST", "events/filter", {"filter": {"event": {"name": [name]}}})[
+        "events"
+    ]
+    return found
+
+
+def test_a_failed_gate_fails_who_watches_it_and_a_secret_is_nowhere(deployed: Project) -> None:
+    watched = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--watch")
     assert "GateFailed" in watched.stdout, watched.stdout + watched.stderr
     assert watched.returncode == 1
+    for path in ("deployments/filter", "flow_runs/filter", "logs/filter", "artifacts/filter"):
+        stored = json.dumps(api(deployed, "POST", path, {}))
+        assert "desk" in stored.lower() or path == "logs/filter"
+        assert SECRET not in stored
+    (folder,) = deployed.run_folders()
+    assert not any(SECRET.encode() in file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+def test_a_red_night_is_an_event_that_fires_its_automation(deployed: Project) -> None:
+    watched = prefect(deployed, "deployment", "run", "nightly/desk-no-7-nightly", "--watch")
+    assert "GateAlarm" in watched.stdout, watched.stdout + watched.stderr
+    wait_until(
+        lambda: any(one["resource"]["passgate.gate"] == "nightly" for one in events(deployed, "passgate.verdict"))
+    )
+    (told,) = [one for one in events(deployed, "passgate.verdict") if one["resource"]["passgate.gate"] == "nightly"]
+    assert told["resource"]["prefect.resource.id"].startswith("passgate.run.")
+    assert told["resource"]["passgate.red"] == "true"
+    assert told["resource"]["passgate.alarms"] == "below_floor,crashed_agents"
+    assert "prefect.tag.desk-no-7" in {one["prefect.resource.id"] for one in told["related"]}
+
+    def fired() -> bool:
+        names = {one["resource"]["prefect.resource.name"] for one in events(deployed, "prefect.automation.triggered")}
+        return "desk-no-7: the nightly is red" in names
+
+    # The server may have heard of the event before it minded the automation.
+    again = {key: told[key] for key in ("event", "resource", "related", "payload", "occurred")}
+    body = {**again, "id": "00000000-0000-4000-8000-000000000007"}
+    api(deployed, "POST", "events", [body])
+    wait_until(fired, seconds=120)
+
+
+@pytest.mark.parametrize("given", ['{"k": 0}', '{"jobs": 0}', '{"max_cost": -1}', '{"agnet": "nop"}'])
+def test_a_parameter_out_of_its_bounds_is_refused_before_a_run(deployed: Project, given: str) -> None:
+    refused = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={given}")
+    assert refused.returncode == 1
+    assert "Validation failed" in refused.stdout + refused.stderr
+
+
+def test_the_repository_s_own_deployments_are_those_that_init_writes(tmp_path: Path) -> None:
+    project = Project(tmp_path / "passgate")
+    project.path.mkdir()
+    assert project.passgate("init", "--prefect").returncode == 0
+    written = (project.path / "prefect.yaml").read_text().replace("tags: [passgate, passgate]", "tags: [passgate]")
+    assert written == (REPOSITORY / "prefect.yaml").read_text()

@@ -8,6 +8,7 @@ from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.verdict import Alarm, AlarmKind, Decision
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
 
 
@@ -38,3 +39,13 @@ def test_a_flow_without_a_verdict_names_the_cause_and_keeps_the_exception() -> N
     error = UsageError("no such gate")
     assert (not_judged(error).name, not_judged(error).message) == ("GateNotRun", "no such gate")
     assert not_judged(ZeroDivisionError("x")).name == "GateCrashed"
+
+
+def test_a_pass_with_an_alarm_is_red_and_says_it() -> None:
+    task = a_task()
+    verdict = verdict_on(a_plan(task), a_policy(), trials_of(task, "ppp"), Baseline(branch="main"))
+    passed = verdict.model_copy(update={"decision": Decision.PASS, "reasons": ()})
+    assert judged(passed).name == "GatePassed"
+    alarmed = judged(passed.model_copy(update={"alarms": (Alarm(kind=AlarmKind.DRIFT, message="it sinks"),)}))
+    assert (alarmed.name, alarmed.type) == ("GateAlarm", StateType.FAILED)
+    assert "alarm: it sinks" in str(alarmed.message)

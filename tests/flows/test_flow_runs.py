@@ -41,7 +41,8 @@ def api(project: Project, method: str, path: str, body: dict[str, Any] | None = 
     def answered() -> bool:
         try:
             with urllib.request.urlopen(request) as response:
-                answers.append(json.load(response))
+                content = response.read()
+            answers.append(json.loads(content) if content else None)
         except urllib.error.HTTPError as error:
             if error.code != 503:
                 raise

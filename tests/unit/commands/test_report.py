@@ -63,3 +63,21 @@ def test_a_history_that_cannot_be_read_costs_only_what_it_says(run: RunStore) ->
     written = write_run_page(run.name, "nowhere://history")
     assert "nowhere" in written.without_history
     assert "perhaps" in written.file.read_text(encoding="utf-8")
+
+
+async def test_the_page_of_a_run_at_a_url_is_there_and_here(run: RunStore, tmp_path: Path) -> None:
+    plan = run.read_plan().model_copy(update={"run_id": "20260201T120000Z-ci_merge-0b0c"})
+    elsewhere = RunStore.new(plan.run_id, f"file://{tmp_path}/elsewhere")
+    elsewhere.settle_here()
+    elsewhere.write_plan(plan, Masker([]))
+    with elsewhere.open_journal(Masker([])) as journal:
+        for one in finished_trials():
+            await journal.append(one)
+    judged(elsewhere)
+    for name in (plan.run_id, elsewhere.location):
+        written = write_run_page(name, None)
+        assert written.shown == f".passgate/runs/{plan.run_id}/report.html"
+        html = written.file.read_text(encoding="utf-8")
+        assert "perhaps" in html
+        assert (tmp_path / "elsewhere" / plan.run_id / "report.html").read_text(encoding="utf-8") == html
+        written.file.unlink()

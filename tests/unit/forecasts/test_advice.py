@@ -9,7 +9,7 @@ from passgate.tasks.forecasts.task_forecast import RegressionTests
 from tests.builders import a_baseline_task
 from tests.unit.forecasts.settings import EVIDENCE, STRICT, foresee, setting, tasks
 
-GREEN = a_baseline_task(passed=60, n=60)
+GREEN, THIN = a_baseline_task(passed=59, n=60), a_baseline_task(passed=18, n=18)
 FEW = {"regression": {"mode": "evidence", "max_trials": 9}}
 
 
@@ -29,9 +29,9 @@ def test_strict_gates_become_trustworthy_by_evidence() -> None:
 
 
 def test_the_first_that_reaches_the_target_is_the_smallest() -> None:
-    one = setting(tasks(6), 0.9, known=GREEN, **{**EVIDENCE, **FEW})
+    one = setting(tasks(6), 0.9, known=THIN, **{**EVIDENCE, **FEW})
     assert foresee(one).red > 0.1
-    assert whats(improved(one, target=foresee(one).red - 1e-6)) == ["regression.max_trials: 9 -> 18"]
+    assert whats(improved(one, target=foresee(one).red - 1e-6)) == ["regression.undecided: block -> warn"]
 
 
 def test_where_no_single_change_does_two_may() -> None:

@@ -45,7 +45,7 @@ def test_a_new_task_blocks_at_its_first_failure(mode: str) -> None:
 
 @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE])
 def test_evidence_leaves_what_was_no_better_before(state: BaselineState) -> None:
-    before = a_baseline_task(state=state, passed=20, n=60)
+    before = a_baseline_task(state=state, passed=12, n=18)
     found = chances(setting(tasks(1), 0.9, known=before, **EVIDENCE))
     assert (found.blocks, found.quiet) == (0, pytest.approx(RED_CHANCE))
     assert chances(setting(tasks(1), 0.9, known=before, **STRICT)).blocks == pytest.approx(RED_CHANCE)
@@ -62,9 +62,9 @@ def test_evidence_does_what_its_test_does() -> None:
 
 
 def test_what_is_undecided_warns_where_the_policy_says_so() -> None:
-    few = {"mode": "evidence", "max_trials": 5}
+    few, thin = {"mode": "evidence", "max_trials": 5}, a_baseline_task(passed=18, n=18)
     blocking, warning = (
-        chances(setting(tasks(1), 0.8, known=GREEN, **PLAIN, regression={**few, "undecided": what})).blocks
+        chances(setting(tasks(1), 0.8, known=thin, **PLAIN, regression={**few, "undecided": what})).blocks
         for what in ("block", "warn")
     )
     assert warning < blocking

@@ -110,11 +110,44 @@ class TestEvidence:
         [(BaselineState.RED, "failed at the baseline too"), (BaselineState.UNRELIABLE, "the baseline is not reliable")],
     )
     def test_what_was_not_green_before_is_not_this_changes_doing(self, state: BaselineState, says: str) -> None:
-        ruling = evidence("fff", baseline=SETTLED | {"state": state, "runs_green": 5})
+        ruling = evidence("fff", baseline=SETTLED | {"state": state, "runs_green": 5, "passed": 12, "n": 18})
         reason = only(ruling)
         assert (ruling.decision, reason.rule) == (Decision.PASS, Rule.TASK_FAILED)
-        assert reason.message.startswith(f"{says} (5 of 20 runs green, 60 of 60 trials passed); ")
+        assert reason.message.startswith(f"{says} (5 of 20 runs green, 12 of 18 trials passed); ")
         assert ruling.confirmations == ()
+
+    @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.GREEN])
+    def test_a_flaky_task_is_held_against_its_own_rate(self, state: BaselineState) -> None:
+        before = SETTLED | {"state": state, "runs_green": 6, "passed": 42}
+        fits, fallen = evidence("fpp" + "p" * 9, baseline=before), evidence("f" * 30, baseline=before)
+        assert (fits.decision, fits.confirmations[0].finding) == (Decision.PASS, Finding.FITS)
+        assert (fallen.decision, fallen.confirmations[0].finding) == (Decision.FAIL, Finding.FALLEN)
+        assert only(fallen).rule is Rule.GOLDEN_REGRESSION
+        assert only(fallen).message.startswith("regression confirmed: 0 of ")
+
+    def test_a_flaky_task_blocks_by_a_fall_before_it_is_admitted(self) -> None:
+        other = a_task(task_id="other")
+        flaky = green_before(state=BaselineState.UNRELIABLE, **SETTLED | {"passed": 42, "newest": (False,) * 20})
+        known = flaky.model_copy(update={"tasks": flaky.tasks | green_before(other, **SETTLED).tasks})
+
+        def ruling(statuses: str) -> Ruling:
+            return rule(of(statuses), of("ppp", other), baseline=known, regression={"mode": "evidence"}, admission={})
+
+        assert ruling("fpp" + "p" * 9).decision is Decision.PASS
+        fallen = ruling("f" * 30)
+        assert (fallen.decision, only(fallen).rule) == (Decision.FAIL, Rule.GOLDEN_REGRESSION)
+        (exempt,) = fallen.not_admitted
+        assert exempt.why == (
+            "not admitted yet: 0 of 20 trials passed on main, 19 of 20 are required; "
+            "it blocks if it falls below its own rate"
+        )
+
+    def test_what_has_dropped_on_the_branch_is_no_fall_of_this_change(self) -> None:
+        counts = {f"r{20 - run:02}": ((0 if run < 3 else 3), 3) for run in range(20)}
+        dropped = SETTLED | {"passed": 51, "counts": counts}
+        ruling = evidence("f" * 30, baseline=dropped)
+        assert (ruling.decision, ruling.confirmations) == (Decision.PASS, ())
+        assert only(ruling).message.startswith("its newest runs at the baseline are worse than those before (20 of 20")
 
     @pytest.mark.parametrize("state", [BaselineState.NEW, BaselineState.NONE])
     def test_without_a_baseline_a_failure_blocks(self, state: BaselineState) -> None:

@@ -59,8 +59,15 @@ def test_nothing_is_wanted_of_what_is_decided_or_not_red(statuses: str) -> None:
 
 
 @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.NONE, BaselineState.NEW])
-def test_nothing_is_wanted_without_a_green_baseline(state: BaselineState) -> None:
-    assert wanted("ppf", state=state) == ()
+def test_nothing_is_wanted_without_a_green_baseline_or_one_of_many_trials(state: BaselineState) -> None:
+    assert wanted("ppf", state=state, passed=18, n=18) == ()
+
+
+def test_a_flaky_task_gets_some_when_it_fails_more_than_before() -> None:
+    before: dict[str, Any] = {"state": BaselineState.RED, "passed": 42}
+    assert wanted("fff", **before) != ()
+    assert wanted("fpp" + "p" * 9, **before) == ()
+    assert wanted("fff", state=BaselineState.RED, passed=0) == ()
 
 
 def test_first_the_trials_that_errors_left_out_of_k() -> None:

@@ -60,6 +60,7 @@ class TestPooling:
             green_in_a_row=1,
             passed=8,
             n=9,
+            counts={"20260103": (3, 3), "20260102": (2, 3), "20260101": (3, 3)},
             newest=(True, True, True, True, True, False, True, True, True),
         )
 

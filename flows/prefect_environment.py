@@ -1,0 +1,40 @@
+"""Environment variables of a flow run whose values are in Prefect: only their names are in a deployment or a log."""
+
+import os
+from typing import Any, Final
+
+from prefect.blocks.system import Secret
+from prefect.variables import Variable
+
+from passgate.tasks.errors import UsageError
+
+_SECRET: Final = "prefect-secret:"
+_VARIABLE: Final = "prefect-variable:"
+
+
+async def resolve_environment() -> None:
+    """Replace each environment variable whose value is `prefect-secret:NAME` or `prefect-variable:NAME` by what Prefect
+    keeps under that name: a Secret block or a variable.
+
+    Raises `UsageError` where there is none, and whatever Prefect raises where its server cannot tell.
+    """
+    for name, value in list(os.environ.items()):
+        if value.startswith(_SECRET):
+            os.environ[name] = await _secret(name, value.removeprefix(_SECRET))
+        elif value.startswith(_VARIABLE):
+            os.environ[name] = await _variable(name, value.removeprefix(_VARIABLE))
+
+
+async def _secret(name: str, block: str) -> str:
+    try:
+        loaded: Any = await Secret.aload(block)
+    except ValueError as error:
+        raise UsageError(f"the Secret block {block!r} of Prefect, which {name} names, is not there") from error
+    return str(loaded.get())
+
+
+async def _variable(name: str, variable: str) -> str:
+    value = await Variable.aget(variable)
+    if value is None:
+        raise UsageError(f"the variable {variable!r} of Prefect, which {name} names, is not there")
+    return str(value)

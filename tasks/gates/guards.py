@@ -1,0 +1,62 @@
+"""Which tasks their baseline guards, and what pass rate each is held against."""
+
+from collections.abc import Iterable
+
+from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.measurement import TaskMeasurement
+from passgate.tasks.model.policy import GatePolicy
+from passgate.tasks.model.task import BY_TRIALS, Suite
+from passgate.tasks.stats.expected_rates import Counts, OtherTasks, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.regression import ENOUGH, Before
+
+
+def is_weighed(policy: GatePolicy, task: TaskMeasurement) -> bool:
+    """Whether a failure of the task is held against its baseline by evidence rather than strictly."""
+    return (
+        policy.regression.mode == "evidence"
+        and task.suite in policy.regression.suites
+        and task.metric in BY_TRIALS
+        and task.sequential is None
+    )
+
+
+def is_guarded(policy: GatePolicy, task: TaskMeasurement, before: BaselineTask) -> bool:
+    """Whether the task blocks when it falls below its own rate, admitted or not."""
+    counts = guarding_counts(before)
+    return is_weighed(policy, task) and counts is not None and counts.n >= ENOUGH
+
+
+def guarding_counts(before: BaselineTask) -> Counts | None:
+    """The trials of the baseline that a task is held against; `None` where it cannot fall, or too little is known.
+
+    From `ENOUGH` trials on they are known well enough, whatever the rate is. With fewer the task must have been green.
+    Of a task whose newest runs are worse than the others only these count: no change is to blame for what it was.
+    """
+    if before.state in {BaselineState.NEW, BaselineState.NONE}:
+        return None
+    runs = [Counts(passed, n) for passed, n in before.counts.values()]
+    dropped = has_dropped(runs)
+    counts = newest_of(runs) if dropped else Counts(before.passed, before.n)
+    is_green = before.state is BaselineState.GREEN and not dropped
+    return counts if counts.passed and (counts.n >= ENOUGH or is_green) else None
+
+
+def held_against(policy: GatePolicy, tasks: Iterable[TaskMeasurement], baseline: Baseline) -> dict[str, Before]:
+    """What each task of a run that its baseline guards is held against, by its `suite/task_id`."""
+    weighed = [(task, guarding_counts(baseline.of(task.name))) for task in tasks if is_weighed(policy, task)]
+    guarded = [(task, counts) for task, counts in weighed if counts is not None]
+    others, drift = suites_of(guarded), run_drift(baseline.of(task.name) for task, _ in guarded)
+    return {task.name: Before(*others[task.suite].with_own(counts), drift=drift) for task, counts in guarded}
+
+
+def suites_of(guarded: Iterable[tuple[TaskMeasurement, Counts]]) -> dict[Suite, OtherTasks]:
+    """What the guarded tasks of each suite say of each other."""
+    by_suite: dict[Suite, list[Counts]] = {}
+    for task, counts in guarded:
+        by_suite.setdefault(task.suite, []).append(counts)
+    return {suite: other_tasks(counts) for suite, counts in by_suite.items()}
+
+
+def run_drift(entries: Iterable[BaselineTask]) -> float:
+    """By how much the pass rates of whole runs of a baseline differ."""
+    return drift_of({run: Counts(*pair) for run, pair in entry.counts.items()} for entry in entries)

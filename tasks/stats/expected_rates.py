@@ -1,0 +1,120 @@
+"""What pass rate a task that has not changed is expected to have: from its baseline, the other tasks and its runs."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, lgamma, sqrt
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from passgate.tasks.model.baseline import RED_IN_A_ROW
+from passgate.tasks.stats.estimators import likeness
+from passgate.tasks.stats.regression import ENOUGH
+
+# A task whose newest runs passed so rarely is another one than before: what it was is nothing to hold it against.
+_BY_CHANCE: Final = 0.002
+# The other tasks say something from so many tasks on: with fewer, how much tasks differ is not known.
+_LEAST_TASKS: Final = 5
+_STEPS: Final = 4  # of the weight of the other tasks, so that tests of like tasks are the same test
+_DEVIATIONS: Final = 2.0  # runs count as drifting when they vary by so many standard errors more than their trials do
+_DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # likewise: a drift is taken for the next of these
+_MARGIN: Final = 1.15  # twenty runs tell a standard deviation no better than this: 16 % is its standard error
+
+
+class Counts(NamedTuple):
+    """Trials that passed, of so many."""
+
+    passed: float
+    n: float
+
+
+def has_dropped(runs: Sequence[Counts]) -> bool:
+    """Whether the newest runs of a task, which come first, are worse than the others, by more than chance."""
+    newest, older = _sum(runs[:RED_IN_A_ROW]), _sum(runs[RED_IN_A_ROW:])
+    if not older.n or newest.passed * older.n >= older.passed * newest.n:
+        return False
+    good, bad = older.passed + 0.5, older.n - older.passed + 0.5
+    n, ways = int(newest.n), lgamma(newest.n + 1)
+    logarithms = (
+        ways - lgamma(passed + 1) - lgamma(n - passed + 1) + _log_beta(good + passed, bad + n - passed)
+        for passed in range(int(newest.passed) + 1)
+    )
+    whole = _log_beta(good, bad)
+    return sum(exp(one - whole) for one in logarithms) < _BY_CHANCE
+
+
+def newest_of(runs: Sequence[Counts]) -> Counts:
+    """The newest runs of a task together."""
+    return _sum(runs[:RED_IN_A_ROW])
+
+
+class OtherTasks(NamedTuple):
+    """What the tasks of a suite say together of each of them."""
+
+    rate: float  # Of all their trials
+    weight: float  # Of so many trials
+    most: float  # At most this share of a task's own trials
+
+    def with_own(self, own: Counts) -> Counts:
+        """The counts of a task, with as many trials more of the suite's rate as the others tell.
+
+        Tasks with fewer than `ENOUGH` trials stay as they are.
+        """
+        steps = int(min(self.weight / own.n, self.most) * _STEPS) if own.n >= ENOUGH else 0
+        more = own.n * steps / _STEPS
+        # Rounded to whole failures: the tests of like tasks are then the same test.
+        return Counts(own.passed + more - round(more * (1 - self.rate)), own.n + more)
+
+
+def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
+    """What the tasks of a suite say of each other.
+
+    The less their rates differ beyond chance, the more they tell (empirical Bayes in the beta-binomial model, as
+    `shrunk_rates`). Of that weight half counts, and never more than a task's own trials, so that a task that differs
+    from the others keeps its own rate.
+    """
+    known = [(int(one.passed), int(one.n)) for one in counts if one.n >= ENOUGH]
+    if len(known) < _LEAST_TASKS:
+        return OtherTasks(1.0, 0.0, 0.0)
+    alike = likeness(known)
+    return OtherTasks(
+        rate=sum(passed for passed, _ in known) / sum(n for _, n in known),
+        weight=(1 / alike - 1) / 2 if alike else float("inf"),
+        most=1 - (_LEAST_TASKS - 1) / len(known),
+    )
+
+
+def drift_of(tasks: Iterable[Mapping[str, Counts]]) -> float:
+    """By how much the pass rates of whole runs differ, as a standard deviation: of each task, its counts by run.
+
+    The deviations of a run's tasks from their rates sum up to more than the noise of its trials where runs drift
+    (analysis of variance). 0 where that may be chance.
+    """
+    tables = list(tasks)
+    names = sorted({run for of_task in tables for run in of_task})
+    if len(names) < 2:
+        return 0.0
+    table = np.array([[of_task.get(run, Counts(0, 0)) for run in names] for of_task in tables], dtype=float)
+    passed, n = table[..., 0], table[..., 1]
+    whole = n.sum(axis=1, keepdims=True)
+    told = whole[:, 0] > 1
+    passed, n, whole = passed[told], n[told], whole[told]
+    rates = passed.sum(axis=1, keepdims=True) / whole
+    off = (passed - n * rates).sum(axis=0)
+    noise = (n * rates * (1 - rates) * (1 - n / whole) * whole / (whole - 1)).sum(axis=0)
+    if not (noise > 0).all():
+        return 0.0
+    degrees = len(names) - 1
+    spread = float((off**2 / noise).sum()) * degrees / len(names)
+    if spread <= degrees + _DEVIATIONS * sqrt(2 * degrees + float((1 / noise).sum())):
+        return 0.0
+    variance = float((off**2 - noise).sum() / (n.sum(axis=0) ** 2).sum()) * len(names) / degrees
+    return next((step for step in _DRIFTS if step >= sqrt(max(variance, 0.0)) * _MARGIN), _DRIFTS[-1])
+
+
+def _sum(runs: Iterable[Counts]) -> Counts:
+    counted = list(runs)
+    return Counts(sum(one.passed for one in counted), sum(one.n for one in counted))
+
+
+def _log_beta(a: float, b: float) -> float:
+    return lgamma(a) + lgamma(b) - lgamma(a + b)

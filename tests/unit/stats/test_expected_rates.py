@@ -1,0 +1,85 @@
+"""What pass rate an unchanged task is expected to have."""
+
+import random
+
+import pytest
+
+from passgate.tasks.stats.expected_rates import Counts, drift_of, has_dropped, newest_of, other_tasks
+from passgate.tasks.stats.regression import Before
+
+
+def runs(*passed: int, k: int = 3) -> list[Counts]:
+    return [Counts(one, k) for one in passed]
+
+
+@pytest.mark.parametrize(
+    ("newest", "older", "dropped"),
+    [((0, 0, 0), 3, True), ((3, 2, 3), 3, False), ((2, 1, 2), 2, False), ((1, 0, 1), 3, True), ((0, 0, 0), 0, False)],
+)
+def test_newest_runs_that_are_worse_than_chance_would_make_them(
+    newest: tuple[int, int, int], older: int, dropped: bool
+) -> None:
+    assert has_dropped(runs(*newest, *[older] * 17)) is dropped
+    assert newest_of(runs(*newest, *[older] * 17)) == Counts(sum(newest), 9)
+
+
+def test_without_older_runs_nothing_has_dropped() -> None:
+    assert not has_dropped(runs(0, 0, 0))
+    assert not has_dropped([])
+
+
+def test_like_tasks_tell_as_much_as_a_task_itself_at_the_most() -> None:
+    others = other_tasks([Counts(57, 60)] * 20)
+    passed, n = others.with_own(Counts(57, 60))
+    assert 60 < n <= 120
+    assert passed / n == pytest.approx(0.95, abs=0.01)
+
+
+def test_tasks_that_differ_keep_their_own_rate() -> None:
+    others = other_tasks([Counts(passed, 60) for passed in range(3, 60, 3)])
+    passed, n = others.with_own(Counts(30, 60))
+    assert n <= 75
+    assert passed / n == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("counts", [[], [Counts(57, 60)] * 4, [Counts(9, 9)] * 20])
+def test_few_tasks_or_thin_baselines_tell_nothing(counts: list[Counts]) -> None:
+    assert other_tasks(counts).with_own(Counts(50, 60)) == Counts(50, 60)
+
+
+def test_a_thin_baseline_stays_as_it_is() -> None:
+    assert other_tasks([Counts(57, 60)] * 20).with_own(Counts(9, 9)) == Counts(9, 9)
+
+
+def history(drift: float, seed: int, rate: float = 0.9) -> list[dict[str, Counts]]:
+    """Twenty tasks of three trials in twenty runs, whose rates a run shifts."""
+    rng = random.Random(seed)
+    rates = [min(max(rng.gauss(rate, drift), 0), 1) for _ in range(20)]
+    return [
+        {f"r{run}": Counts(sum(rng.random() < one for _ in range(3)), 3) for run, one in enumerate(rates)}
+        for _ in range(20)
+    ]
+
+
+def test_runs_that_differ_drift() -> None:
+    found = [drift_of(history(0.08, seed)) for seed in range(20)]
+    assert min(found) >= 0.05
+    assert max(found) <= 0.15
+
+
+def test_the_noise_of_trials_is_no_drift() -> None:
+    assert [drift_of(history(0.0, seed)) for seed in range(40)].count(0.0) >= 36
+
+
+def test_without_noise_or_runs_there_is_none() -> None:
+    assert drift_of([]) == 0.0
+    assert drift_of([{"r": Counts(3, 3)}]) == 0.0
+    assert drift_of([{"r": Counts(3, 3), "s": Counts(3, 3)}]) == 0.0
+
+
+def test_drift_widens_what_an_unchanged_task_may_do() -> None:
+    good, bad = Before(57, 60).unchanged()
+    wide_good, wide_bad = Before(57, 60, 0.05).unchanged()
+    assert wide_good / (wide_good + wide_bad) == pytest.approx(good / (good + bad))
+    mean, variance = 57.5 / 61, 0.05**2 + (57.5 * 3.5) / (61**2 * 62)
+    assert mean * (1 - mean) / (wide_good + wide_bad + 1) == pytest.approx(variance)
