@@ -34,6 +34,8 @@ _LONG_SECONDS = 120  # For what takes longer the larger a repository is
 # A repository may name programs that git would run, and paths may look like patterns.
 _SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+# Refs that come with a fetch could put other commits into the places of those that judge.
+_AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
 # A pull request is checked out without a branch; the CI system knows its name.
 BRANCH_VARIABLES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_COMMIT_REF_NAME", "BUILDKITE_BRANCH", "BRANCH_NAME")
 # Renames would bring a second name into an entry.
@@ -49,7 +51,7 @@ def _git(folder: Path, *arguments: str) -> dict[str, Any]:
     return {
         "args": ["git", *_SETTINGS, *arguments],
         "cwd": folder,
-        "env": {**os.environ, **_ASKS_NOBODY},
+        "env": {**os.environ, **_ASKS_NOBODY, **_AS_COMMITTED},
     }
 
 

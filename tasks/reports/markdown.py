@@ -125,7 +125,7 @@ def _provenance(verdict: Verdict) -> str:
         "baseline": inputs.baseline,
         "quarantine": inputs.quarantine,
         "baseline runs": ", ".join(inputs.baseline_runs[:20]),
-        "judged by the files of": integrity.base if integrity and integrity.by_base else "",
+        "judged by the files of": integrity.judging if integrity and integrity.by_base else "",
         "signed verdict": verdict.sign_off.verdict_digest if verdict.sign_off else "",
         "passgate": inputs.passgate_version,
     }

@@ -1,0 +1,159 @@
+"""A small repository with a gate and an agent, for whoever attacks the gate."""
+
+import asyncio
+import json
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from passgate.flows.evaluate import evaluate
+from passgate.tasks.errors import PassgateError
+from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.load import load
+from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.task import GateName
+from passgate.tasks.reports.terminal import terminal
+from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
+from tests.conftest import Project
+from tests.repositories import GitRepository
+
+PASSGATE = Path(sys.executable).with_name("passgate")
+
+GATES = """\
+suites:
+  golden: {k: 1, metric: pass^k, max_steps: 20, budgets: {max_seconds: 60}}
+gates:
+  ci_merge:
+    suites: [golden]
+    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
+"""
+
+TASK = """\
+task_id: {name}
+suite: golden
+description: Write ok into {name}.txt.
+inputs: {{prompt: Write ok into {name}.txt.}}
+graders:
+{graders}
+tracked_metrics: [latency]
+"""
+
+WORDS = "  - {{type: state_check, expect: [{{file: {name}.txt, {expect}}}]}}"
+TESTS = "  - {type: deterministic_tests, tests: [_shared/tests/a/test_a.py]}"
+HIDDEN_TEST = """\
+from pathlib import Path
+
+def test_it_is_done():
+    assert Path("a.txt").read_text() == "ok"
+"""
+
+WORKS = "printf ok > a.txt\n"
+BROKEN = "printf bad > a.txt\n"
+
+
+QUICK = {"loosened_grader", "branch_from_an_old_commit", "shallow_clone", "history_that_comes_with_the_change"}
+"""The attacks that are tried with the tests that are not slow."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent and item.path.stem.removeprefix("test_") not in QUICK:
+            item.add_marker(pytest.mark.slow)
+
+
+@dataclass
+class Outcome:
+    """How a run of the gate has ended."""
+
+    code: int
+    printed: str
+    verdict: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def edits(self) -> list[str]:
+        return [edit["path"] for edit in (self.verdict.get("integrity") or {}).get("edits", [])]
+
+
+class Clone(GitRepository):
+    """A repository with a gate."""
+
+    def gate(self, **environment: str) -> Outcome:
+        """Run the gate in this process, with more of the environment."""
+        before = Path.cwd()
+        os.chdir(self.path)
+        try:
+            with patch.dict(os.environ, environment):
+                plan = load(GateName.CI_MERGE, RunRequest(agent="desk", jobs=1))
+                verdict = asyncio.run(evaluate(plan.gate, plan.request, NoEngine(), plan))
+        except PassgateError as error:
+            return Outcome(error.exit_code, str(error))
+        finally:
+            os.chdir(before)
+        return Outcome(verdict.exit_code, terminal(verdict, width=200, color=False), verdict.model_dump(mode="json"))
+
+    def command(self, *arguments: str, **environment: str) -> Outcome:
+        """Run the gate as a workflow does, by the command that is installed."""
+        project = Project(self.path, {"PASSGATE_ENGINE": "none"})
+        result = project.run([str(PASSGATE), "run", "ci_merge", *arguments], **environment)
+        files = sorted((self.path / ".passgate/runs").glob("*/verdict.json"))
+        return Outcome(
+            result.returncode, result.stdout + result.stderr, json.loads(files[-1].read_text()) if files else {}
+        )
+
+
+class Attacked(Clone):
+    """A gate with the task `a` and an agent that does it, on main, which the remote has too; the branch `change` is
+    checked out, on which the agent is broken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.git("config", "remote.origin.url", str(path))
+        self.write("gates.yaml", GATES)
+        self.task("a")
+        self.write("agent.sh", WORKS)
+        self.write("agents.yaml", f"agents: {{desk: {{agent: 'cli:sh {path}/agent.sh'}}}}\n")
+        self.land()
+        self.branch("change")
+        self.write("agent.sh", BROKEN)
+        self.commit("Break the agent")
+
+    def task(self, name: str, expect: str = "equals: ok", graders: str = "") -> None:
+        words = graders or WORDS.format(name=name, expect=expect)
+        self.write(f"suites/golden/{name}.yaml", TASK.format(name=name, graders=words))
+
+    def tested(self) -> None:
+        """Have a hidden test grade the task `a`."""
+        self.task("a", graders=TESTS)
+        self.write("suites/_shared/tests/a/test_a.py", HIDDEN_TEST)
+
+    def land(self) -> str:
+        """Commit everything as if the remote's main had it; the commit."""
+        commit = self.commit("On main")
+        self.git("update-ref", "refs/remotes/origin/main", commit)
+        return commit
+
+    def agent(self, script: str) -> None:
+        """What the agent does now."""
+        self.write("agent.sh", script)
+        self.commit("The agent")
+
+
+@pytest.fixture
+def attacked(tmp_path: Path) -> Attacked:
+    return Attacked(tmp_path / "repository")
+
+
+@pytest.fixture
+def isolated(attacked: Attacked, tmp_path: Path) -> Attacked:
+    """The same on a machine where commands of trials are isolated."""
+    (tmp_path / "probe").mkdir()
+    if not isinstance(best_isolation([], run_folder=tmp_path / "probe"), Bubblewrap):
+        pytest.skip("bubblewrap does not work on this machine")
+    return attacked

@@ -1,0 +1,14 @@
+"""Tries: the change makes the agent one of another kind, and the target branch's passes.
+
+Must come: INCONCLUSIVE until a person signs off: the gate has not measured the change's agent.
+"""
+
+from tests.attacks.conftest import WORKS, Attacked
+
+
+def test_agent_of_another_kind_that_passes(attacked: Attacked) -> None:
+    attacked.agent(WORKS)
+    attacked.write("agents.yaml", "agents: {desk: {agent: 'python:mine:answer'}}\n")
+    attacked.commit("Native")
+    outcome = attacked.gate()
+    assert (outcome.code, outcome.verdict["awaiting_sign_off"]) == (3, True), outcome.printed
