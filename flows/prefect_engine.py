@@ -106,10 +106,13 @@ class PrefectEngine:
         await _unharmed(self._published(verdict), "the verdict is not shown as an artifact")
 
     async def _published(self, verdict: Verdict) -> None:
-        async with asyncio.timeout(seconds_to_report()):
-            await publish_artifacts(verdict, self._masker)
+        try:
+            async with asyncio.timeout(seconds_to_report()):
+                await publish_artifacts(verdict, self._masker)
+        finally:
             # A client that has lost its server sends what it still holds with its next event.
             emit_verdict(verdict, self._masker)
+        async with asyncio.timeout(seconds_to_report()):
             await report_missing(self._shown.values())
             await self._show_failed_tasks(verdict.measurement.tasks)
 

@@ -11,7 +11,7 @@ from tests.conftest import Project
 
 
 def interrupted(
-    project: Project, command: list[str], kind: signal.Signals, when: Callable[[], bool]
+    project: Project, command: list[str], kind: signal.Signals, when: Callable[[], bool], seconds: float = 90
 ) -> subprocess.CompletedProcess[str]:
     """Start a command, send it a signal as soon as something holds, and wait until it has ended of itself."""
     process = subprocess.Popen(
@@ -24,7 +24,7 @@ def interrupted(
     )
     with process:
         try:
-            wait_until(when)
+            wait_until(when, seconds)
             process.send_signal(kind)
             stdout, stderr = process.communicate(timeout=60)
         finally:
