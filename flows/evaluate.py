@@ -8,6 +8,7 @@ from functools import partial
 from passgate.flows.integrity import with_change
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.agents.llm_judge import judge_name
+from passgate.tasks.commands.drift import drift_of
 from passgate.tasks.execution.coordinator import OpenExecutor
 from passgate.tasks.execution.engine import Engine, work_of
 from passgate.tasks.execution.holding import holding
@@ -56,7 +57,8 @@ async def evaluate(
             await engine.step("record", work_of(record, plan, store.finished(trials)))
             baseline = pool(trials)
             measurement = await engine.step("measure", work_of(measure, plan, trials))
-            judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, judge_name(plan.policy.judge))
+            name, drift = judge_name(plan.policy.judge), drift_of(plan)
+            judging = work_of(judge, plan, plan.policy, trials, measurement, baseline, name, drift)
             verdict = await with_change(plan, trials, await engine.step("judge", judging), run, earlier)
             recent = recent_runs(earlier.trials, plan.run_id)
             view = view_of(verdict, trials, store, baseline.tasks, earlier=recent, plan=plan)

@@ -22,13 +22,14 @@ def judge(
     measurement: Measurement,
     baseline: Baseline,
     judge_name: str,
+    drift: Sequence[str] = (),
 ) -> Verdict:
     """The verdict of a gate on trials and what they come to, under a policy that need not be the run's own.
 
-    `judge_name` is the model that has graded with rubrics.
+    `judge_name` is the model that has graded with rubrics, `drift` what the history tells of a drift, in words.
     """
     ruling = rule_on(context, policy.gates[context.gate], measurement, baseline)
-    alarms = alarms_of(policy.gates[context.gate], measurement.suites, trials)
+    alarms = alarms_of(policy.gates[context.gate], measurement.suites, trials, drift)
     notes = (*(f"alarm: {alarm.message}" for alarm in alarms), *ruling.notes)
     asked = any(isinstance(grader, LlmRubric) for task in context.tasks for grader in task.graders)
     return Verdict(

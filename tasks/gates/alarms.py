@@ -12,11 +12,15 @@ from passgate.tasks.model.verdict import Alarm, AlarmKind
 _CRASHES: Final = (END_IN_WORDS[EndReason.CRASHED], END_IN_WORDS[EndReason.NOT_STARTED])
 
 
-def alarms_of(policy: GatePolicy, suites: Iterable[SuiteMeasurement], trials: Sequence[Trial]) -> tuple[Alarm, ...]:
-    """What a gate's policy wants to be told of the trials of its suites."""
+def alarms_of(
+    policy: GatePolicy, suites: Iterable[SuiteMeasurement], trials: Sequence[Trial], drift: Iterable[str] = ()
+) -> tuple[Alarm, ...]:
+    """What a gate's policy wants to be told of its suites. `drift` is what the history tells, in words."""
     if policy.alarm is False:
         return ()
-    return tuple(alarm for suite in suites for alarm in _of_suite(policy.alarm, suite, trials))
+    found = tuple(alarm for suite in suites for alarm in _of_suite(policy.alarm, suite, trials))
+    drifts = drift if policy.alarm.drift else ()
+    return (*found, *(Alarm(kind=AlarmKind.DRIFT, message=f"drift: {told}") for told in drifts))
 
 
 def _of_suite(policy: AlarmPolicy, suite: SuiteMeasurement, trials: Sequence[Trial]) -> Iterator[Alarm]:

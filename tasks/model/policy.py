@@ -174,6 +174,8 @@ class AlarmPolicy(Frozen):
 
     crashed_agents: bool = True
     """Every measured trial of a suite ended because the agent crashed or could not be started."""
+    drift: bool = True
+    """A lasting change for the worse that the history did not show before this run."""
     floors: dict[Suite, Share] = {}
     """The value (pass@k or pass^k, the mean over its tasks) that a suite must not fall below."""
 

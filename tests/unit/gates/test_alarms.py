@@ -54,6 +54,12 @@ def test_a_suite_below_its_floor_is_told_and_one_at_its_floor_is_not() -> None:
     assert "0.0%, below its floor of 10.0%" in alarm.message
 
 
+def test_a_drift_is_told_unless_the_policy_does_not_want_it() -> None:
+    (alarm,) = alarms_of(policy(), (), [], ["golden pass rate 97 % -> 81 %"])
+    assert (alarm.kind, alarm.message) == (AlarmKind.DRIFT, "drift: golden pass rate 97 % -> 81 %")
+    assert not alarms_of(policy(drift=False), (), [], ["golden pass rate 97 % -> 81 %"])
+
+
 def test_alarms_are_notes_and_block_nothing() -> None:
     trials, baseline = crashed("ff"), Baseline(branch="main")
     plan = a_plan(TASK, gate=GateName.NIGHTLY)
