@@ -13,6 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from passgate.flows.work_pool import on_work_pool, refuse_work_pool
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
 from passgate.tasks.execution.apart import apart
 from passgate.tasks.execution.coordinator import Executor
@@ -38,7 +39,9 @@ _SECONDS_TO_CONNECT = 15.0
 def refuse_runner(request: RunRequest) -> None:
     """Raise `UsageError` for a task runner that this installation does not have, or that is not fully named."""
     runner = request.runner
-    if runner is None:
+    if request.work_pool is not None:
+        refuse_work_pool(request)
+    elif runner is None:
         for option, value in (("--workers", request.workers), ("--runner-address", request.runner_address)):
             if value is not None:
                 raise UsageError(f"{option} is for a task runner of Prefect: add --runner process, dask or ray")
@@ -52,6 +55,8 @@ def open_executor(
     engine: Engine, plan: Plan, store: RunStore, journal: Journal, finished: Sequence[FinishedTrial]
 ) -> AbstractAsyncContextManager[Executor]:
     """The executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`."""
+    if plan.request.work_pool is not None:
+        return on_work_pool(plan, store, finished)
     if plan.request.runner is None:
         return in_process(engine, grade, plan, store, journal, finished)
     return _on_task_runner(plan, store, finished)

@@ -65,6 +65,9 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
         except EngineError as error:
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
+        if plan.request.work_pool is not None:
+            remedy = f"carry the run on with `passgate run {plan.gate} --resume last`"
+            raise EngineError(f"the work pool {plan.request.work_pool} needs Prefect; {remedy}")
         await evaluate(plan.gate, request, NoEngine(), plan)
 
 

@@ -38,6 +38,7 @@ def run(
         options.EngineName,
         typer.Option(envvar="PASSGATE_ENGINE", help="`prefect` shows the run in Prefect; `none` starts faster."),
     ] = options.EngineName.PREFECT,
+    work_pool: options.WorkPoolOption = None,
     runner: options.RunnerOption = None,
     workers: options.WorkersOption = None,
     runner_address: options.RunnerAddressOption = None,
@@ -59,15 +60,15 @@ def run(
         jobs=jobs,
         max_cost=max_cost,
         run_store=run_store,
+        work_pool=work_pool,
         runner=runner,
         workers=workers,
         runner_address=runner_address,
     )
     refuse_runner(request)
-    if runner is not None and engine is options.EngineName.NONE:
-        raise typer.BadParameter(
-            f"--runner {runner} is a task runner of Prefect: leave out --engine none (PASSGATE_ENGINE)"
-        )
+    if (runner or work_pool) is not None and engine is options.EngineName.NONE:
+        what = f"--work-pool {work_pool}" if work_pool is not None else f"--runner {runner}"
+        raise typer.BadParameter(f"{what} is of Prefect: leave out --engine none (PASSGATE_ENGINE)")
     if resume is not None:
         # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}

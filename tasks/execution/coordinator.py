@@ -66,7 +66,8 @@ async def coordinate(
         warnings.update(dict.fromkeys(outcome.warnings))
 
     order = tuple(key for key in run_order(plan.tasks, pool(before)) if not run_state.has(key))
-    current = Round(_by_plan(batches_of(plan.tasks), plan_digest), order)
+    # A round without an order has none to keep: it would be run whole.
+    current = Round(_by_plan(batches_of(plan.tasks), plan_digest) if order else (), order)
     while current.batches:
         await execute(current, ended)
         starts.refuse_wrong_command()

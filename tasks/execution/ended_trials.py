@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Final
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.trial import TrialStatus
+
+_SECONDS_ELSEWHERE: Final = 2.0  # Between two looks at a run at a URL: each takes a request for each batch that runs
 
 
 class EndedTrials:
@@ -18,11 +22,14 @@ class EndedTrials:
         self._store = store
         self._seen: dict[str, int] = {}
         self._keys: set[TrialKey] = set()
+        self._next_look = 0.0
 
     async def count(self, keys: Iterable[TrialKey]) -> int:
         """How many of these trials have ended by now. A journal that cannot be read now is read the next time."""
-        with suppress(StorageError):
-            await asyncio.to_thread(self._read_on)
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + (_SECONDS_ELSEWHERE if self._store.is_elsewhere else 0.0)
+            with suppress(StorageError):
+                await asyncio.to_thread(self._read_on)
         return len(self._keys.intersection(keys))
 
     def _read_on(self) -> None:

@@ -1,0 +1,182 @@
+"""A run on a work pool of Prefect: batches as flow runs of real workers, the run kept on an S3 server."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from passgate.tasks.history.run_store import RunStore
+from tests.builders import task_document
+from tests.conftest import Project
+from tests.flows.test_seam import GATES
+from tests.object_store import ObjectStore, object_store
+from tests.processes import parent_of, process_ids, wait_until
+
+__all__ = ["object_store"]
+
+TASKS, K = 6, 3
+AGENT = """
+import pathlib, time
+
+def agent(attempt):
+    folder = pathlib.Path(__file__).parent
+    with (folder / "calls.log").open("a") as log:
+        log.write(f"{attempt.task_id} {attempt.trial}\\n")
+    time.sleep(1.0)
+    return "no" if attempt.task_id == "t1" else "yes"
+"""
+
+
+def calls(folder: Path) -> Counter[str]:
+    log = folder / "calls.log"
+    return Counter(log.read_text().splitlines() if log.exists() else [])
+
+
+def asked(server: dict[str, str], method: str, path: str, content: Any = None) -> Any:
+    """What the server answers; a busy one is asked again."""
+    answers: list[httpx.Response] = []
+
+    def is_answered() -> bool:
+        answers.append(httpx.request(method, f"{server['PREFECT_API_URL']}/{path}", json=content, timeout=60))
+        return answers[-1].status_code < httpx.codes.INTERNAL_SERVER_ERROR
+
+    wait_until(is_answered)
+    answers[-1].raise_for_status()
+    return answers[-1].json() if answers[-1].content else None
+
+
+def make_pool(server: dict[str, str], name: str, working_folder: Path) -> None:
+    from prefect.workers.process import ProcessWorker
+
+    template = ProcessWorker.get_default_base_job_template()
+    template["variables"]["properties"]["working_dir"]["default"] = str(working_folder)
+    asked(server, "POST", "work_pools/", {"name": name, "type": "process", "base_job_template": template})
+
+
+@contextmanager
+def a_worker(server: dict[str, str], name: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", name, "--limit", "2"]
+    worker = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**environment, "PREFECT_WORKER_QUERY_SECONDS": "2"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        # As when its machine is lost: nobody tells Prefect.
+        for process_id in [worker.pid, *descendants(worker.pid)]:
+            with suppress(ProcessLookupError):
+                os.kill(process_id, signal.SIGKILL)
+        worker.wait()
+
+
+def descendants(process_id: int) -> list[int]:
+    children = [one for one in process_ids() if parent_of(one) == process_id]
+    return children + [one for child in children for one in descendants(child)]
+
+
+@pytest.fixture
+def repository(bare_project: Project, prefect_server: dict[str, str], object_store: ObjectStore) -> Project:
+    bare_project.environment = {**prefect_server, **object_store.environment}
+    bare_project.write("gates.yaml", GATES)
+    for number in range(TASKS):
+        bare_project.write(f"suites/golden/t{number}.yaml", json.dumps(task_document(task_id=f"t{number}")))
+    bare_project.write("agent.py", textwrap.dedent(AGENT))
+    return bare_project
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_killed_coordinator_is_resumed_from_an_empty_folder_and_repeats_no_finished_trial(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore, tmp_path: Path
+) -> None:
+    url, pool = object_store.new_url(), "killed-coordinator"
+    machine, other = tmp_path / "machine", Project(tmp_path / "other", repository.environment)
+    for folder in (machine, other.path):
+        folder.mkdir()
+        shutil.copy(repository.path / "agent.py", folder)
+    make_pool(prefect_server, pool, machine)
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
+    command = repository.command(*run, "--jobs", "2", "--workers", "2")
+    errors = repository.path / "errors.log"
+    with a_worker(prefect_server, pool, machine, repository.full_environment()), errors.open("wb") as stderr:
+        coordinator = subprocess.Popen(command, cwd=repository.path, env=repository.full_environment(), stderr=stderr)
+        try:
+            wait_until(lambda: coordinator.poll() is not None or _has_trials(object_store, url), 240)
+            assert coordinator.poll() is None, errors.read_text()
+        finally:
+            coordinator.kill()
+            coordinator.wait()
+    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    kept = {f"{one.task_id} {one.trial}" for one in RunStore(f"{url}/{run_id}").read_trials()}
+    with a_worker(prefect_server, pool, machine, repository.full_environment()):
+        result = other.passgate("run", "ci_merge", "--resume", f"{url}/{run_id}", timeout=300)
+    assert result.returncode == 1, result.stderr
+    assert "t1" in result.stdout
+    done = calls(machine)
+    assert len(done) == TASKS * K
+    assert {one: done[one] for one in kept} == dict.fromkeys(kept, 1)
+    assert calls(other.path) == calls(repository.path) == Counter()
+    trials = RunStore(f"{url}/{run_id}").read_trials()
+    assert sorted((one.task_id, one.trial) for one in trials) == [
+        (f"t{number}", trial) for number in range(TASKS) for trial in range(K)
+    ]
+    runs = asked(prefect_server, "POST", "flow_runs/filter", {"flows": {"name": {"any_": ["passgate-batch"]}}})
+    assert {one["parameters"]["store"] for one in runs} == {f"{url}/{run_id}"}
+
+
+def _has_trials(store: ObjectStore, url: str) -> bool:
+    return any("/journal/" in name for name in store.keys(url))
+
+
+@pytest.mark.slow
+def test_what_a_work_pool_needs_is_said(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
+) -> None:
+    run = ("run", "ci_merge", "--agent", "python:agent:agent")
+    result = repository.passgate(*run, "--work-pool", "nowhere")
+    assert (result.returncode, "--work-pool needs --run-store" in result.stderr) == (2, True), result.stderr
+    result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", object_store.new_url())
+    assert result.returncode == 2, result.stderr
+    assert "has no work pool 'nowhere': make it with `prefect work-pool create nowhere`" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_pool_without_workers_is_told_and_a_sigterm_cancels_what_waits_there(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
+) -> None:
+    pool, url = "without-workers", object_store.new_url()
+    make_pool(prefect_server, pool, repository.path)
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
+    errors = repository.path / "errors.log"
+    with errors.open("wb") as stderr:
+        command = repository.command(*run)
+        process = subprocess.Popen(command, cwd=repository.path, env=repository.full_environment(), stderr=stderr)
+        try:
+            told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
+            wait_until(lambda: process.poll() is not None or told in errors.read_text(), 240)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=120) == 130, errors.read_text()
+        finally:
+            process.kill()
+            process.wait()
+    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
+    runs = asked(prefect_server, "POST", "flow_runs/filter", tagged)
+    assert runs
+    assert {one["state_type"] for one in runs} == {"CANCELLED"}
