@@ -71,7 +71,7 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
     plan, trials = store.read_plan(), store.read_trials()
     if history:
         plan = plan.model_copy(update={"request": plan.request.model_copy(update={"history": history})})
-    known = _known_before(plan, trials)
+    known = known_before(plan, trials)
     view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
     return StoredRun(view, known.missing)
 
@@ -84,22 +84,25 @@ def followed_run(store: RunStore) -> StoredRun:
     if store.has_verdict():
         return stored_run(store)
     plan, trials = store.read_plan(), store.read_trials()
-    known = _known_before(plan, trials)
+    known = known_before(plan, trials)
     verdict = judge(plan, plan.policy, trials, measure(plan, trials), known.baseline, "")
     view = view_of(verdict, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
     return StoredRun(view, known.missing, going_on=True, planned=sum(task.k for task in plan.tasks))
 
 
-class _KnownBefore(NamedTuple):
+class KnownBefore(NamedTuple):
+    """What the history says of the tasks of a run."""
+
     baseline: Baseline
     recent: Mapping[str, tuple[EarlierRun, ...]]
     missing: str = ""  # Why the history could not be read
 
 
-def _known_before(plan: Plan, trials: Sequence[Trial]) -> _KnownBefore:
+def known_before(plan: Plan, trials: Sequence[Trial]) -> KnownBefore:
+    """What the history says today; nothing where it cannot be read."""
     try:
         open_history(plan.history_location, Checkout(Path.cwd()))
         rows = read_rows(plan)
-        return _KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows.trials, plan.run_id))
+        return KnownBefore(pooled_baseline(plan, rows, trials), recent_runs(rows.trials, plan.run_id))
     except PassgateError as error:
-        return _KnownBefore(Baseline(branch=plan.policy.baseline.branch), {}, str(error))
+        return KnownBefore(Baseline(branch=plan.policy.baseline.branch), {}, str(error))

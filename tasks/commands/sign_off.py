@@ -16,6 +16,7 @@ from passgate.tasks.attestations.statement import (
     signed_bytes,
     statement_of,
 )
+from passgate.tasks.commands.report import known_before
 from passgate.tasks.errors import InputError, StorageError, UsageError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore, verdict_text
@@ -70,7 +71,9 @@ def sign_off(
             attestation = envelope_text(Envelope(payload=payload, payload_type=IN_TOTO, signatures=(signature,)))
         store.write_attestation(attestation)
         try:
-            report(view_of(signed, trials, store, plan=plan), store, masker)
+            known = known_before(plan, trials)
+            view = view_of(signed, trials, store, known.baseline.tasks, earlier=known.recent, plan=plan)
+            report(view, store, masker)
         except StorageError:
             if store.read_verdict() != signed:
                 store.write_attestation(None)

@@ -1,5 +1,7 @@
 """`passgate view`: the pages of all runs, served on the loopback."""
 
+import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -7,10 +9,13 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from playwright.sync_api import sync_playwright
 
 from passgate.flows.cli.view import application
+from tests.builders import a_finished, a_plan, a_policy, a_task
 from tests.conftest import Project
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT = 120  # Seconds: a busy machine takes long to start a command
 
 
@@ -74,3 +79,32 @@ async def test_only_who_knows_the_token_gets_an_answer(bare_project: Project, mo
         assert (await client.post("/right-token/")).status_code == 405
         for path in ("/", "/wrong-token/", "/right-toke/", "/right-token-/", "/%C3%A9/", "/right-token"):
             assert (await client.get(path)).status_code == 404
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")
+def test_the_page_of_a_run_that_goes_on_follows_it(bare_project: Project) -> None:
+    run_id = "20260131T000000Z-ci_merge-ffff"
+    task = a_task()
+    folder = bare_project.path / ".passgate" / "runs" / run_id
+    folder.mkdir(parents=True)
+    plan = a_plan(task, run_id=run_id, policy=a_policy(suites=["golden"]))
+    (folder / "plan.json").write_text(plan.model_dump_json(exclude_unset=True), encoding="utf-8")
+    with (
+        (folder / "journal.jsonl").open("a", encoding="utf-8") as journal,
+        viewer(bare_project, "last", "--quiet") as process,
+        sync_playwright() as playwright,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address.endswith(f"/runs/{run_id}/report.html")
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments, timeout=LIMIT * 1000)
+        tab = browser.new_page()
+        tab.goto(address, timeout=LIMIT * 1000)
+        assert "0 of 3 trials are done" in tab.locator("#live").inner_text()
+        journal.write(f"{a_finished(task, 0).model_dump_json()}\n")
+        journal.flush()
+        tab.get_by_text("1 of 3 trials are done").wait_for(timeout=LIMIT * 1000)
+        assert "yes" in tab.locator("[id='golden/say-yes/0']").inner_text()
+        browser.close()

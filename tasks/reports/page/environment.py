@@ -29,12 +29,16 @@ def templates() -> "Environment":
         "style": style,
         "script": script,
         "policy": content_policy(style, script),
-        "quantity": figures.quantity,
+        "quantity": _quantity,
         "dollars": figures.dollars,
         "duration": figures.duration,
         "comparison_header": figures.COMPARISON_HEADER,
     }
     return environment
+
+
+def _quantity(number: float, unit: str) -> str:
+    return figures.quantity(number * 1000, "ms") if unit == "s" and number < 1 else figures.quantity(number, unit)
 
 
 def _source(name: str) -> str:
