@@ -69,6 +69,8 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
         remedy = f"carry it on with `passgate run GATE --resume {store.name}`"
         raise UsageError(f"the run {store.name} has no verdict: {remedy}")
     plan, trials = store.read_plan(), store.read_trials()
+    if not trials and any(task.n for task in verdict.measurement.tasks):
+        raise UsageError(f"the run {store.name} has no journal any more, so there are no trials to show")
     if history:
         plan = plan.model_copy(update={"request": plan.request.model_copy(update={"history": history})})
     known = known_before(plan, trials)

@@ -58,6 +58,15 @@ def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
         write_run_page(run.name, None)
 
 
+def test_a_run_without_its_journal_keeps_the_page_that_it_has(run: RunStore) -> None:
+    judged(run)
+    write_run_page(run.name, None)
+    run.journal.unlink()
+    with pytest.raises(UsageError, match="has no journal any more"):
+        write_run_page(run.name, None)
+    assert "perhaps" in (run.path / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_history_that_cannot_be_read_costs_only_what_it_says(run: RunStore) -> None:
     judged(run)
     written = write_run_page(run.name, "nowhere://history")
