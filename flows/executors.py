@@ -158,6 +158,8 @@ def _task_runner(request: RunRequest) -> Any:
         client: dict[str, Any] = {"timeout": _SECONDS_TO_CONNECT}
         return DaskTaskRunner(address=address, cluster_kwargs=None if address else local, client_kwargs=client)
     if request.runner is RunnerName.RAY:
+        # Ray reads it when it is imported; by its own default a busy machine has 30 s to start it.
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
         from prefect_ray.task_runners import RayTaskRunner
 
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}

@@ -151,6 +151,7 @@ class _Apart:
             "coordinator": self._coordinator,
             "trials_at_once": trials_at_once,
             "max_cost": self._shares.share(batch, every),
+            "call_cost": self._shares.call_cost,
             "continued": batch.continued or not tasks.isdisjoint(self._known),
         }
         self._known |= tasks
@@ -172,6 +173,7 @@ class _Apart:
 
     def _take_back(self, one: _Running, outcome: BatchOutcome) -> None:
         """What a batch has not spent of its share, but for what it has given back before."""
+        self._shares.call_cost = outcome.call_cost or self._shares.call_cost
         if one.batch.max_cost is not None:
             given_back = one.released.cost if one.released is not None else 0.0
             self._shares.take_back(one.batch.max_cost - given_back - outcome.spent)

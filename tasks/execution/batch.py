@@ -59,7 +59,7 @@ async def _run_here(plan: Plan, store: RunStore, batch: Batch, grade: GradeTrial
             scheduler = Scheduler(batch.trials_at_once or trials_at_once(plan))
             running = asyncio.create_task(worker.run_trials(batch.name, waiting, scheduler))
             outcome = await _following_orders(running, partial(_follow, store, batch, waiting, cost_cap))
-    return earlier.and_then(outcome)
+    return earlier.and_then(outcome.model_copy(update={"call_cost": cost_cap.call_cost}))
 
 
 def _cost_cap(plan: Plan, batch: Batch, earlier: EarlierAttempts) -> CostCap:
@@ -67,7 +67,7 @@ def _cost_cap(plan: Plan, batch: Batch, earlier: EarlierAttempts) -> CostCap:
     if batch.max_cost is None:
         return CostCap()
     share = batch.max_cost - earlier.released.cost
-    return CostCap(plan.request.max_cost or batch.max_cost, share=share, spent=earlier.spent)
+    return CostCap(plan.request.max_cost or batch.max_cost, share=share, spent=earlier.spent, call_cost=batch.call_cost)
 
 
 async def _entered(opened: AbstractContextManager[Journal], stack: ExitStack) -> Journal:

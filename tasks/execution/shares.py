@@ -9,6 +9,8 @@ class Shares:
     def __init__(self, left: float | None) -> None:
         """Without a cost cap every share is `None`."""
         self._left = left
+        self.call_cost = 0.0
+        """What a call has cost on average, in the batch that has ended last and has made some."""
 
     @property
     def left(self) -> float | None:

@@ -91,20 +91,30 @@ class CostCap:
     cost more than is free waits for calls in flight to end. All of a run's trials share one cap, on one event loop.
     """
 
-    def __init__(self, cap: float | None = None, *, share: float | None = None, spent: float = 0.0) -> None:
-        """`share` is what of the cap is for the trials of this process, where others spend the rest."""
+    def __init__(
+        self, cap: float | None = None, *, share: float | None = None, spent: float = 0.0, call_cost: float = 0.0
+    ) -> None:
+        """`share` is what of the cap is for the trials of this process, where others spend the rest; `call_cost` what
+        their calls have cost so far, on average.
+        """
         self.cap = cap
         limit = cap if share is None else share
         self.exhausted = limit is not None and spent >= limit
         """Whether a call was refused, or would be: then nothing more is begun."""
         self._account = Account(limit, spent)
         self._queue = AdmissionQueue()
-        self._calls = 0
-        self._paid = 0.0
+        # Until calls of this process have ended, it takes them to be like those of the others.
+        self._calls = 1 if call_cost else 0
+        self._paid = call_cost
 
     @property
     def spent(self) -> float:
         return self._account.used
+
+    @property
+    def call_cost(self) -> float:
+        """The mean of the calls so far."""
+        return self._paid / self._calls if self._calls else 0.0
 
     async def reserve(self, at_least: float, at_most: float) -> Reservation | None:
         """Put money aside for a call, once there is room for it; `None` when there is not enough."""
@@ -113,7 +123,7 @@ class CostCap:
 
     def reserve_now(self, at_least: float, at_most: float) -> Reservation | Spent | None:
         """As `reserve`; `None` where the call has to wait for others to end."""
-        expected = max(at_least, self._paid / self._calls if self._calls else 0.0)
+        expected = max(at_least, self.call_cost)
         if self.exhausted or not self._account.can_pay(expected):
             self.exhausted = True
             return Spent()

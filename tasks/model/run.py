@@ -234,6 +234,8 @@ class Batch(Frozen):
     """US dollars that the batch may spend; no limit when not given."""
     plan_digest: str | None = None
     """SHA-256 of the plan that the batch is of; of another one it runs nothing. Not checked when not given."""
+    call_cost: float = 0.0
+    """US dollars that a call has cost on average, in the batches that have ended."""
     coordinator: str = ""
     """The id of the coordinator that has handed it out. Only that one can give orders about it."""
     number: int = 0
@@ -250,6 +252,8 @@ class BatchOutcome(Frozen):
     """Those that it has run, in the order of their ends, those of an earlier attempt at the same batch included."""
     spent: float = 0.0
     """US dollars, of calls of trials that were not measured too."""
+    call_cost: float = 0.0
+    """US dollars that a call has cost on average."""
     not_started: tuple[str, ...] = ()
     """What the agent's command could not be started for, of each trial in which it could not."""
     warnings: tuple[str, ...] = ()

@@ -2,18 +2,21 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_killed import AGENTS, SAYS_YES
-from tests.conftest import PATIENT, Project
+from tests.conftest import PATIENT, Project, clean_environment
 from tests.processes import parent_of, process_ids, wait_until
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 
@@ -73,8 +76,9 @@ def finished(project: Project) -> set[Key]:
     return {(one["task_id"], one["trial"]) for one in trials(project)}
 
 
-def asked(agent: AgentServer) -> Counter[Key]:
-    return Counter((one.body["task_id"], int(one.body["trial"])) for one in list(agent.asked))
+def asked(agent: AgentServer, start: int = 0) -> Counter[Key]:
+    """How often the agent was asked for each trial, from a call on."""
+    return Counter((one.body["task_id"], int(one.body["trial"])) for one in list(agent.asked)[start:])
 
 
 def descendants(process_id: int) -> list[int]:
@@ -120,12 +124,17 @@ def begun(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+def wait_for_trials(project: Project, command: subprocess.Popen[str], count: int) -> None:
+    """Wait until so many trials have ended, or the command has."""
+    wait_until(lambda: command.poll() is not None or len(finished(project)) >= count, seconds=400)
+
+
 def run_with_a_loss(
     project: Project, agent: AgentServer, options: list[str], workers: Callable[[subprocess.Popen[str]], list[int]]
 ) -> None:
     """Run the gate, kill a worker when a fifth of the trials have ended, and see what the agent was asked for."""
     with begun(project, *options) as command:
-        wait_until(lambda: command.poll() is not None or len(finished(project)) >= 60, seconds=300)
+        wait_for_trials(project, command, 60)
         before = finished(project)
         os.kill(workers(command)[-1], signal.SIGKILL)
         output, _ = command.communicate(timeout=400)
@@ -134,6 +143,85 @@ def run_with_a_loss(
     assert all(calls[key] == 1 for key in before), "a finished trial was run again"
     assert calls.total() <= TASKS * K + JOBS, "more was run again than was in flight"
     assert "without Prefect" not in (project.path / "stderr.txt").read_text()
+
+
+@dataclass(frozen=True)
+class DaskCluster:
+    """A scheduler and three workers, each a process that its nanny starts again when it is killed."""
+
+    address: str
+    nannies: list[subprocess.Popen[bytes]]
+
+    def workers(self, _command: object = None) -> list[int]:
+        return [child for nanny in self.nannies for child in descendants(nanny.pid) if is_spawned(child)]
+
+
+@pytest.fixture(scope="module")
+def dask_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    folder = tmp_path_factory.mktemp("dask")
+    environment = {**clean_environment(), "PREFECT_HOME": str(folder / "prefect"), "OMP_NUM_THREADS": "1"}
+
+    def started(*arguments: str) -> subprocess.Popen[bytes]:
+        with (folder / "messages.txt").open("a") as messages:
+            command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
+            return subprocess.Popen(command, cwd=folder, env=environment, stdout=messages, stderr=messages)
+
+    file = folder / "scheduler.json"
+    at = ["--scheduler-file", str(file), "--no-dashboard"]
+    scheduler = started("dask_scheduler", *at, "--host", "127.0.0.1", "--port", "0")
+    nannies = []
+    try:
+        wait_until(lambda: file.exists() and "address" in file.read_text(), seconds=120)
+        one = ["--nworkers", "1", "--nthreads", "1", "--memory-limit", "0"]
+        nannies = [started("dask_worker", *at, *one) for _ in range(3)]
+        cluster = DaskCluster(json.loads(file.read_text())["address"], nannies)
+        wait_until(lambda: len(cluster.workers()) == 3, seconds=120)
+        yield cluster
+    finally:
+        for process in (*nannies, scheduler):
+            process.terminate()
+        for process in (*nannies, scheduler):
+            process.wait(timeout=60)
+
+
+def is_spawned(process_id: int) -> bool:
+    try:
+        return b"spawn_main" in Path(f"/proc/{process_id}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def test_a_lost_worker_of_dask_loses_what_is_in_flight(
+    bare_project: Project, of_one_process: Any, dask_cluster: DaskCluster
+) -> None:
+    with running_agent() as agent:
+        agent.replies = [Says(pause=0.1)]
+        set_up(bare_project, agent)
+        options = ["--runner", "dask", "--runner-address", dask_cluster.address]
+        run_with_a_loss(bare_project, agent, options, dask_cluster.workers)
+    assert what_counts(bare_project) == of_one_process
+
+
+def test_twenty_lost_workers_of_dask_lose_no_trial_and_repeat_none(
+    bare_project: Project, of_one_process: Any, dask_cluster: DaskCluster
+) -> None:
+    chosen, losses = random.Random(14), list[tuple[set[Key], int]]()
+    with running_agent() as agent:
+        agent.replies = [Says(pause=0.1)]
+        set_up(bare_project, agent)
+        with begun(bare_project, "--runner", "dask", "--runner-address", dask_cluster.address) as command:
+            for kill in range(20):
+                wait_for_trials(bare_project, command, 5 + 13 * kill + chosen.randrange(10))
+                wait_until(lambda: dask_cluster.workers() != [], seconds=300)
+                losses.append((finished(bare_project), len(agent.asked)))
+                os.kill(chosen.choice(dask_cluster.workers()), signal.SIGKILL)
+                assert command.poll() is None, (bare_project.path / "stderr.txt").read_text()
+            command.communicate(timeout=600)
+        for before, calls_before in losses:
+            assert before.isdisjoint(asked(agent, calls_before)), "a finished trial was run again"
+        calls = asked(agent)
+    assert what_counts(bare_project) == of_one_process
+    assert calls.total() <= TASKS * K + 20 * JOBS, "more was run again than was in flight"
 
 
 def test_a_lost_process_loses_what_is_in_flight(bare_project: Project, of_one_process: Any) -> None:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -28,13 +29,15 @@ from passgate.tasks.load import load
 from passgate.tasks.measure import measure
 from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.task import GateName
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.trial import Trial, TrialStatus
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
 from passgate.tasks.run import run
 from tests.builders import task_document
 from tests.conftest import Project
 from tests.processes import wait_until
+from tests.upstream import ScriptedUpstream
+from tests.upstream_shapes import Says
 
 GATES = """
 version: 1
@@ -174,6 +177,25 @@ def test_a_batch_ends_when_another_coordinator_has_the_run(repository: Project) 
     child.wait(timeout=60)
     assert child.returncode != 0
     assert len(store.read_journal()) < len(trials)
+
+
+@pytest.mark.slow
+def test_the_cost_cap_is_exact_over_four_workers(
+    repository: Project, upstream: ScriptedUpstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream.says(Says("yes"))  # for a cent
+    repository.write("prices.yaml", "version: 1\nmodels: {m: {input: 100, output: 0}}\n")
+    repository.write("suites/golden/d.yaml", json.dumps(task_document(task_id="d")))
+    monkeypatch.setenv("OPENAI_BASE_URL", upstream.openai_base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-any")
+    plan = load(GateName.CI_MERGE, RunRequest(agent="openai:m", k=30, jobs=8, max_cost=0.415))
+    verdict, trials = judged(plan, elsewhere(in_child_process, workers=4))
+    assert upstream.count == 41, "each worker alone can pay for ten calls, and what is left over pays for one more"
+    assert verdict.measurement.cost == pytest.approx(0.41)
+    assert Counter(one.status for one in trials) == {TrialStatus.PASSED: 41, TrialStatus.NOT_RUN: 79}
+    assert {one.reason for one in trials if one.status is TrialStatus.NOT_RUN} == {
+        "the run's cost cap of $0.415 is spent"
+    }
 
 
 def started(store: RunStore, batch: Batch) -> subprocess.Popen[bytes]:

@@ -87,6 +87,8 @@ def running_agent() -> Iterator[AgentServer]:
         agent.url = f"http://127.0.0.1:{listening.server_port}/ask"
         thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield agent
-        listening.shutdown()
-        thread.join()
+        try:
+            yield agent
+        finally:
+            listening.shutdown()
+            thread.join()
