@@ -10,6 +10,9 @@ from bench.gate_trust.regression_tests import FALLEN, OPEN, UNDECIDED, Key, Regr
 from bench.gate_trust.worlds import Booleans, Gates
 from passgate.tasks.gates.evidence import alpha_of_one
 from passgate.tasks.gates.guards import held_against
+from passgate.tasks.gates.suite_evidence import tested_suites
+from passgate.tasks.model.verdict import Finding
+from passgate.tasks.stats.suite_regression import SuiteRegressionTest, trials_at
 
 Integers = npt.NDArray[np.int64]
 
@@ -22,10 +25,12 @@ class Judged:
     """The task blocks."""
     trials: Integers
     """That were run, the first k included."""
+    suite_fallen: Booleans
+    """By gate alone: the suite has fallen, and no task has shown it."""
 
     @property
     def red(self) -> Booleans:
-        return np.asarray(self.blocked.any(axis=1))
+        return np.asarray(self.blocked.any(axis=1) | self.suite_fallen)
 
 
 class Judge:
@@ -39,9 +44,15 @@ class Judge:
         self._numbers: dict[Key, int] = {}
         self._of = np.full(gates.rates.shape, -1)
         """Which test each task has; -1 where its baseline does not guard it."""
+        self._suites: list[tuple[SuiteRegressionTest | None, Integers]] = []
+        measurement = measured(*[(task, trials_of(task, "f" * task.k)) for task in tasks])
         for gate in range(len(gates.rates)):
-            held = held_against(policy, failed, gates.baseline(gate))
-            alpha = alpha_of_one(policy.regression, len(held))
+            baseline = gates.baseline(gate)
+            held = held_against(policy, failed, baseline)
+            of_suite = [(one.test, one.tasks) for one in tested_suites(policy, measurement, baseline, ())]
+            test, in_it = of_suite[0] if of_suite else (None, [])
+            self._suites.append((test, np.array([places[task.name] for task in in_it], dtype=np.int64)))
+            alpha = alpha_of_one(policy, len(held))
             for name, before in held.items():
                 key = Key(before, alpha)
                 self._of[gate, places[name]] = self._numbers.setdefault(key, len(self._numbers))
@@ -66,10 +77,28 @@ class Judge:
             end = np.argmax(said != OPEN, axis=1)
             answers[rows] = said[np.arange(len(said)), end]
             trials[rows] = _in_rounds(courses[rows], k + end, k, self._tests.round_ends(keys[number]))
-        found = Judged(np.zeros_like(tested), np.full(tested.shape, k))
+        found = Judged(np.zeros_like(tested), np.full(tested.shape, k), np.zeros(len(now), dtype=bool))
         found.blocked[tested] = (answers == FALLEN) | ((answers == UNDECIDED) & self._blocks)
         found.trials[tested] = trials
+        fallen = np.zeros_like(tested)
+        fallen[tested] = answers == FALLEN
+        for gate in np.flatnonzero(~fallen.any(axis=1)):
+            self._look_at_suite(gate, now[gate], found)
         return found
+
+    def _look_at_suite(self, gate: int, now: Booleans, found: Judged) -> None:
+        """What the test of the suite says, and the trials that it takes more."""
+        test, members = self._suites[gate]
+        k = self._tests.k
+        if test is None:
+            return
+        for look in range(test.looks):
+            trials = trials_at(look, k)
+            found.trials[gate, members] = np.maximum(found.trials[gate, members], trials)
+            finding = test.conclude(look, int((~now[members, :trials]).sum()))
+            if finding is not Finding.UNFINISHED:
+                found.suite_fallen[gate] = finding is Finding.FALLEN
+                return
 
 
 def _in_rounds(courses: Integers, ends: Integers, k: int, round_ends: Integers) -> Integers:

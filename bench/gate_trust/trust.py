@@ -72,7 +72,8 @@ def _whole_agent(gates: Gates, judge: Judge, rng: np.random.Generator, most: int
     if gates.world.name in WHOLE:
         to = WHOLE[gates.world.name]
         red = judge.judged(gates.now(np.full_like(gates.rates, to), most, rng)).red
-        yield share(f"all tasks fall to {to}: red", red)
+        target = Target(CAUGHT_WHOLE[gates.world.name], "at least")
+        yield share(f"all tasks fall to {to}: red", red, target=target)
 
 
 def _checked(gates: Gates, judge: Judge, rng: np.random.Generator, scale: Scale) -> tuple[str, list[str]]:

@@ -222,6 +222,8 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
         if is_limited and bounds is None and not plan.agent.is_reference:
             too_few = f"the baseline has {figures} for fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs"
             yield f"{rule} is not forecast: {too_few}, so the gate does not judge it"
+    if gate.suites_alpha and gate.regression.mode == "evidence":
+        yield f"falls of whole suites are not forecast: their tests add at most {gate.suites_alpha:.2g} to FAIL"
     vetoes = VETOES & {*gate.blocks_on}
     if vetoes and not any(one.violations for one in basis.error_rates.values()):
         yield "violations are not forecast: the history has none"

@@ -10,8 +10,9 @@ from passgate.tasks.agents.starts import Starts
 from passgate.tasks.execution.batch import batches_of, confirming_batches
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
-from passgate.tasks.gates.evidence import wanted_trials
+from passgate.tasks.gates.evidence import confirmations, wanted_trials
 from passgate.tasks.gates.exemptions import exemptions
+from passgate.tasks.gates.suite_evidence import wanted_of_suites
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
@@ -87,13 +88,17 @@ def confirming_trials(plan: Plan, trials: Sequence[Trial], baseline: Baseline) -
     """
     policy, measurement = plan.gate_policy, measurement_of(plan.tasks, trials)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
+    wanted = wanted_trials(policy, measurement, baseline, exempt.settled)
+    if not wanted:
+        # Suites come last: what single tasks have shown may decide the gate, and their trials count for the suite too.
+        confirmed = confirmations(policy, measurement, baseline, exempt.settled)
+        wanted = wanted_of_suites(policy, measurement, baseline, exempt.settled, confirmed)
     tasks = {task.name: task for task in plan.tasks}
     taken = defaultdict[str, set[int]](set)
     for trial in trials:
         taken[trial.task_id].add(trial.trial)
     return [
-        (tasks[wanted.task], _free_numbers(tasks[wanted.task], taken[tasks[wanted.task].task_id], wanted.trials))
-        for wanted in wanted_trials(policy, measurement, baseline, exempt.settled)
+        (tasks[one.task], _free_numbers(tasks[one.task], taken[tasks[one.task].task_id], one.trials)) for one in wanted
     ]
 
 

@@ -9,6 +9,7 @@ from passgate.tasks.gates.evidence import confirmations
 from passgate.tasks.gates.exemptions import exemptions, quarantine_notes
 from passgate.tasks.gates.guards import guarding_counts, is_weighed
 from passgate.tasks.gates.limits import COST, compare_with_baseline, dear_after_nothing, limit_reasons
+from passgate.tasks.gates.suite_evidence import suite_confirmations, suite_notes, suite_reasons
 from passgate.tasks.model.agent import judging_agent, own_agent
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
@@ -17,7 +18,15 @@ from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Comparison, Confirmation, Decision, Exemption, Finding, Reason
+from passgate.tasks.model.verdict import (
+    Comparison,
+    Confirmation,
+    Decision,
+    Exemption,
+    Finding,
+    Reason,
+    SuiteConfirmation,
+)
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
@@ -32,6 +41,7 @@ class Ruling(Frozen):
     notes: tuple[str, ...]
     comparisons: tuple[Comparison, ...]
     confirmations: tuple[Confirmation, ...] = ()
+    suite_confirmations: tuple[SuiteConfirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
     awaiting_sign_off: bool = False
@@ -44,9 +54,11 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     comparisons = () if plan.agent.is_reference else compare_with_baseline(policy.limits, measurement, baseline)
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     confirmed = confirmations(policy, measurement, baseline, exempt.settled)
+    suites = suite_confirmations(policy, measurement, baseline, exempt.settled, confirmed)
     found = [
         *_vetoes(measurement),
         *failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}),
+        *suite_reasons(suites),
         *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons, measurement, exempt.tasks),
         *_missing_evidence(plan, policy, measurement, confirmed, exempt.settled),
@@ -71,10 +83,12 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
             *_baseline_notes(plan, measurement, baseline),
             *quarantine_notes(plan.quarantine, baseline, plan.created_at.date()),
             *_measurement_notes(measurement),
+            *suite_notes(suites, measurement.tasks),
             *_limit_notes(plan, policy, measurement, baseline, comparisons),
         ),
         comparisons=comparisons,
         confirmations=confirmed,
+        suite_confirmations=suites,
         not_admitted=exempt.not_admitted,
         quarantined=exempt.quarantined,
         awaiting_sign_off=awaiting,

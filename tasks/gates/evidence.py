@@ -11,7 +11,7 @@ from typing import NamedTuple
 from passgate.tasks.gates.guards import held_against
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskState
-from passgate.tasks.model.policy import GatePolicy, Regression, Rule
+from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
 from passgate.tasks.stats.regression import RegressionTest, regression_test
@@ -34,7 +34,7 @@ def confirmations(
     """
     found = []
     for task, before, alpha, test in _tested(policy, measurement, baseline, settled):
-        outcomes = _outcomes(task)
+        outcomes = outcomes_of(task)
         course = test.follow(outcomes) if test else None
         n, failed = (course.n, course.failed) if course else (len(outcomes), outcomes.count(False))
         confirmation = Confirmation(
@@ -62,7 +62,7 @@ def wanted_trials(
     for task, _, _, test in _tested(policy, measurement, baseline, settled):
         if task.confirming_errors >= MOST_ERRORS:
             continue
-        outcomes = _outcomes(task)
+        outcomes = outcomes_of(task)
         more = task.k - len(outcomes)
         if test:
             course = test.follow(outcomes)
@@ -86,7 +86,7 @@ def _tested(
     that could get confirming trials, whether or not they have failed.
     """
     guarded = held_against(policy, measurement.tasks, baseline)
-    alpha = alpha_of_one(policy.regression, len(guarded))
+    alpha = alpha_of_one(policy, len(guarded))
     for task in measurement.tasks:
         rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
         vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
@@ -94,7 +94,7 @@ def _tested(
         if task.name not in guarded or task.name in settled or not is_open:
             continue
         held, test = guarded[task.name], None
-        if len(_outcomes(task)) >= task.k:
+        if len(outcomes_of(task)) >= task.k:
             red_from, most = least_red_failures(task), policy.regression.max_trials
             test = regression_test(
                 held.passed, held.n, k=task.k, red_from=red_from, most=most, alpha=alpha, drift=held.drift
@@ -107,11 +107,16 @@ def least_red_failures(task: TaskMeasurement) -> int:
     return 1 if task.metric is Metric.PASS_HAT_K else task.k
 
 
-def alpha_of_one(regression: Regression, tasks: int) -> float:
-    """The chance of blocking an unchanged task for a regression that is left to each of so many weighed tasks."""
-    return float(1 - (1 - regression.alpha) ** (1 / max(tasks, 1)))
+def alpha_of_one(policy: GatePolicy, tasks: int) -> float:
+    """The chance of blocking an unchanged task for a regression that is left to each of so many guarded tasks."""
+    return share_of_one(policy.regression.alpha - policy.suites_alpha, tasks)
 
 
-def _outcomes(task: TaskMeasurement) -> list[bool]:
+def share_of_one(alpha: float, count: int) -> float:
+    """What is left to each of so many tests that err with a chance of alpha together (Sidak 1967)."""
+    return float(1 - (1 - alpha) ** (1 / max(count, 1)))
+
+
+def outcomes_of(task: TaskMeasurement) -> list[bool]:
     """Whether each measured trial passed: those of the first k in any order, then the confirming ones in theirs."""
     return [False] * task.failed + [True] * task.passed + list(task.confirming)

@@ -82,6 +82,7 @@ class Rule(StrEnum):
     FORBIDDEN_TOOL = "forbidden_tool"
     GOLDEN_REGRESSION = "golden_regression"
     TASK_FAILED = "task_failed"
+    SUITE_REGRESSION = "suite_regression"
     THRESHOLD = "threshold"
     LATENCY = "latency"
     COST = "cost"
@@ -205,6 +206,11 @@ class GatePolicy(Frozen):
         WithJsonSchema({"enum": ["merge_base", "off", False]}),
     ] = "merge_base"
     """Whose files judge a change that edits suites, graders, policy, prices, quarantine or pins."""
+
+    @property
+    def suites_alpha(self) -> float:
+        """The share of `regression.alpha` that the tests of whole suites have: half, where they may block."""
+        return self.regression.alpha / 2 if Rule.SUITE_REGRESSION in self.blocks_on else 0.0
 
 
 class Concurrency(Frozen):

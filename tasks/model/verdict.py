@@ -111,6 +111,22 @@ class Confirmation(Frozen):
     """The chance that an unchanged task is taken for fallen, as this gate allows it to one task."""
 
 
+class SuiteConfirmation(Frozen):
+    """A whole suite held against its pooled baseline."""
+
+    suite: Suite
+    finding: Finding
+    tasks: int
+    """Tasks whose baseline has enough trials."""
+    failed: int
+    n: int
+    """Trials by which it was decided."""
+    expected: float
+    """Failed trials of so many that are expected if nothing has changed."""
+    alpha: float
+    """The chance that an unchanged suite is taken for fallen, as this gate allows it to one suite."""
+
+
 class Exemption(Frozen):
     """A task whose failure does not block, and why."""
 
@@ -218,6 +234,7 @@ class Verdict(Frozen):
     notes: tuple[str, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
+    suite_confirmations: tuple[SuiteConfirmation, ...] = ()
     not_admitted: tuple[Exemption, ...] = ()
     quarantined: tuple[Exemption, ...] = ()
     alarms: tuple[Alarm, ...] = ()

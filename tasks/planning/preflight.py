@@ -9,7 +9,14 @@ from passgate.tasks.model.policy import GatePolicy, Policy, Rule
 from passgate.tasks.model.task import EvalTask
 
 BLOCKING: Final = frozenset(
-    {Rule.SAFETY_VIOLATION, Rule.FORBIDDEN_TOOL, Rule.GOLDEN_REGRESSION, Rule.TASK_FAILED, Rule.THRESHOLD}
+    {
+        Rule.SAFETY_VIOLATION,
+        Rule.FORBIDDEN_TOOL,
+        Rule.GOLDEN_REGRESSION,
+        Rule.TASK_FAILED,
+        Rule.SUITE_REGRESSION,
+        Rule.THRESHOLD,
+    }
 )  # The rules by which a task that fails makes its gate fail
 
 

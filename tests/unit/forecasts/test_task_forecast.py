@@ -53,7 +53,7 @@ def test_evidence_leaves_what_was_no_better_before(state: BaselineState) -> None
 
 def test_evidence_does_what_its_test_does() -> None:
     one = setting(tasks(4), 0.9, known=GREEN, **PLAIN, regression={"mode": "evidence", "max_trials": 20, "alpha": 0.1})
-    alpha = alpha_of_one(one.plan.gate_policy.regression, 4)
+    alpha = alpha_of_one(one.plan.gate_policy, 4)
     test = regression_test(59, 60, k=3, red_from=1, most=20, alpha=alpha).operation(0.9)
     found = chances(one)
     assert found.red == {Rule.GOLDEN_REGRESSION: pytest.approx(test.fallen + test.undecided)}

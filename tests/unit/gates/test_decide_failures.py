@@ -72,7 +72,7 @@ class TestEvidence:
         )
         (confirmation,) = ruling.confirmations
         assert (confirmation.finding, confirmation.n, confirmation.confirming) == (Finding.FALLEN, 3, 0)
-        assert confirmation.alpha == pytest.approx(0.02)
+        assert confirmation.alpha == pytest.approx(0.01)
 
     def test_what_fits_the_baseline_does_not_block(self) -> None:
         ruling = evidence("ppf" + "p" * 20)
@@ -197,4 +197,4 @@ class TestEvidence:
         groups = [of("fff"), *(of("ppp", task) for task in others)]
         ruling = rule(*groups, baseline=green_before(GOLDEN, *others, **SETTLED), regression={"mode": "evidence"})
         (confirmation,) = ruling.confirmations
-        assert confirmation.alpha == pytest.approx(1 - 0.98**0.1)
+        assert confirmation.alpha == pytest.approx(1 - 0.99**0.1)

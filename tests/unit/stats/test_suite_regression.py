@@ -1,0 +1,71 @@
+"""The test of a whole suite against its baseline."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from passgate.tasks.model.verdict import Finding
+from passgate.tasks.stats.suite_regression import Member, SuiteRegressionTest, suite_regression_test, trials_at
+
+GATES = 600
+
+
+def a_test(passed: int = 57, *, tasks: int = 20, k: int = 3, drift: float = 0.0, most: int = 60) -> SuiteRegressionTest:
+    members = tuple(Member(passed, 60, k) for _ in range(tasks))
+    return suite_regression_test(members, alpha=0.01, drift=drift, most=most)
+
+
+def played(test: SuiteRegressionTest, rate: float, rng: random.Random) -> Finding:
+    failed = trials = 0
+    for look in range(test.looks):
+        more = 20 * trials_at(look, 3) - trials
+        trials, failed = trials + more, failed + sum(rng.random() > rate for _ in range(more))
+        if (finding := test.conclude(look, failed)) is not Finding.UNFINISHED:
+            return finding
+    raise AssertionError("the last look decides")
+
+
+def shares(test: SuiteRegressionTest, rate: float) -> float:
+    rng = random.Random(5)
+    return sum(played(test, rate, rng) is Finding.FALLEN for _ in range(GATES)) / GATES
+
+
+def test_an_unchanged_suite_is_hardly_ever_found_fallen_and_a_worse_one_is() -> None:
+    test = a_test()
+    assert shares(test, 0.95) < 0.02
+    assert shares(test, 0.85) > 0.8
+
+
+def test_a_small_fall_of_a_good_agent_is_found_more_often_than_not() -> None:
+    assert shares(suite_regression_test((Member(594, 600, 3),) * 20, alpha=0.01, drift=0.0, most=60), 0.95) > 0.6
+
+
+def test_at_every_look_it_is_decided_or_goes_on_and_at_the_last_it_is_decided() -> None:
+    test = a_test()
+    for fits, fallen in zip(test.fits_below, test.fallen_from, strict=True):
+        assert fits <= fallen
+    assert test.fits_below[-1] == test.fallen_from[-1]
+    assert all(first <= then for first, then in pairwise(test.fallen_from[:-1]))
+
+
+def test_runs_that_drift_are_looked_at_once_and_found_fallen_later() -> None:
+    steady, drifting = a_test(), a_test(drift=0.05)
+    assert (steady.looks, drifting.looks) == (7, 1)
+    assert drifting.fallen_from[0] > steady.fallen_from[0]
+
+
+@pytest.mark.parametrize(("most", "looks"), [(60, 7), (5, 3), (3, 1)])
+def test_no_task_gets_more_trials_than_the_policy_allows(most: int, looks: int) -> None:
+    assert a_test(most=most).looks == looks
+
+
+def test_tasks_that_always_failed_are_no_fall() -> None:
+    test = suite_regression_test((Member(0, 60, 3),) * 10 + (Member(60, 60, 3),) * 10, alpha=0.01, drift=0.0, most=60)
+    assert test.conclude(0, 30) is Finding.FITS
+    assert test.conclude(0, 45) is Finding.FALLEN
+
+
+@pytest.mark.parametrize(("look", "k", "trials"), [(0, 3, 3), (1, 3, 4), (6, 3, 9), (1, 4, 6), (1, 10, 14)])
+def test_each_look_takes_a_third_more(look: int, k: int, trials: int) -> None:
+    assert trials_at(look, k) == trials
