@@ -15,7 +15,8 @@ PARTS = {"flows": "passgate/flows", "tasks": "passgate/tasks", "schema": "passga
 
 def expected_files() -> set[str]:
     """Every file of the tree that the package needs, under its name in the wheel."""
-    names = {"passgate/gates.yaml", "passgate/__init__.py", "passgate/__main__.py", "passgate/py.typed"}
+    modules = {f"passgate/{name}.py" for name in ("__init__", "__main__", "history")}
+    names = {"passgate/gates.yaml", "passgate/py.typed", *modules}
     for folder, inside in PARTS.items():
         listed = subprocess.run(
             ["git", "ls-files", "--cached", "--others", "--exclude-standard", folder],

@@ -142,6 +142,18 @@ class History:
         frame: pd.DataFrame = table.to_pandas()
         return frame
 
+    def trial_table(self, days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
+        """Every column of the trials of the days and the suite. It skips and raises as `trials` does."""
+        condition = days.condition()
+        if suite is not None:
+            condition = condition & (ds.field("suite") == suite)
+        try:
+            table = self._read(None, condition)
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"cannot read the history {self.location}: {error}") from error
+        self._refuse_newer(table["schema_version"], SCHEMA_VERSION)
+        return table
+
     def summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
         """A row per run and eval task of the days and the suite, with these columns; empty where there is nothing.
 

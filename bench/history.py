@@ -1,0 +1,88 @@
+"""How long the trend of a large history takes, and how much memory, beside DuckDB on the same summaries.
+
+    .venv/bin/python -m bench.history [--nights 400] [--copies 7] [--keep FOLDER]
+
+A history has 194 trials a night for each copy of the shipped suites: `--copies 129` makes 10 million in 400 nights.
+Every measurement is a process of its own. Seconds are CPU time and wall time from the first read on, without imports.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+from bench.generated_history import BEGIN, write_generated
+from passgate.tasks.history.dataset import History
+
+_BEGIN = """
+import json, resource, sys, time
+from datetime import date, timedelta
+folder, since = sys.argv[1], sys.argv[2]
+"""
+_END = """
+json.dump({"seconds": time.perf_counter() - wall, "cpu": time.process_time() - cpu, "rows": rows,
+           "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}, sys.stdout)
+"""
+_IMPORTS = """
+from passgate.tasks.commands.trend import COLUMNS, TrendRequest, trend_of, trend_points
+from passgate.tasks.history.dataset import Days, History
+wall, cpu = time.perf_counter(), time.process_time()
+"""
+_DUCKDB = """
+import duckdb
+wall, cpu = time.perf_counter(), time.process_time()
+query = f\"\"\"
+    with trials as (select * from read_parquet('{folder}/summaries/**/*.parquet') where day >= '{since}' WHERE)
+    select run_id, suite, avg(value), sum(passed), sum(failed), sum(errors), sum(total_cost), avg(loop_rate),
+           quantile_disc(flatten_times, [0.5, 0.95])
+    from (select *, unnest(wall_times) as flatten_times from trials) group by run_id, suite
+\"\"\"
+rows = len(duckdb.sql(query).fetchall())
+"""
+QUESTIONS = {
+    "last 30 days of one suite": f"{_IMPORTS}rows = len(trend_points("
+    "History(folder).summaries(COLUMNS, Days(since), 'golden')))",
+    "all runs": f"{_IMPORTS}rows = len(trend_points(History(folder).summaries(COLUMNS)))",
+    "all runs, with changes": f"{_IMPORTS}rows = len(trend_of(History(folder).summaries(COLUMNS), "
+    "TrendRequest()).points)",
+    "last 30 days of one suite, DuckDB": _DUCKDB.replace("WHERE", "and suite = 'golden'"),
+    "all runs, DuckDB": _DUCKDB.replace("{since}", "").replace("WHERE", ""),
+}
+
+
+def measured(folder: str, since: str) -> list[str]:
+    """A row of the table for each question."""
+    lines = []
+    for name, code in QUESTIONS.items():
+        done = subprocess.run(
+            [sys.executable, "-c", _BEGIN + code + _END, folder, since], capture_output=True, text=True, check=True
+        )
+        result = json.loads(done.stdout)
+        lines.append(f"| {name} | {result['seconds']:.2f} | {result['cpu']:.2f} | {result['megabytes']:.0f} |")
+        print(lines[-1], result["rows"], file=sys.stderr)
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--nights", type=int, default=400)
+    parser.add_argument("--copies", type=int, default=7)
+    parser.add_argument("--keep", type=Path, help="make the history here, or take the one that is here")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary) / "history"
+        if not folder.exists():
+            write_generated(str(folder), options.nights, 1, copies=options.copies)
+        since = f"{BEGIN + timedelta(days=options.nights - 30):%Y-%m-%d}"
+        print("| question | seconds | CPU seconds | MB |\n|---|---|---|---|")
+        print("\n".join(measured(str(folder), since)))
+        History(str(folder)).compact("9999-12")
+        print("\nThe same, compacted:\n")
+        print("\n".join(measured(str(folder), since)))
+
+
+if __name__ == "__main__":
+    main()
