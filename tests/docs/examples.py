@@ -27,7 +27,9 @@ from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, Solution, TaskFile
 from tests.builders import SHIPPED, task_document
 from tests.conftest import REPOSITORY
+from tests.schema_store import published_schema
 
+_GITLAB_JOBS = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
 SHIPPED_FILE = yaml.safe_load((REPOSITORY / "gates.yaml").read_text(encoding="utf-8"))
 
 
@@ -159,6 +161,10 @@ def _check_sandbox(document: dict[str, Any], folder: Path) -> None:
     SandboxFile.model_validate(document)
 
 
+def _check_gitlab_jobs(document: dict[str, Any], folder: Path) -> None:
+    Draft202012Validator(published_schema(_GITLAB_JOBS)).validate(document)
+
+
 KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
     "task": check_task,
     "part of a task": _check_part_of_task,
@@ -173,4 +179,5 @@ KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {
     "part of an eval file": _check_part_of_eval,
     "recorded replies": check_replies,
     "prefect.yaml": check_deployments,
+    ".gitlab-ci.yml": _check_gitlab_jobs,
 }
