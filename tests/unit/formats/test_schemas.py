@@ -29,7 +29,7 @@ def accepts(name: str, document: Any) -> bool:
 def test_every_schema_is_known() -> None:
     assert set(schemas()) == set(NAMES)
     assert {file.name for file in FOLDER.iterdir()} == {
-        f"{name}.schema.json" for name in (*NAMES, "trial", "four_suite")
+        f"{name}.schema.json" for name in (*NAMES, "trial", "summary", "four_suite")
     }
 
 
@@ -38,14 +38,14 @@ def test_the_file_is_what_the_models_say(name: str) -> None:
     assert (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8") == schema_text(schemas()[name]), "make schema"
 
 
-@pytest.mark.parametrize("name", [*NAMES, "trial"])
+@pytest.mark.parametrize("name", [*NAMES, "trial", "summary"])
 def test_every_schema_is_a_schema(name: str) -> None:
     schema = stored(name)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "trial"])
+@pytest.mark.parametrize("name", [*NAMES, "trial", "summary"])
 def test_every_reference_inside_a_schema_leads_somewhere(name: str) -> None:
     schema = stored(name)
 
