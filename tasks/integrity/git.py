@@ -32,7 +32,11 @@ HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 10
 _LONG_SECONDS = 120  # For what takes longer the larger a repository is
 # A repository may name programs that git would run, and paths may look like patterns.
-_SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--literal-pathspecs")
+_SETTINGS = (
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("-c", "advice.graftFileDeprecated=false"),  # the advice would stand before git's own words
+    "--literal-pathspecs",
+)
 _ASKS_NOBODY = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # Refs that come with a fetch could put other commits into the places of those that judge.
 _AS_COMMITTED = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
