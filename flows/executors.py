@@ -91,7 +91,7 @@ class _Cluster:
 
     async def open(self) -> None:
         """Start the task runner, or connect to where it is. Raises `UsageError`."""
-        self._runner = await _in_thread(partial(_started, self._request))
+        self._runner = await _in_thread(partial(_started, self._request), then=_wait_for_ever)
 
     async def workers(self) -> int:
         """How many batches run at once."""
@@ -185,8 +185,16 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
-async def _in_thread(work: Callable[[], T], context: contextvars.Context | None = None) -> T:
-    """What a function gives that can block for ever. Nobody waits for its thread at the end of the process.
+def _wait_for_ever() -> None:
+    """Keep a thread: Ray has the kernel kill the processes of a cluster when the thread that started them ends."""
+    threading.Event().wait()
+
+
+async def _in_thread(
+    work: Callable[[], T], context: contextvars.Context | None = None, then: Callable[[], None] = lambda: None
+) -> T:
+    """What a function gives that can block for ever. Its thread then does `then`; at the end of the process nobody
+    waits for it.
 
     Inside of an asynchronous flow run, functions of Prefect that wait look for the event loop that calls them: without
     the context of the flow run they do not.
@@ -204,6 +212,7 @@ async def _in_thread(work: Callable[[], T], context: contextvars.Context | None 
         else:
             with suppress(InvalidStateError):
                 ended.set_result(result)
+        then()
 
     threading.Thread(target=run, name="passgate-batch", daemon=True).start()
     return await asyncio.wrap_future(ended)

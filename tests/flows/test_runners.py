@@ -230,3 +230,11 @@ def test_a_lost_process_loses_what_is_in_flight(bare_project: Project, of_one_pr
         set_up(bare_project, agent)
         run_with_a_loss(bare_project, agent, ["--runner", "process", "--workers", "3"], children_with(b"spawn_main"))
     assert what_counts(bare_project) == of_one_process
+
+
+def test_a_lost_worker_of_ray_loses_what_is_in_flight(bare_project: Project, of_one_process: Any) -> None:
+    with running_agent() as agent:
+        agent.replies = [Says(pause=0.1)]
+        set_up(bare_project, agent)
+        run_with_a_loss(bare_project, agent, ["--runner", "ray", "--workers", "3"], children_with(b"ray::"))
+    assert what_counts(bare_project) == of_one_process
