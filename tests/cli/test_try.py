@@ -114,8 +114,8 @@ def test_a_crash_of_a_python_agent_is_shown_with_its_last_frames(bare_project: P
 def test_an_answer_of_a_wrong_type_has_completed_nothing(bare_project: Project) -> None:
     agent_file(bare_project, "def agent(attempt):\n    return 3\n")
     result = tried(bare_project, "python:agent:agent")
-    assert (result.returncode, result.stderr) == (3, "")
-    assert "transcript  broken off" in result.stdout
+    assert (result.returncode, result.stderr) == (1, "")
+    assert "transcript  unreadable" in result.stdout
     assert "completed" not in result.stdout
     assert "the agent gave int, not a text or a transcript" in result.stdout
 
