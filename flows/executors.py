@@ -23,7 +23,8 @@ from passgate.tasks.execution.worker import trials_at_once
 from passgate.tasks.grade import grade
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunnerName, RunRequest
+from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
+from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.trial import FinishedTrial
 
 if TYPE_CHECKING:

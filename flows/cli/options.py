@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from passgate.tasks.model.run import RunnerName
+from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.task import GateName
 
 

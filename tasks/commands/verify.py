@@ -25,7 +25,6 @@ from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.git import full_commit
 from passgate.tasks.model.json_values import trials_digest
 from passgate.tasks.model.verdict import CheckResult, Claim, Statement, Verdict, Verification, VerificationCheck
-from passgate.tasks.planning.find_run import find_run
 
 # The files come from somebody else, so each has a size above which it is not read into memory.
 _MAX_ENVELOPE_BYTES = 16 * 1024**2
@@ -53,6 +52,9 @@ def records_at(place: str) -> Iterator[Path]:
     if "://" not in place:
         yield Path(place)
         return
+    # It needs pandas, which a file on this machine does without.
+    from passgate.tasks.planning.find_run import find_run
+
     with temporary_folder("verify") as folder:
         RunStore(find_run(place)).copy_records(folder)
         yield folder

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -13,19 +12,12 @@ from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.policy import GatePolicy, Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
+from passgate.tasks.model.runner import RunnerName
 from passgate.tasks.model.task import EvalTask, GateName, Suite
 from passgate.tasks.model.trial import Trial
 
 HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"
 """The environment variable that names the history where no option does."""
-
-
-class RunnerName(StrEnum):
-    """A task runner of Prefect: where batches of trials run."""
-
-    PROCESS = "process"
-    DASK = "dask"
-    RAY = "ray"
 
 
 class RunRequest(Frozen):
