@@ -94,7 +94,8 @@ def trend(
     days, only = Days(since, until), None if suite is None else str(suite)
     earlier = read_earlier_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS, days, only)
     if not len(earlier.table):
-        raise UsageError(f"the history {location} has no such runs yet: `passgate run` makes the first")
+        what = f"the history {location} has no runs yet, or none of these days and this suite"
+        raise UsageError(f"{what}: `passgate run` makes the first")
     request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
     found = trend_of(earlier.table, request)
     put(_rendered(found, chosen, periods=by is not None), output)

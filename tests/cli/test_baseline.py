@@ -99,6 +99,7 @@ def test_another_base_has_the_runs_of_its_own(two_runs: Stored) -> None:
     assert said["commit"] == two_runs.first
     assert said["tasks"]["golden/a"] | {"wall_times": {}, "costs": {}} == {
         "state": "green",
+        "counts": {FIRST: [3, 3]},
         "runs": [FIRST],
         "runs_green": 1,
         "green_in_a_row": 1,
