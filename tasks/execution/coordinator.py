@@ -66,15 +66,17 @@ async def coordinate(
         starts.add_outcome(outcome)
         warnings.update(dict.fromkeys(outcome.warnings))
 
+    def confirming() -> Round:
+        trials = run_state.finished
+        return Round(_by_plan(confirming_batches(confirming_trials(plan, trials, pool(trials))), plan_digest))
+
     order = tuple(key for key in run_order(plan.tasks, pool(before)) if not run_state.has(key))
-    # A round without an order has none to keep: it would be run whole.
-    current = Round(_by_plan(batches_of(plan.tasks), plan_digest) if order else (), order)
+    # A round without an order has none to keep: it would be run whole. A resumed run may lack confirming trials alone.
+    current = Round(_by_plan(batches_of(plan.tasks), plan_digest), order) if order else confirming()
     while current.batches:
         await execute(current, ended)
         starts.refuse_wrong_command()
-        trials = run_state.finished
-        wanted = confirming_trials(plan, trials, pool(trials))
-        current = Round(_by_plan(confirming_batches(wanted), plan_digest))
+        current = confirming()
     return Coordinated(tuple(run_state.finished), tuple(warnings))
 
 

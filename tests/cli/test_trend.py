@@ -34,6 +34,7 @@ def test_the_screen_names_what_changed_by_which_task_between_which_commits(
     assert len(result.stdout.splitlines()) <= 40
 
 
+@pytest.mark.slow
 def test_every_format_is_written_by_the_name_of_its_file(bare_project: Project, history: Path) -> None:
     for name in ("x.json", "x.csv", "x.png", "x.html"):
         result = bare_project.passgate("trend", "--history", str(history), "--suite", "adversarial", "--output", name)

@@ -22,6 +22,8 @@ from tests.builders import STARTED, a_baseline_task, a_grade, a_plan, a_policy, 
 from tests.unit.forecasts.settings import foresee
 from tests.unit.forecasts.settings import setting as assumed
 
+pytestmark = pytest.mark.slow
+
 GATES = 1500
 TEST = SequentialTest(accept=0.95, reject=0.6)
 SURE, SHAKY = a_baseline_task(passed=60, n=60), a_baseline_task(passed=52, n=60)

@@ -9,6 +9,8 @@ import pytest
 from passgate.tasks.stats.ratios import LEAST_PAIRS, Pair, simulated_bounds
 from tests.unit.stats.paired import ratio_of_tasks
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [Pair(60, 3, 0.5)] * 20
 
 
