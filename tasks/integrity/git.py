@@ -202,6 +202,8 @@ class Checkout:
         """`environment` has the variables of a CI system."""
         self.folder = folder
         self._environment = environment
+        self._tips: dict[str, str] = {}
+        self._merge_bases: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -287,8 +289,18 @@ class Checkout:
 
     def tip_commit(self, branch: str) -> str:
         """The commit at the tip of a branch: of the target as the CI system says, else that of `tip`."""
-        tip = self.tip(branch)
-        return (branch == self.target and self.target_commit) or (tip and full_commit(self.folder, tip))
+        if branch not in self._tips:
+            tip = self.tip(branch)
+            told = self.target_commit if branch == self.target else ""
+            self._tips[branch] = told or (full_commit(self.folder, tip) if tip else "")
+        return self._tips[branch]
+
+    def merge_base(self, branch: str) -> str:
+        """The merge base of HEAD with a branch; empty where there is none."""
+        if branch not in self._merge_bases:
+            tip = self.tip_commit(branch)
+            self._merge_bases[branch] = git_text(self.folder, "merge-base", "HEAD", tip) if tip else ""
+        return self._merge_bases[branch]
 
     @cached_property
     def objects(self) -> Objects:

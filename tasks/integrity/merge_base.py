@@ -87,7 +87,7 @@ def find_base(
 
 def _base_without_target(checkout: Checkout, default: str, own: str, branch_at: Callable[[str], str | None]) -> Base:
     """The base where no CI system names the branch that the change goes into."""
-    if default and not _merge_base(checkout, default):
+    if default and not checkout.merge_base(default):
         return _base_with(checkout, default)
     named = branch_at(checkout.tip_commit(default)) if default else None
     if named is not None:
@@ -128,7 +128,7 @@ def _base(checkout: Checkout, commit: str, note: str = "") -> Base:
 
 def _base_with(checkout: Checkout, branch: str, note: str = "", doubt: str = "") -> Base:
     """The base of a change into a branch. A doubt about the branch itself goes before others."""
-    tip, commit = checkout.tip_commit(branch), _merge_base(checkout, branch)
+    tip, commit = checkout.tip_commit(branch), checkout.merge_base(branch)
     if not commit:
         why = _why_no_merge_base(checkout, branch)
         unknown = "" if checkout.is_alone and not checkout.target else why
@@ -154,12 +154,6 @@ def _local_only(checkout: Checkout, branch: str, is_ahead: bool) -> str:
     if is_ahead or checkout.target:
         return f"only a local branch {branch!r} says what judges, and there is no remote `origin`: {_NAME_ONE}"
     return ""
-
-
-def _merge_base(checkout: Checkout, branch: str) -> str:
-    """The merge base of HEAD with a branch; empty where there is none."""
-    tip = checkout.tip_commit(branch)
-    return git_text(checkout.folder, "merge-base", "HEAD", tip) if tip else ""
 
 
 def _joined(*notes: str) -> str:
