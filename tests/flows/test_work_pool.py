@@ -154,29 +154,3 @@ def test_what_a_work_pool_needs_is_said(
     result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", object_store.new_url())
     assert result.returncode == 2, result.stderr
     assert "has no work pool 'nowhere': make it with `prefect work-pool create nowhere`" in result.stderr
-
-
-@pytest.mark.slow
-def test_a_pool_without_workers_is_told_and_a_sigterm_cancels_what_waits_there(
-    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
-) -> None:
-    pool, url = "without-workers", object_store.new_url()
-    make_pool(prefect_server, pool, repository.path)
-    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
-    errors = repository.path / "errors.log"
-    with errors.open("wb") as stderr:
-        command = repository.command(*run)
-        process = subprocess.Popen(command, cwd=repository.path, env=repository.full_environment(), stderr=stderr)
-        try:
-            told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
-            wait_until(lambda: process.poll() is not None or told in errors.read_text(), 240)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=120) == 130, errors.read_text()
-        finally:
-            process.kill()
-            process.wait()
-    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
-    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
-    runs = asked(prefect_server, "POST", "flow_runs/filter", tagged)
-    assert runs
-    assert {one["state_type"] for one in runs} == {"CANCELLED"}
