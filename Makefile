@@ -11,7 +11,7 @@ BUN := 1.4.5
 # Which axe the tests of the page look for barriers with.
 AXE := 4.14.1
 
-.PHONY: gate gate-llm test test-slow check engine-schema schema constraints install install-llm install-bun install-axe clean
+.PHONY: gate gate-llm test test-slow test-failed check engine-schema schema constraints install install-llm install-bun install-axe clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -27,10 +27,14 @@ test: check
 test-slow: install
 	$(BIN)/python -m pytest -n $$(nproc) --dist worksteal -m slow
 
+# One after another. If no test has failed, this fails: then something else went wrong.
+test-failed: check
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA --show-capture=no
+
 check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy -p passgate
+	$(BIN)/mypy -p passgate -p bench
 	$(BIN)/lint-imports --no-logo
 
 engine-schema: install

@@ -13,13 +13,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from passgate.tasks.stats.change_points import ChangePoint, change_points
-from passgate.tasks.stats.change_series import Floats, Levels, PassCounts
+from passgate.tasks.stats.change_series import Family, Floats, Levels, PassCounts
 
 SUITES = {"golden": (8, 3), "adversarial": (9, 10), "open_ended": (8, 5), "failure_replays": (8, 5)}
 NIGHTS = 60
@@ -80,7 +81,10 @@ def by_passgate(history: History) -> dict[str, list[ChangePoint]]:
     """The changes of each kind; the series of a kind are the tasks, then the suites."""
     members = history.groups / history.groups.sum(axis=1, keepdims=True)
     levels = [np.vstack([one, members @ one]) for one in (history.latency, history.cost)]
-    families = [PassCounts(history.passed, history.n, history.groups), *(Levels(one, np.log(1.1)) for one in levels)]
+    families: list[Family] = [
+        PassCounts(history.passed, history.n, history.groups),
+        *(Levels(one, np.log(1.1)) for one in levels),
+    ]
     return dict(zip(("passed", "latency", "cost"), change_points(families), strict=True))
 
 
@@ -173,14 +177,10 @@ def main() -> None:
     options = parser.parse_args()
     tools: dict[str, Callable[[History], Found]] = {"passgate": found_by_passgate}
     for penalty in (3, 6, 12):
-        tools[f"ruptures KernelCPD, {penalty} ln n"] = lambda history, penalty=penalty: found_by_ruptures(
-            history, penalty
-        )
+        tools[f"ruptures KernelCPD, {penalty} ln n"] = partial(found_by_ruptures, penalty=penalty)
     if options.otava:
         for pvalue in (0.001, 0.000001):
-            tools[f"Otava, p < {pvalue:g}"] = lambda history, pvalue=pvalue: found_by_otava(
-                history, options.otava, pvalue
-            )
+            tools[f"Otava, p < {pvalue:g}"] = partial(found_by_otava, python=options.otava, pvalue=pvalue)
     lines = [
         f"| tool | of {options.histories} clean histories with an alarm | alarms in them | "
         + " | ".join(one.name for one in PLANTED)

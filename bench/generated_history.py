@@ -30,7 +30,9 @@ def task_names() -> list[tuple[str, str]]:
 
 
 def write_generated(location: str, nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: int = 1) -> None:
-    """Write a history of the shipped sizes, each task so many times under names of its own."""
+    """Write a history of the shipped sizes, each task so many times under names of its own, which alone the
+    first time has the changes.
+    """
     history = History(location)
     for night, table in enumerate(tables(nights, seed, changes, copies)):
         history.write_run(night_id(night), f"{BEGIN + timedelta(days=night):%Y-%m-%d}", table, {})
@@ -39,9 +41,11 @@ def write_generated(location: str, nights: int, seed: int, changes: tuple[Plante
 def tables(nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: int = 1) -> Iterator[pa.Table]:
     """The trials of each night."""
     random = np.random.default_rng(seed + 1)
-    made = generated(nights, seed, changes)
+    # The copies change by themselves: equal tasks would make every suite swing with its noisiest one.
+    made = [generated(nights, seed + 10_000 * copy, () if copy else changes) for copy in range(copies)]
+    passes, latency, cost = (np.vstack([getattr(one, name) for one in made]) for name in ("passed", "latency", "cost"))
     names = task_names()
-    ks = made.n[:, 0].astype(int)
+    ks = made[0].n[:, 0].astype(int)
     task = np.repeat(np.arange(len(names)), ks)
     trial = np.concatenate([np.arange(k) for k in ks])
     task, trial = np.tile(task, copies), np.tile(trial, copies)
@@ -50,7 +54,8 @@ def tables(nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: in
     ids = pa.array([f"{name}-{which}" if which else name for which in range(copies) for _, name in names])
     for night in range(nights):
         began = BEGIN + timedelta(days=night)
-        passed = trial < made.passed[task, night]
+        row = task + copy * len(names)
+        passed = trial < passes[row, night]
         noise = random.normal(0, 0.3, (2, len(task)))
         columns = {
             "schema_version": SCHEMA_VERSION,
@@ -58,7 +63,7 @@ def tables(nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: in
             "gate": "nightly",
             "suite": suites.take(pa.array(task)),
             "day": f"{began:%Y-%m-%d}",
-            "task_id": ids.take(pa.array(task + copy * len(names))),
+            "task_id": ids.take(pa.array(row)),
             "task_digest": "t" * 64,
             "grader_digest": "g" * 64,
             "file": "suites/a.yaml",
@@ -86,8 +91,8 @@ def tables(nights: int, seed: int, changes: tuple[Planted, ...] = (), copies: in
             "loop_rate": random.random(len(task)) / 10,
             "retry_rate": random.random(len(task)) / 10,
             "tool_call_accuracy": random.random(len(task)),
-            "wall_time_seconds": np.exp(made.latency[task, night] + noise[0]),
-            "cost": np.exp(made.cost[task, night] + noise[1]) / 100,
+            "wall_time_seconds": np.exp(latency[row, night] + noise[0]),
+            "cost": np.exp(cost[row, night] + noise[1]) / 100,
         }
         yield pa.table(
             {field.name: _column(columns.get(field.name), field.type, len(task)) for field in arrow_schema()}

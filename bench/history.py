@@ -16,6 +16,7 @@ from pathlib import Path
 
 from bench.generated_history import BEGIN, write_generated
 from passgate.tasks.history.dataset import History
+from passgate.tasks.history.housekeeping import compact
 
 _BEGIN = """
 import json, resource, sys, time
@@ -27,12 +28,14 @@ json.dump({"seconds": time.perf_counter() - wall, "cpu": time.process_time() - c
            "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}, sys.stdout)
 """
 _IMPORTS = """
-from passgate.tasks.commands.trend import COLUMNS, TrendRequest, trend_of, trend_points
+from passgate.tasks.commands.trend import COLUMNS, TrendRequest, trend_of
+from passgate.tasks.commands.trend_points import POINT_COLUMNS, trend_points
 from passgate.tasks.history.dataset import Days, History
 wall, cpu = time.perf_counter(), time.process_time()
 """
 _DUCKDB = """
 import duckdb
+duckdb.execute("set enable_progress_bar = false")
 wall, cpu = time.perf_counter(), time.process_time()
 query = f\"\"\"
     with trials as (select * from read_parquet('{folder}/summaries/**/*.parquet') where day >= '{since}' WHERE)
@@ -44,9 +47,9 @@ rows = len(duckdb.sql(query).fetchall())
 """
 QUESTIONS = {
     "last 30 days of one suite": f"{_IMPORTS}rows = len(trend_points("
-    "History(folder).summaries(COLUMNS, Days(since), 'golden')))",
-    "all runs": f"{_IMPORTS}rows = len(trend_points(History(folder).summaries(COLUMNS)))",
-    "all runs, with changes": f"{_IMPORTS}rows = len(trend_of(History(folder).summaries(COLUMNS), "
+    "History(folder).encoded_summaries(POINT_COLUMNS, Days(since), 'golden')))",
+    "all runs": f"{_IMPORTS}rows = len(trend_points(History(folder).encoded_summaries(POINT_COLUMNS)))",
+    "all runs, with changes": f"{_IMPORTS}rows = len(trend_of(History(folder).encoded_summaries(COLUMNS), "
     "TrendRequest()).points)",
     "last 30 days of one suite, DuckDB": _DUCKDB.replace("WHERE", "and suite = 'golden'"),
     "all runs, DuckDB": _DUCKDB.replace("{since}", "").replace("WHERE", ""),
@@ -79,7 +82,7 @@ def main() -> None:
         since = f"{BEGIN + timedelta(days=options.nights - 30):%Y-%m-%d}"
         print("| question | seconds | CPU seconds | MB |\n|---|---|---|---|")
         print("\n".join(measured(str(folder), since)))
-        History(str(folder)).compact("9999-12")
+        compact(History(str(folder)), "9999-12")
         print("\nThe same, compacted:\n")
         print("\n".join(measured(str(folder), since)))
 

@@ -20,6 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bench.doc_tables import write_between
+
 TASK = """task_id: t{number}
 suite: golden
 description: Say yes.
@@ -51,7 +53,7 @@ def main() -> None:
     if options.out:
         options.out.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if options.page:
-        _write_page(options.page, table)
+        write_between(options.page, (BEGIN, END), table)
 
 
 def _options() -> argparse.Namespace:
@@ -82,13 +84,15 @@ def _measured(options: argparse.Namespace, workers: int) -> dict[str, Any]:
         seconds = time.perf_counter() - began
         if ended.returncode != 0 or "without Prefect" in ended.stderr:
             raise SystemExit(ended.stdout + ended.stderr)
-        starts = _starts(folder)
-    ideal = len(starts) * options.seconds / (workers * options.at_once)
+        trials = _trials(folder)
+    lasted = max(start + seconds for start, seconds in trials) - min(start for start, _ in trials)
+    in_trials = sum(seconds for _, seconds in trials)
     return {
         "workers": workers,
         "command_seconds": round(seconds, 2),
-        "trials_seconds": round(max(starts) - min(starts) + options.seconds, 2),
-        "ideal_seconds": round(ideal, 2),
+        "trials_seconds": round(lasted, 2),
+        "least_seconds": round(len(trials) * options.seconds / (workers * options.at_once), 2),
+        "orchestration": round(1 - in_trials / (lasted * workers * options.at_once), 4),
     }
 
 
@@ -100,11 +104,13 @@ def _write_project(folder: Path, tasks: int, k: int) -> None:
         (suite / f"t{number}.yaml").write_text(TASK.format(number=number), encoding="utf-8")
 
 
-def _starts(folder: Path) -> list[float]:
-    """When each trial began, in seconds."""
+def _trials(folder: Path) -> list[tuple[float, float]]:
+    """When each trial began, and how long it took, in seconds."""
     parts = folder.glob(".passgate/runs/*/journal*.jsonl")
     trials = (json.loads(line)["trial"] for part in parts for line in part.read_bytes().splitlines())
-    return [datetime.fromisoformat(trial["started_at"]).timestamp() for trial in trials]
+    return [
+        (datetime.fromisoformat(one["started_at"]).timestamp(), one["metrics"]["wall_time_seconds"]) for one in trials
+    ]
 
 
 @contextmanager
@@ -141,28 +147,19 @@ def _table(result: dict[str, Any]) -> str:
     lines = [
         (
             f"{result['trials']} trials of {seconds * 1000:g} ms, {at_once} at once in each worker, "
-            f"{result['processors']} processors. `ideal` is what the trials would take if nothing else took time."
+            f"{result['processors']} processors. `least` is what the agent alone takes. `orchestration` is the "
+            "share of the time, while trials ran, in which a worker could have run one more."
         ),
         "",
-        "| workers | command, s | trials, s | ideal, s | speed-up | orchestration |",
+        "| workers | command, s | trials, s | least, s | speed-up | orchestration |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for run in runs:
-        share = max(0.0, 1 - run["ideal_seconds"] / run["trials_seconds"])
-        lines.append(
-            f"| {run['workers']} | {run['command_seconds']:.1f} | {run['trials_seconds']:.1f} | "
-            f"{run['ideal_seconds']:.1f} | {first / run['trials_seconds']:.2f} | {share:.0%} |"
-        )
+    lines.extend(
+        f"| {run['workers']} | {run['command_seconds']:.1f} | {run['trials_seconds']:.1f} | "
+        f"{run['least_seconds']:.1f} | {first / run['trials_seconds']:.2f} | {run['orchestration']:.1%} |"
+        for run in runs
+    )
     return "\n".join(lines)
-
-
-def _write_page(page: Path, table: str) -> None:
-    text = page.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{page} has no place for the table: it lacks {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n{table}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ PASS_RATE = 0.98
 _PAGE = 1000  # Names that S3 lists in one request
 
 
-class CountedStore(AbstractFileSystem):
+class CountedStore(AbstractFileSystem):  # type: ignore[misc]
     """An object store in memory that counts requests, by what S3 bills."""
 
     protocol = "counted"
@@ -72,8 +72,8 @@ class CountedStore(AbstractFileSystem):
         if mode == "create" and name in self.folders.get(folder, {}):
             raise FileExistsError(path)
         if folder not in self.folders:
-            above, _, below = folder.rpartition("/")
-            self.inner.setdefault(above, set()).add(below)
+            parts = folder.rpartition("/")
+            self.inner.setdefault(parts[0], set()).add(parts[2])
         self.folders.setdefault(folder, {})[name] = value
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:

@@ -8,6 +8,7 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from passgate.flows.concurrency_limit import shared_limit
 from passgate.tasks.errors import PassgateError, StorageError, first_known
 from passgate.tasks.execution.batch import run_batch
 from passgate.tasks.execution.handed_out import failed_with, read_batch, write_outcome
@@ -26,7 +27,7 @@ def batch(store: str, digest: str, name: str) -> State[Any]:
     """
     place = RunStore(store)
     try:
-        outcome = run_batch(store, read_batch(place, digest), grade)
+        outcome = run_batch(store, read_batch(place, digest), grade, shared_limit)
     except Exception as error:
         known = first_known(error)
         if known is None:

@@ -12,6 +12,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.context import FlowRunContext, TagsContext
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
+from passgate.flows.concurrency_limit import shared_limit
 from passgate.tasks.execution.batch import run_batch
 from passgate.tasks.grade import grade
 from passgate.tasks.model.run import Batch
@@ -47,7 +48,7 @@ def batch_of_trials(name: str, store: str, batch: str, folder: str, settings: Se
     are none of the agents' business.
     """
     _as_worker(folder, settings)
-    return run_batch(store, Batch.model_validate_json(batch), grade).model_dump_json()
+    return run_batch(store, Batch.model_validate_json(batch), grade, shared_limit).model_dump_json()
 
 
 def _settings() -> list[str]:

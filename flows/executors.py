@@ -13,6 +13,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
 from passgate.flows.work_pool import on_work_pool, refuse_work_pool
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
 from passgate.tasks.execution.apart import apart
@@ -53,20 +54,31 @@ def refuse_runner(request: RunRequest) -> None:
 
 
 def open_executor(
-    engine: Engine, plan: Plan, store: RunStore, journal: Journal, finished: Sequence[FinishedTrial]
+    engine: Engine,
+    handed_out: Callable[[], None],
+    plan: Plan,
+    store: RunStore,
+    journal: Journal,
+    finished: Sequence[FinishedTrial],
 ) -> AbstractAsyncContextManager[Executor]:
-    """The executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`."""
+    """The executor that the request of a plan asks for, inside of a flow run. To enter it raises `UsageError`.
+
+    It calls `handed_out` for each task run of the flow run that is none of the engine's.
+    """
     if plan.request.work_pool is not None:
         return on_work_pool(plan, store, finished)
     if plan.request.runner is None:
-        return in_process(engine, grade, plan, store, journal, finished)
-    return _on_task_runner(plan, store, finished)
+        return in_process(engine, grade, plan, store, journal, finished, open_limit=shared_limit)
+    return _on_task_runner(handed_out, plan, store, finished)
 
 
 @asynccontextmanager
-async def _on_task_runner(plan: Plan, store: RunStore, finished: Sequence[FinishedTrial]) -> AsyncIterator[Executor]:
+async def _on_task_runner(
+    handed_out: Callable[[], None], plan: Plan, store: RunStore, finished: Sequence[FinishedTrial]
+) -> AsyncIterator[Executor]:
     refuse_runner(plan.request)
-    cluster = _Cluster(plan.request)
+    await refuse_missing_limit(plan)
+    cluster = _Cluster(plan.request, handed_out)
     try:
         await cluster.open()
         async with apart(
@@ -85,8 +97,8 @@ async def _on_task_runner(plan: Plan, store: RunStore, finished: Sequence[Finish
 class _Cluster:
     """A task runner of Prefect with its worker processes. One that breaks is opened anew."""
 
-    def __init__(self, request: RunRequest) -> None:
-        self._request = request
+    def __init__(self, request: RunRequest, handed_out: Callable[[], None]) -> None:
+        self._request, self._handed_out = request, handed_out
         self._runner: Any = None
         self._opening = asyncio.Lock()
 
@@ -105,6 +117,7 @@ class _Cluster:
         runner = self._runner
         if runner is None:
             raise WorkerLostError("the task runner is closed")
+        self._handed_out()
         try:
             future = await _in_thread(
                 partial(submitted, runner, store, batch.model_copy(update={"plan_digest": plan_digest})),

@@ -42,6 +42,7 @@ from passgate.flows.flow_runs import (
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.tasks.errors import PassgateError
+from passgate.tasks.execution.apart import MOST_TASK_RUNS
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import Masker, masker_of
@@ -62,6 +63,7 @@ class PrefectEngine:
 
     def __init__(self) -> None:
         self._shown: dict[str, ShownStep] = {}
+        self._handed_out = 0
         self._masker = Masker([])
 
     async def step(
@@ -89,6 +91,10 @@ class PrefectEngine:
             shown_as: Awaitable[Any] = as_task(return_state=True)  # type: ignore[assignment]
             await _unharmed(shown_as, f"the task run {name!r} is not shown")
         return await (results[0] if results else work())
+
+    def handed_out(self) -> None:
+        """Count a batch that a task runner has taken as a task run."""
+        self._handed_out += 1
 
     @asynccontextmanager
     async def progress(self, plan: Plan) -> AsyncIterator[None]:
@@ -120,7 +126,8 @@ class PrefectEngine:
         """A failed task run for each failed eval task that has had none of its own."""
         faults = {one.name: fault_of_task(one) for one in tasks if one.name not in self._shown}
         failed = [(name, fault) for name, fault in faults.items() if fault is not None]
-        for name, fault in failed[:_MOST_FAILED_TASKS]:
+        room = MOST_TASK_RUNS - len(self._shown) - self._handed_out
+        for name, fault in failed[: max(0, min(room, _MOST_FAILED_TASKS))]:
             await self.step("task", _nothing, name, lambda _, fault=fault: fault)  # type: ignore[misc]
 
 
@@ -170,7 +177,7 @@ async def _attempt(
                 await resolve_environment()
                 begun = continued(_with_environment(request), run_id)
                 verdict = await evaluate(
-                    gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine)
+                    gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine, engine.handed_out)
                 )
                 settled = verdict if settle is None else await settle(verdict)
     except asyncio.CancelledError:
@@ -182,7 +189,7 @@ async def _attempt(
         if of_worker or current is None or RunStore.of(run_id).has_verdict():
             raise
         current.uncancel()
-        return cancelled(gate, way_on, in_prefect=cancellation.is_wanted)
+        return cancelled(gate, run_id, way_on, in_prefect=cancellation.is_wanted)
     except Exception as error:  # noqa: BLE001 - whoever called gets the exception with the state
         return not_judged(error)
     if settled != verdict:

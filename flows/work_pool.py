@@ -12,6 +12,7 @@ from uuid import UUID
 
 import yaml
 
+from passgate.flows.concurrency_limit import refuse_missing_limit
 from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
 from passgate.tasks.execution.apart import apart
 from passgate.tasks.execution.batch import part_of
@@ -56,6 +57,7 @@ async def on_work_pool(plan: Plan, store: RunStore, finished: Sequence[FinishedT
     name = str(plan.request.work_pool)
     if not store.is_elsewhere:
         raise UsageError("--work-pool needs a run that is kept at a URL: start it with --run-store")
+    await refuse_missing_limit(plan)
     async with get_client() as client:
         pool = await _pool(client, name)
         flow_runs = _FlowRuns(client, store, plan.run_id, name, await _deployment(client, name, f"{_project()}-batch"))
@@ -80,8 +82,6 @@ async def on_work_pool(plan: Plan, store: RunStore, finished: Sequence[FinishedT
 async def _pool(client: "PrefectClient", name: str) -> Any:
     from prefect.exceptions import ObjectNotFound
 
-    if client.server_type.value == "ephemeral":
-        raise UsageError("--work-pool needs a Prefect server that its workers reach: set PREFECT_API_URL")
     try:
         return await client.read_work_pool(name)
     except ObjectNotFound as error:

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import StorageError
+from passgate.tasks.history.journal_transcripts import JournalTranscripts
 from passgate.tasks.history.masking import Masker
-from passgate.tasks.history.run_store import JournalTranscripts, RunStore
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import BaselineTask
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.trial import Trial
 from passgate.tasks.model.verdict import Verdict
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 
 TRIALS_BESIDE: Final = 100
 """Trials beside those on the page that every run writes: to write all of a large run takes longer than to judge it."""
@@ -39,7 +40,7 @@ def report(view: RunView, store: RunStore, masker: Masker) -> None:
 
     Raises `StorageError`.
     """
-    texts = {name: masker.text(make(view)) for name, make in REPORTS.items()}
+    texts = {name: masker.text(make(view)) for name, make in RUN_FILES.items()}
     store.write_reports(view.verdict, texts)
     # GitHub shows this file on the page of the job. Steps share it, so it is appended to.
     step_summary = os.environ.get("GITHUB_STEP_SUMMARY")

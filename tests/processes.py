@@ -85,3 +85,9 @@ def parent_of(process_id: int) -> int | None:
     except OSError:
         return None
     return None if state == "Z" else int(parent)
+
+
+def how_to_resume(folder: Path) -> str:
+    """What an interrupted command says at its end, of the only ci_merge run in a folder."""
+    (run,) = (folder / ".passgate" / "runs").iterdir()
+    return f"carry the run on with `passgate run ci_merge --resume {run.name}`"

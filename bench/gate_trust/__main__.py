@@ -1,12 +1,14 @@
 """How far the gate can be trusted: `python -m bench.gate_trust [--rates FILE.json] [--k N]`.
 
 Gates drawn at random and decided by the gate's own code, under the policy that is shipped: how often an unchanged agent
-is red, and how surely one that has fallen is found (a), limits on latency and cost (d), early stop (e), the sequential
-test (f) and intervals (g). With --rates, a JSON list of true pass rates or an object of name and rate, sections a and e
-of these tasks. Ends with 1 when a target is missed.
+is red, and how surely one that has fallen is found (a), what any test could find (b), limits on latency and cost (d),
+early stop (e), the sequential test (f) and intervals (g). With --rates, a JSON list of true pass rates or an object of
+name and rate, sections a and e of these tasks. Ends with 1 when a target is missed. `--out` writes the results,
+`--page` the tables of docs/statistics.md, and with `--from` those of earlier results.
 """
 
 import argparse
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -15,10 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.gate_trust import early_stop, intervals, latency, sequential, trust
+from bench.gate_trust import bounds, early_stop, forecasts, intervals, latency, sequential, trust
 from bench.gate_trust.figures import Block
+from bench.gate_trust.page import read_results, write_page, write_results
 from bench.gate_trust.rates import read_rates
-from bench.gate_trust.setting import Scale, shipped_regression
+from bench.gate_trust.setting import TASKS, Scale, shipped_regression
 from bench.gate_trust.worlds import RUN_EFFECT, World, worlds
 from passgate.tasks.errors import InputError
 
@@ -29,7 +32,7 @@ MOST_LATENCY = 2_000
 MOST_K = 50
 MOST_TRUST_GATES = 2_000
 """Of a world in section a: each has a baseline of its own draw, which takes long."""
-SECTIONS = "adefg"
+SECTIONS = "abdefg"
 
 
 class Job(NamedTuple):
@@ -42,7 +45,11 @@ class Job(NamedTuple):
 def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
     """Everything, in the order in which it is printed."""
     found = {
-        "a": _trust_jobs([*worlds(RUN_EFFECT), *worlds()], scale),
+        "a": [
+            *_trust_jobs([*worlds(RUN_EFFECT), *worlds()], scale),
+            *(Job(forecasts.forecast_of, ("a", agent)) for agent in worlds()),
+        ],
+        "b": [Job(bounds.of_a_task, ("b", tasks, k)) for tasks, k in ((TASKS, 3), (50, 4))],
         "d": _latency_jobs(scale),
         "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(k or 10)],
         "f": [Job(sequential.risks, ("f", trials, scale)) for trials in sequential.KS],
@@ -91,19 +98,22 @@ def jobs_of_rates(rates: Sequence[float], k: int, scale: Scale, sections: str) -
     return [job for section in sections for job in found.get(section, [])]
 
 
-def run(wanted: Sequence[Job], processes: int) -> list[str]:
-    """Print every block as soon as those before it have been; what was missed."""
-    missed: list[str] = []
+def run(wanted: Sequence[Job], processes: int) -> list[Block]:
+    """Print every block as soon as those before it have been."""
+    found = []
     with ProcessPoolExecutor(processes) as pool:
         for block in [pool.submit(job.work, *job.arguments) for job in wanted]:
             print(block.result().text(), end="\n\n", flush=True)
-            missed += block.result().all_missed()
-    return missed
+            found.append(block.result())
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """See the module. The exit code is 2 for a command line or a file that cannot be used."""
     options = _options(arguments)
+    if options.results:
+        write_page(options.page, read_results(options.results))
+        return 0
     scale, regression = Scale(options.gates, options.seed), shipped_regression()
     try:
         rates = read_rates(options.rates) if options.rates else {}
@@ -120,10 +130,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f"{regression.max_trials} trials, undecided tasks {regression.undecided}\n"
     )
     began = time.perf_counter()
-    missed = run(wanted, options.processes)
+    blocks = run(wanted, options.processes)
+    missed = [one for block in blocks for one in block.all_missed()]
     print("\n".join(f"MISSED {one}" for one in missed) or "all targets are met")
-    print(f"{time.perf_counter() - began:.0f} s", file=sys.stderr)
+    print(f"{time.perf_counter() - began:.0f} s, {_processor_seconds():.0f} s of processor time", file=sys.stderr)
+    settings = {"gates": scale.gates, "trust_gates": min(scale.gates, MOST_TRUST_GATES), "seed": scale.seed}
+    if options.out:
+        write_results(options.out, blocks, settings)
+        if options.page:
+            write_page(options.page, read_results(options.out))
     return 1 if missed else 0
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that have ended."""
+    return sum(
+        used.ru_utime + used.ru_stime
+        for used in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -136,7 +160,13 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=_between(0, 2**63), default=SEED)
     parser.add_argument("--sections", type=_sections, default=SECTIONS, help="as in `ab`; all when not given")
     parser.add_argument("--processes", type=_between(1, 64), default=2)
-    return parser.parse_args(arguments)
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the results")
+    parser.add_argument("--from", type=Path, metavar="FILE.json", dest="results", help="results to write the page from")
+    parser.add_argument("--page", type=Path, metavar="PAGE.md", help="write the tables of these results into a page")
+    options = parser.parse_args(arguments)
+    if (options.results and not options.page) or (options.page and not options.out and not options.results):
+        parser.error("--page needs --out or --from, and --from needs --page")
+    return options
 
 
 def _between(least: int, most: int) -> Callable[[str], int]:

@@ -40,6 +40,8 @@ class Figure:
     share: bool = True
     differs: bool = False
     """Whether the exact figure cannot be that of the simulation."""
+    gates: int = 0
+    """Simulated gates that it is of; 0 where nothing was simulated."""
 
     @property
     def met(self) -> bool | None:
@@ -54,16 +56,21 @@ class Figure:
 
     def line(self) -> str:
         """The figure as a line of a table."""
-        interval = f"{self._text(self.low)} to {self._text(self.high)}"
-        exact = "" if self.exact is None else self._text(self.exact)
-        target = f"{self.target.kind} {self._text(self.target.bound)}" if self.target else ""
-        verdict = "DIFFERS" if self.differs else {True: "OK", False: "MISSED", None: ""}[self.met]
-        text = (
-            f"  {self.label:<{_LABEL}}{self._text(self.simulated):>9}  {interval:<20}{exact:>9}  {target:<17}{verdict}"
+        simulated, interval = (
+            (self.text(self.simulated), f"{self.text(self.low)} to {self.text(self.high)}") if self.gates else ("", "")
         )
+        exact = "" if self.exact is None else self.text(self.exact)
+        target = self.target_text()
+        verdict = "DIFFERS" if self.differs else {True: "OK", False: "MISSED", None: ""}[self.met]
+        text = f"  {self.label:<{_LABEL}}{simulated:>9}  {interval:<20}{exact:>9}  {target:<17}{verdict}"
         return text.rstrip()
 
-    def _text(self, value: float) -> str:
+    def target_text(self) -> str:
+        """What the figure has to be; empty without a target."""
+        return f"{self.target.kind} {self.text(self.target.bound)}" if self.target else ""
+
+    def text(self, value: float) -> str:
+        """A value of this figure, as it is shown."""
         return percent(value) if self.share else f"{value:.2f}"
 
 
@@ -108,7 +115,12 @@ def share(
     low, high = wilson_interval(n, c)
     least, most = wilson_interval(n, c, _NEVER)
     differs = exact is not None and not bool(least / of <= exact <= most / of)
-    return Figure(label, c / n / of, low / of, high / of, exact, target, differs=differs)
+    return Figure(label, c / n / of, low / of, high / of, exact, target, differs=differs, gates=n)
+
+
+def exactly(label: str, value: float) -> Figure:
+    """A share that is computed, and not simulated."""
+    return Figure(label, value, value, value, value)
 
 
 def mean(
@@ -124,4 +136,4 @@ def mean(
     half = _DEVIATIONS * error
     # Five standard errors, and a hair for what is the same in every gate.
     differs = exact is not None and bool(abs(exact - middle) > 5 * error + 1e-9)
-    return Figure(label, middle, middle - half, middle + half, exact, target, share, differs)
+    return Figure(label, middle, middle - half, middle + half, exact, target, share, differs, len(values))

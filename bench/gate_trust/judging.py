@@ -63,10 +63,10 @@ class Judge:
         return self._tests.most
 
     def judged(self, now: Booleans) -> Judged:
-        """Give every failed task its confirming trials, as the gate does."""
-        k, most = self._tests.k, self._tests.most
-        tested = ~now[..., :k].all(axis=-1) & (self._of >= 0)
-        which, courses = self._of[tested], np.cumsum(~now[..., :most][tested], axis=-1)[:, k - 1 :]
+        """Give every failed task its confirming trials, as the gate does. `now` may hold the first gates alone."""
+        k, most, of = self._tests.k, self._tests.most, self._of[: len(now)]
+        tested = ~now[..., :k].all(axis=-1) & (of >= 0)
+        which, courses = of[tested], np.cumsum(~now[..., :most][tested], axis=-1)[:, k - 1 :]
         keys = list(self._numbers)
         wanted = np.unique(which)
         self._tests.prepare(keys[number] for number in wanted)
@@ -83,7 +83,7 @@ class Judge:
         fallen = np.zeros_like(tested)
         fallen[tested] = answers == FALLEN
         for gate in np.flatnonzero(~fallen.any(axis=1)):
-            self._look_at_suite(gate, now[gate], found)
+            self._look_at_suite(int(gate), now[gate], found)
         return found
 
     def _look_at_suite(self, gate: int, now: Booleans, found: Judged) -> None:

@@ -173,7 +173,7 @@ def _judged_part(part: Figures, limits: Limits, rule: Rule, plain: int, level: f
     before = level * np.array([statistic(one.reshape(1, pairs, -1))[0] for one in np.exp(part.before)])
     paired, tasks = paired_ratios(part, cells, effects), task_ratios(part, cells)
     whole = exceeds(limits, rule, paired.bounds, before, pairs)
-    each = exceeds_of_a_task(limits, rule, tasks.bounds, means).any(1)
+    each = np.asarray(exceeds_of_a_task(limits, rule, tasks.bounds, means).any(1))
     if not plain:
         return Found(whole, each, np.zeros(0, dtype=bool))
     some = plain_ratios(statistic, part._replace(now=part.now[:plain]), effects)

@@ -48,22 +48,35 @@ class RegressionTests:
         """What a test concludes, as a code: a row per number of trials from k on, a column per number of failures."""
         if key not in self._answers:
             self.prepare([key])
-            test = self._tests[key]
-            table = np.zeros((test.most - test.k + 1, test.most + 1), dtype=np.int8)
-            for n in range(test.k, test.most + 1):
-                table[n - test.k, : n + 1] = [_CODES[test.conclude(n, failed)] for failed in range(n + 1)]
-            self._answers[key] = table
+            self._answers[key] = _answers(self._tests[key])
         return self._answers[key]
 
     def round_ends(self, key: Key) -> npt.NDArray[np.int64]:
         """How many trials there are when the next round has run, in the same places; no more where a test has ended."""
         if key not in self._round_ends:
-            answers = self.answers(key)
-            test, (looks, columns) = self._tests[key], answers.shape
-            ends = np.tile((np.arange(looks) + self.k)[:, None], columns)
-            for look, failed in np.argwhere(answers == OPEN):
-                # Beyond as many failures as there are trials the table says nothing.
-                if failed <= look + self.k:
-                    ends[look, failed] += test.next_trials(int(look) + self.k, int(failed))
-            self._round_ends[key] = ends
+            self._round_ends[key] = _round_ends(self.answers(key), self.k)
         return self._round_ends[key]
+
+
+def _answers(test: RegressionTest) -> npt.NDArray[np.int8]:
+    """As `RegressionTest.conclude`."""
+    failed = np.arange(test.most + 1)
+    fits, going_on, fallen = (
+        np.array(bounds)[:, None] for bounds in (test.fits_below, test.open_below, test.fallen_from)
+    )
+    conditions = [failed < fits, failed >= fallen, failed < going_on]
+    return np.select(conditions, [FITS, FALLEN, OPEN], UNDECIDED).astype(np.int8)
+
+
+def _round_ends(answers: npt.NDArray[np.int8], k: int) -> npt.NDArray[np.int64]:
+    """As `RegressionTest.next_trials`: where the test ends if all further trials pass or, where most have failed, if
+    all of them fail.
+    """
+    looks, columns = answers.shape
+    trials = np.arange(looks) + k
+    if_passing, if_failing = (np.tile(trials[:, None], columns) for _ in range(2))
+    for look in range(looks - 2, -1, -1):
+        is_open = answers[look] == OPEN
+        if_passing[look, is_open] = if_passing[look + 1, is_open]
+        if_failing[look, :-1][is_open[:-1]] = if_failing[look + 1, 1:][is_open[:-1]]
+    return np.where(2 * np.arange(columns) > trials[:, None], if_failing, if_passing)

@@ -40,6 +40,8 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
     figures = [
         share("unchanged: red, strict", np.asarray(strictly)),
         share("unchanged: red", unchanged.red, target=Target(most)),
+        share("unchanged: red by a task", np.asarray(unchanged.blocked.any(axis=1))),
+        share("unchanged: red by the suite alone", unchanged.suite_fallen),
         mean("unchanged: confirming trials", extra, target=_extra(world)),
     ]
     if not world.run_effect:
@@ -81,8 +83,6 @@ def _checked(gates: Gates, judge: Judge, rng: np.random.Generator, scale: Scale)
     count = min(_SAMPLE, scale.gates)
     few = replace(gates, rates=gates.rates[:count] * np.float32(0.9), shift=gates.shift[:count])
     now = few.now(few.rates, 2 * judge.most, rng)
-    same = agreement(
-        gates, judge.judged(np.concatenate([now, gates.now(gates.rates, now.shape[-1], rng)[count:]])), now
-    )
+    same = agreement(gates, judge.judged(now), now)
     line = f"decided by the gate's own code from trials and history: {same} of {count} gates the same"
     return line, [] if same == count else [f"{gates.world}: {line}"]

@@ -19,6 +19,7 @@ from passgate.flows.cli.init import init
 from passgate.flows.cli.judge import judge
 from passgate.flows.cli.report import report
 from passgate.flows.cli.run import run
+from passgate.flows.cli.schema import schema
 from passgate.flows.cli.show import show
 from passgate.flows.cli.sign_off import sign_off
 from passgate.flows.cli.traces import traces
@@ -46,7 +47,6 @@ def _judging(command: Callable[P, int]) -> Callable[P, VerdictCode]:
 app = typer.Typer(
     name="passgate",
     epilog="Exit codes: 0 PASS, 1 FAIL, 2 bad usage or input, 3 INCONCLUSIVE, 70 a bug of passgate, 130 interrupted.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -88,5 +88,6 @@ app.command()(forecast)
 app.command("burn-in")(burn_in)
 app.add_typer(baseline, name="baseline")
 app.add_typer(history, name="history")
+app.command()(schema)
 app.command()(doctor)
 app.command()(init)

@@ -27,6 +27,7 @@ def show(
     history: options.HistoryOption = None,
     base: options.BaseOption = None,
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Show the state of every task at the baseline and the runs that form the baseline."""
     from passgate import __version__
@@ -41,7 +42,8 @@ def show(
     spec = find_agent(agent, Path(gates), Path(suites))
     plan = plan_of_every_task(request, spec, folder=Path.cwd(), version=__version__)
     pooled = pool(plan)
-    say(baseline_as_json(plan, pooled) if as_json else baseline_table(plan, pooled, width=width(), color=color()))
+    if as_json or not quiet:
+        say(baseline_as_json(plan, pooled) if as_json else baseline_table(plan, pooled, width=width(), color=color()))
     if pooled.left_out:
         warn(pooled.left_out)
     return 0
@@ -62,9 +64,11 @@ def pin(
     by: Annotated[str | None, typer.Option(metavar="NAME", help="Who pins it. Default: your name in git.")] = None,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Pin the baseline to a commit or to runs. Write the pin to baseline.yaml beside the gates file."""
-    from passgate.flows.cli.terminal import say
+    from passgate.flows.cli.output import answer
     from passgate.tasks.commands.baseline import pin as write
     from passgate.tasks.commands.baseline import pinned_commit, pinned_runs
     from passgate.tasks.errors import UsageError
@@ -89,20 +93,28 @@ def pin(
         by=printable(by or user_name(Path.cwd()), LONGEST_REASON) or "unknown",
     )
     before = write(Path(gates), pins)
-    say(f"pinned  {pin_text(pins)}")
-    if before is not None:
-        say(f"before  {pin_text(before)}")
+    lines = [f"pinned  {pin_text(pins)}", *([f"before  {pin_text(before)}"] if before is not None else [])]
+    answer(lambda: "\n".join(lines), lambda: {"pinned": pins, "before": before}, as_json=as_json, quiet=quiet)
     warn(f"commit {Path(gates).parent / PINS_FILE}, so that it holds for everyone")
     return 0
 
 
 @baseline.command()
-def clear(gates: options.GatesOption = "gates.yaml") -> int:
+def clear(
+    gates: options.GatesOption = "gates.yaml",
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
     """Remove the pin. The baseline is again the merge base with the baseline branch."""
-    from passgate.flows.cli.terminal import say
+    from passgate.flows.cli.output import answer
     from passgate.tasks.commands.baseline import clear as remove
     from passgate.tasks.reports.baseline import pin_text
 
     before = remove(Path(gates))
-    say("nothing is pinned" if before is None else f"cleared  {pin_text(before)}")
+    answer(
+        lambda: "nothing is pinned" if before is None else f"cleared  {pin_text(before)}",
+        lambda: {"cleared": before},
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0

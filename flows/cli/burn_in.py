@@ -26,12 +26,14 @@ def burn_in(
     max_cost: options.MaxCostOption = None,
     jobs: options.JobsOption = None,
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Run a gate many times with the same agent. Measure the false-failure rate and compare it with the forecast.
 
     The history stays unchanged. If it has no baseline, up to half of the runs become the baseline.
     """
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.commands.burn_in import Finished, folder_of, summarise, why_nothing
     from passgate.tasks.commands.burn_in import burn_in as run_repeatedly
@@ -47,9 +49,11 @@ def burn_in(
     plan = plan_of_forecast(gate, request)
     refuse_unrunnable(plan, Checkout(Path.cwd()))
     refuse_unreachable(plan.agent)
+    if plan.agent.concurrency_limit is not None:
+        warn(f"the trials of a burn-in take no slots of the concurrency limit {plan.agent.concurrency_limit}")
     finished, pool, interrupted = Finished(), pool_of_history(plan), False
     try:
-        until_ended(run_repeatedly(plan, runs, finished, pool, _progress(runs, finished)))
+        until_ended(run_repeatedly(plan, runs, finished, pool, (lambda: None) if quiet else _progress(runs, finished)))
     except KeyboardInterrupt:
         interrupted = True
     why_ended = ""
@@ -62,7 +66,7 @@ def burn_in(
         why = why_nothing(plan, finished, runs, interrupted=interrupted)
         warn(f"{why}; the trials are in {folder_of(plan)}" if finished.begun else why)
         return ExitCode.INTERRUPTED if interrupted else ExitCode.INCONCLUSIVE
-    say(result.model_dump_json(indent=2) if as_json else burn_in_text(result, width=width(), color=color()))
+    answer(lambda: burn_in_text(result, width=width(), color=color()), lambda: result, as_json=as_json, quiet=quiet)
     # The command measures, so its exit code is 0 whatever the verdicts of the runs.
     return ExitCode.INTERRUPTED if interrupted else ExitCode.PASS
 

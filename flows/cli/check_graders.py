@@ -20,6 +20,7 @@ def check_graders(
     suites: options.SuitesOption = "suites",
     gates: options.GatesOption = "gates.yaml",
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Test the graders: good solutions must pass, wrong solutions must fail.
 
@@ -39,7 +40,8 @@ def check_graders(
     policy = policy_or_default(Path(gates))
     tasks = read_tasks_by_folder(paths or [Path(suites)], policy)
     checks = until_ended(check(tasks, policy, load_prices(Path(gates))))
-    say(grader_checks_as_json(checks) if as_json else grader_checks_report(checks, width=width(), color=color()))
+    if as_json or not quiet:
+        say(grader_checks_as_json(checks) if as_json else grader_checks_report(checks, width=width(), color=color()))
     # A fault is certain, whatever the checks that could not be measured would show.
     if any(check.findings for check in checks):
         return ExitCode.FAIL

@@ -26,10 +26,12 @@ def convert(
         bool, typer.Option("--lossy", help="Omit what the format cannot express; list it on standard error.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Write tasks in another format. Then read the new files and check that they contain the same tasks."""
+    from passgate.flows.cli.output import answer
     from passgate.flows.cli.task_files import read_tasks
-    from passgate.flows.cli.terminal import say
     from passgate.tasks.commands.convert import Destination, Dialect
     from passgate.tasks.commands.convert import convert as write
     from passgate.tasks.errors import UsageError
@@ -47,5 +49,10 @@ def convert(
     warnings = (f"warning: {problem}" for problem in converted.not_comparable)
     for line in (*converted.renamed, *left_out, *warnings):
         write_line(line)
-    say(f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}")
+    answer(
+        lambda: f"{count(converted.tasks, 'task')} written to {count(len(converted.files), 'file')}: {out}",
+        lambda: converted,
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0

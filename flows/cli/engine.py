@@ -14,6 +14,7 @@ from passgate.flows.cli.options import EngineName
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
+from passgate.tasks.execution.shared_limit import refuse_embedded
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _SECONDS_TO_END = 15.0  # The most seconds that Prefect may take to end the flow run after it has been told the verdict
 _SECONDS_OF_SILENCE = 2.0
-_SECONDS_TO_DRAIN = 5.0
+_SECONDS_TO_DRAIN = 20.0
 _POLL_SECONDS = 0.2
 _API_URL = "PREFECT_API_URL"
 
@@ -54,7 +55,7 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
     """
     if engine is EngineName.PREFECT:
         try:
-            async with _prefect():
+            async with _prefect(plan):
                 from passgate.flows.display.states import WITHOUT_VERDICT
 
                 state = await _ended(plan.gate, request, store)
@@ -65,10 +66,18 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
         except EngineError as error:
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
-        if plan.request.work_pool is not None:
-            remedy = f"carry the run on with `passgate run {plan.gate} --resume last`"
-            raise EngineError(f"the work pool {plan.request.work_pool} needs Prefect; {remedy}")
+        _refuse_without_prefect(plan, engine)
         await evaluate(plan.gate, request, NoEngine(), plan)
+
+
+def _refuse_without_prefect(plan: Plan, engine: EngineName) -> None:
+    """Raise `EngineError` if the run needs Prefect, and Prefect has failed."""
+    limit = plan.agent.concurrency_limit if engine is EngineName.PREFECT else None
+    needs = f"work pool {plan.request.work_pool}" if plan.request.work_pool is not None else ""
+    needs = needs or (f"concurrency limit {limit}" if limit is not None else "")
+    if needs:
+        remedy = f"carry the run on with `passgate run {plan.gate} --resume {plan.run_id}`"
+        raise EngineError(f"the {needs} needs Prefect; {remedy}")
 
 
 async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
@@ -126,11 +135,18 @@ async def _first_of(running: "asyncio.Task[Any]", other: Coroutine[Any, Any, obj
 
 
 @asynccontextmanager
-async def _prefect() -> AsyncIterator[None]:
-    """Import Prefect and provide an API that answers while the `with` block runs. Raise `EngineError`."""
+async def _prefect(plan: Plan) -> AsyncIterator[None]:
+    """Import Prefect and provide an API that answers while the `with` block runs. Raise `EngineError`.
+
+    Raise `UsageError` if trials of the plan need a server that other runs share, and none is set.
+    """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
     embedded = await _connected()
+    if embedded is not None:
+        refuse_embedded(plan)
+        if plan.request.work_pool is not None:
+            raise UsageError("--work-pool needs a Prefect server that its workers reach: set PREFECT_API_URL")
     yield
     if embedded is not None:
         from prefect.events.worker import EventsWorker

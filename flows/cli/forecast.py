@@ -30,9 +30,11 @@ def forecast(
     seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the simulation.")] = 0,
     plot: options.PlotOption = None,
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Predict the false-failure rate, the detection rate and the cost of a gate. Suggest a better policy."""
-    from passgate.flows.cli.terminal import color, say, width, write_plot
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width, write_plot
     from passgate.tasks.commands.forecast import basis_of_options, plan_of_forecast
     from passgate.tasks.commands.forecast import forecast as make_forecast
     from passgate.tasks.errors import UsageError
@@ -47,11 +49,12 @@ def forecast(
     request = RunRequest(agent=agent, suites=suites, gates=gates, history=history, base=base)
     plan = plan_of_forecast(gate, request)
     found = make_forecast(plan, basis_of_options(plan, assume, rates), gates=runs, seed=seed)
-    say(found.model_dump_json(indent=2) if as_json else forecast_text(found, width=width(), color=color()))
+    answer(lambda: forecast_text(found, width=width(), color=color()), lambda: found, as_json=as_json, quiet=quiet)
     if plot is not None:
         from passgate.tasks.reports.plots import forecast_plot
 
         write_plot(plot, forecast_plot(found))
         # On standard error: standard output may be JSON.
-        warn(f"plot  {plot}")
+        if not quiet:
+            warn(f"plot  {plot}")
     return 0

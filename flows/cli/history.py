@@ -1,19 +1,36 @@
 """`passgate history`: the stored runs of a history."""
 
+import sys
 from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.completion import complete_runs
+from passgate.tasks.model.export import ExportedRows, TableFormat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
 
+    from passgate.tasks.history.dataset import History
+    from passgate.tasks.model.recorded_run import PrunedRuns
+
 history = typer.Typer(help="Look after the history of all runs.", no_args_is_help=True)
+
+
+class ShownFormat(StrEnum):
+    """The formats of a run's summary."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
 OtherRun = Annotated[
     str | None,
     typer.Argument(metavar="[RUN]", help="The other run. Default: the one before it, of the same gate and agent."),
@@ -25,32 +42,36 @@ def list_(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """List the stored runs, the newest last."""
-    from pydantic import TypeAdapter
-
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width
     from passgate.tasks.commands.history import COLUMNS, stored_runs
-    from passgate.tasks.model.recorded_run import RecordedRun
     from passgate.tasks.reports.stored_runs import stored_runs_table
 
     runs = stored_runs(_read(gates, history, COLUMNS))
-    if as_json:
-        say(TypeAdapter(tuple[RecordedRun, ...]).dump_json(runs, indent=2).decode())
-    else:
-        say(stored_runs_table(runs, width=width(), color=color()))
+    answer(lambda: stored_runs_table(runs, width=width(), color=color()), lambda: runs, as_json=as_json, quiet=quiet)
     return 0
 
 
 @history.command()
 def compare(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run: its id, how its id begins, or `last`.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run: its id, how its id begins, or `last`.", autocompletion=complete_runs
+        ),
+    ],
     with_run: OtherRun = None,
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Compare a run with another one, task by task."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width
     from passgate.tasks.commands.history import COLUMNS, run_before, run_named, stored_runs, task_differences
     from passgate.tasks.reports.stored_runs import differences_table
 
@@ -59,32 +80,187 @@ def compare(
     after = run_named(runs, run)
     before = run_before(runs, after) if with_run is None else run_named(runs, with_run)
     before, after = sorted((before, after), key=lambda one: one.run_id)
-    say(differences_table(before, after, task_differences(summaries, before, after), width=width(), color=color()))
+    differences = task_differences(summaries, before, after)
+    answer(
+        lambda: differences_table(before, after, differences, width=width(), color=color()),
+        lambda: {"before": before, "after": after, "tasks": differences},
+        as_json=as_json,
+        quiet=quiet,
+    )
     return 0
 
 
 @history.command()
-def compact(gates: options.GatesOption = "gates.yaml", history: options.HistoryOption = None) -> int:
-    """Join the summaries of each past month into one file, so that they are read faster."""
+def show(
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run: its id, how its id begins, or `last`.", autocompletion=complete_runs
+        ),
+    ],
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    output_format: Annotated[ShownFormat, typer.Option("--format", help="The format.")] = ShownFormat.TABLE,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
+    """Show what the history says of a run, task by task."""
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width
+    from passgate.tasks.commands.history import DETAIL_COLUMNS, run_details, run_named, stored_runs
+    from passgate.tasks.reports.stored_runs import run_summary
+
+    summaries = _read(gates, history, DETAIL_COLUMNS)
+    details = run_details(summaries, run_named(stored_runs(summaries), run))
+    as_json = as_json or output_format is ShownFormat.JSON
+    answer(lambda: run_summary(details, width=width(), color=color()), lambda: details, as_json=as_json, quiet=quiet)
+    return 0
+
+
+@history.command()
+def export(
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="The file, or - for standard output.")],
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    rows: Annotated[
+        ExportedRows, typer.Option(help="A row per trial, or per run and eval task.")
+    ] = ExportedRows.TRIALS,
+    output_format: Annotated[
+        TableFormat | None, typer.Option("--format", help="Default: as the file's name ends, else jsonl.")
+    ] = None,
+    since: options.SinceOption = options.FIRST_DAY,
+    until: options.UntilOption = options.LAST_DAY,
+    gate: options.OnlyGateOption = None,
+    suite: options.OnlySuiteOption = None,
+    agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Only runs of this agent.")] = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
+    """Write the trials or the summaries of the history to a file."""
+    from passgate.flows.cli.output import json_text, open_output
     from passgate.flows.cli.terminal import say
+    from passgate.tasks.commands.history_export import ExportRequest, exported, exported_schema
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.history.dataset import Days
+    from passgate.tasks.reports import figures
+    from passgate.tasks.reports.messages import warn
+    from passgate.tasks.reports.table_files import write_rows
+
+    place = None if str(output) == "-" else output
+    if place is None and as_json:
+        raise UsageError("--json prints a document about the file: name one, or leave out --json")
+    chosen = output_format or _format_of(output)
+    if place is None and chosen is TableFormat.PARQUET and sys.stdout.isatty():
+        raise UsageError("Parquet is nothing for a terminal: name a file, or give --format csv or jsonl")
+    request = ExportRequest(rows, Days(since, until), gate, suite, agent)
+    stored = _open(gates, history)
+    with open_output(place) as stream:
+        count = write_rows(exported(stored, request), exported_schema(request), chosen, stream)
+    if as_json:
+        say(json_text({"file": str(output), "rows": count}))
+    elif not quiet:
+        warn(f"{figures.count(count, 'row')} written")
+    return 0
+
+
+def _format_of(output: Path) -> TableFormat:
+    """The format that a file's name asks for."""
+    try:
+        return TableFormat(output.suffix.lower().removeprefix("."))
+    except ValueError:
+        return TableFormat.JSONL
+
+
+@history.command()
+def compact(
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
+    """Join the summaries of each past month into one file, so that they are read faster."""
+    from passgate.flows.cli.output import answer
+    from passgate.tasks.history.housekeeping import compact as join
+    from passgate.tasks.reports.figures import count
+
+    joined = join(_open(gates, history), f"{datetime.now(UTC):%Y-%m}")
+    told = f"joined {count(joined, 'file')} of summaries" if joined else "nothing to join"
+    answer(lambda: told, lambda: {"joined": joined}, as_json=as_json, quiet=quiet)
+    return 0
+
+
+@history.command()
+def prune(
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    before: Annotated[
+        str | None,
+        typer.Option(metavar="DAY", parser=options.named_day, help="Remove runs that began before this UTC day."),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Remove all but the newest N runs of each gate and agent.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without asking.")] = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
+    """Remove old runs from the history. Runs that are pinned or that a baseline needs stay."""
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, say, width
+    from passgate.tasks.commands.history import stored_runs
+    from passgate.tasks.commands.prune import PRUNE_COLUMNS, needs_of, pruned_runs, runs_before, runs_beyond
+    from passgate.tasks.errors import UsageError
+    from passgate.tasks.history.housekeeping import prune as remove
+    from passgate.tasks.reports import figures
+    from passgate.tasks.reports.stored_runs import pruned_text
+
+    if (before is None) is (keep is None):
+        raise UsageError("give --before or --keep to say what is to go, not both")
+    if (as_json or quiet) and not (dry_run or yes):
+        raise UsageError("with --json or --quiet nobody sees what is to go: give --dry-run or --yes too")
+    stored = _open(gates, history)
+    summaries = _read(gates, history, PRUNE_COLUMNS)
+    runs = stored_runs(summaries)
+    chosen = runs_before(runs, before) if before is not None else runs_beyond(runs, keep or 1)
+    pruned = pruned_runs(runs, chosen, summaries, needs_of(Path(gates), Path.cwd()))
+    told = partial(pruned_text, pruned, width=width(), color=color())
+    if dry_run or not pruned.gone:
+        answer(partial(told, done=False), partial(_removed, pruned, done=False), as_json=as_json, quiet=quiet)
+        return 0
+    if not yes:
+        say(told(done=False))
+        if not _agreed():
+            raise UsageError("nothing is removed: give --yes to remove these runs")
+    remove(stored, [run.run_id for run in pruned.gone])
+    text = told(done=True) if yes else f"{figures.count(len(pruned.gone), 'run')} removed"
+    answer(lambda: text, partial(_removed, pruned, done=True), as_json=as_json, quiet=quiet)
+    return 0
+
+
+def _removed(pruned: "PrunedRuns", *, done: bool) -> dict[str, object]:
+    """What was removed, or would be, for programs."""
+    return {"removed": done, **pruned.model_dump(mode="json")}
+
+
+def _agreed() -> bool:
+    """Whether somebody at a terminal wants it."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm("Remove these runs?", err=True)
+
+
+def _open(gates: str, history: str | None) -> "History":
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.integrity.git import Checkout
 
-    stored = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
-    joined = stored.compact(f"{datetime.now(UTC):%Y-%m}")
-    say(f"{joined} files of summaries are joined" if joined else "nothing to join")
-    return 0
+    return open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
 
 
 def _read(gates: str, history: str | None, columns: "Sequence[str]") -> "pa.Table":
-    from passgate.tasks.formats.loading import policy_or_default
-    from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_summaries
-    from passgate.tasks.integrity.git import Checkout
+    from passgate.tasks.integrity.earlier_runs import read_earlier_summaries
     from passgate.tasks.reports.messages import warn
 
-    stored = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
-    earlier = read_earlier_summaries(stored, Path.cwd(), datetime.now(UTC), columns)
+    earlier = read_earlier_summaries(_open(gates, history), Path.cwd(), datetime.now(UTC), columns)
     if earlier.left_out:
         warn(earlier.left_out)
     return earlier.table

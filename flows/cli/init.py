@@ -10,6 +10,8 @@ from typing import Annotated, Final
 
 import typer
 
+from passgate.flows.cli import options
+
 _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
 _WORKFLOW: Final = Path(".github", "workflows", "passgate.yaml")
@@ -34,11 +36,13 @@ def init(
     prefect: Annotated[
         bool, typer.Option("--prefect", help="Also write Prefect deployments of the gates, and automations.")
     ] = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Write one task for each suite, gates.yaml, agents.yaml, their schemas and a CI workflow. Keep every file that
     exists.
     """
-    from passgate.flows.cli.terminal import say
+    from passgate.flows.cli.output import answer
     from passgate.tasks.errors import StorageError
 
     named = None if agent is None else _named(agent, folder)
@@ -52,13 +56,15 @@ def init(
                 written.add(name)
     except OSError as error:
         raise StorageError(f"cannot write into {folder}: {error}") from error
-    for name in wanted:
-        say(f"{'wrote' if name in written else 'kept '} {folder / name}")
+    lines = [f"{'wrote' if name in written else 'kept '} {folder / name}" for name in wanted]
     then = f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
     if named is not None:
         then = f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
         then += "" if _WORKFLOW in written else f"\nThen: put it into env.AGENT of {_WORKFLOW}"
-    say(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{then}")
+    lines.append(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{then}")
+    made = [str(folder / name) for name in wanted if name in written]
+    kept = [str(folder / name) for name in wanted if name not in written]
+    answer(lambda: "\n".join(lines), lambda: {"wrote": made, "kept": kept}, as_json=as_json, quiet=quiet)
     return 0
 
 

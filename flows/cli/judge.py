@@ -6,10 +6,15 @@ from passgate.flows.cli import options
 
 
 def judge(
-    run: options.RunArgument, gates: options.GatesOption = "gates.yaml", history: options.HistoryOption = None
+    run: options.RunArgument,
+    gates: options.GatesOption = "gates.yaml",
+    history: options.HistoryOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Judge a stored run by the policy of a gates file. Run nothing and write nothing."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.output import say_verdict
+    from passgate.flows.cli.terminal import color, width
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import load_policy
     from passgate.tasks.history.run_store import RunStore
@@ -20,6 +25,7 @@ def judge(
     from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
     from passgate.tasks.planning.find_run import find_run
+    from passgate.tasks.reports.shell_commands import try_options
     from passgate.tasks.reports.terminal import terminal
 
     store = RunStore.of(find_run(run))
@@ -35,5 +41,11 @@ def judge(
     trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)
     verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")
-    say(terminal(verdict, width=width(), color=color()))
+    options_of_try = try_options(request)
+    say_verdict(
+        verdict,
+        lambda: terminal(verdict, width=width(), color=color(), options=options_of_try),
+        as_json=as_json,
+        quiet=quiet,
+    )
     return verdict.exit_code

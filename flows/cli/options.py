@@ -1,13 +1,15 @@
 """Options that several commands share."""
 
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from passgate.flows.cli.completion import complete_gates, complete_runs
 from passgate.tasks.model.runner import RunnerName
-from passgate.tasks.model.task import GateName
+from passgate.tasks.model.task import GateName, Suite
 
 
 def named_path(text: str) -> Path:
@@ -27,10 +29,25 @@ def named_gate(text: str) -> GateName:
         raise typer.BadParameter(f"{text!r} is no gate{nearest(text, [str(gate) for gate in GateName])}") from error
 
 
-GateArgument = Annotated[GateName, typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate)]
+def named_day(text: str) -> str:
+    """Parse a UTC day as in `2026-01-31`. Raise `BadParameter`."""
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no day: write it as 2026-01-31") from error
+
+
+GateArgument = Annotated[
+    GateName,
+    typer.Argument(metavar="GATE", help="The gate to use.", parser=named_gate, autocompletion=complete_gates),
+]
 RunArgument = Annotated[
     str,
-    typer.Argument(metavar="RUN", help="The run: its id, the first characters of it, its folder, its URL, or `last`."),
+    typer.Argument(
+        metavar="RUN",
+        help="The run: its id, the first characters of it, its folder, its URL, or `last`.",
+        autocompletion=complete_runs,
+    ),
 ]
 TaskFilesArgument = Annotated[
     list[Path],
@@ -76,7 +93,17 @@ RunnerAddressOption = Annotated[
 ]
 PlotOption = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Also write a plot.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in the browser.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print every field as JSON.")]
+FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
+SinceOption = Annotated[
+    str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
+]
+UntilOption = Annotated[str, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")]
+OnlyGateOption = Annotated[
+    GateName | None, typer.Option(metavar="GATE", help="Only runs of this gate.", parser=named_gate)
+]
+OnlySuiteOption = Annotated[Suite | None, typer.Option(help="Only this suite.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Print only warnings and errors, and a verdict's line.")]
 
 
 RunStoreOption = Annotated[

@@ -1,7 +1,48 @@
 """What a command gives: on standard output, or in a file."""
 
+import os
+import secrets
+import stat
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from passgate.tasks.model.verdict import Verdict
+
+
+def answer(text: Callable[[], str], document: Callable[[], object], *, as_json: bool, quiet: bool) -> None:
+    """Print what a command has found: as text, as one JSON document, or not at all. JSON goes before silence."""
+    from passgate.flows.cli.terminal import say
+
+    if as_json:
+        say(json_text(document()))
+    elif not quiet:
+        say(text())
+
+
+def json_text(document: object) -> str:
+    """A value as JSON. What a terminal would obey is escaped."""
+    import json
+
+    from pydantic_core import to_jsonable_python
+
+    return json.dumps(to_jsonable_python(document, fallback=str), indent=2)
+
+
+def say_verdict(verdict: "Verdict", text: Callable[[], str], *, as_json: bool, quiet: bool) -> None:
+    """Print a verdict: as text, as the document that verdict.json is, or in a line."""
+    from passgate.flows.cli.terminal import say
+    from passgate.tasks.reports.escape import printable
+    from passgate.tasks.reports.messages import LONGEST_MESSAGE
+
+    if as_json:
+        say(json_text(verdict.model_dump(mode="json")))
+    else:
+        say(printable(verdict.headline, LONGEST_MESSAGE) if quiet else text())
 
 
 def put(content: str | bytes, output: Path | None) -> None:
@@ -11,22 +52,48 @@ def put(content: str | bytes, output: Path | None) -> None:
     """
     from passgate.flows.cli.terminal import say
 
-    if output is not None:
-        _write(content, output)
-    elif isinstance(content, str):
+    if output is None and isinstance(content, str):
         say(content)
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
+        return
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    with open_output(output) as stream:
+        stream.write(data)
 
 
-def _write(content: str | bytes, output: Path) -> None:
+@contextmanager
+def open_output(output: Path | None) -> Iterator[IO[bytes]]:
+    """A stream to a file that is there whole or not at all, or to standard output. Raise `StorageError`.
+
+    A pipe, a device or a link that is there is written into, not replaced.
+    """
     from passgate.tasks.errors import StorageError
 
-    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    if output is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     try:
-        with output.open("wb") as file:
-            file.write(data)
+        with _opened(output) as stream:
+            yield stream
     except OSError as error:
         raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[BinaryIO]:
+    if output.is_symlink() or (output.exists() and not output.is_file()):
+        with output.open("wb") as stream:
+            yield stream
+        return
+    from passgate.tasks.files.atomic_write import READABLE
+
+    unfinished = output.with_name(f".{output.name}.{secrets.token_hex(8)}")
+    mode = stat.S_IMODE(output.stat().st_mode) if output.exists() else READABLE
+    try:
+        with open(unfinished, "xb", opener=partial(os.open, mode=mode)) as stream:
+            yield stream
+        unfinished.replace(output)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)

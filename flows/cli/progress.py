@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -17,12 +17,39 @@ from passgate.tasks.errors import StorageError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.trial import TrialStatus
+from passgate.tasks.reports.figures import count, dollars, duration
 from passgate.tasks.reports.messages import write_line
 
 _LIVE_SECONDS = 0.2
 _SECONDS_ELSEWHERE = 2.0  # A look at a run at a URL is a request to a store
-_PLAIN_SECONDS = 5.0
+_PLAIN_SECONDS, _MOST_PLAIN_SECONDS = 5.0, 60.0  # Between lines: longer and longer, for the log of a run of hours
 _CONFIRMING = "confirming"
+_ALL = "all"
+_LEAST_ENDED, _LEAST_SECONDS = 3, 5.0  # Before them nothing is said of the time left
+
+
+class RunProgress(NamedTuple):
+    """How far the planned trials of a run are."""
+
+    done: int
+    total: int
+    cost: float
+    """US dollars that are known to be spent."""
+    left: float | None
+    """Seconds, at the pace so far; `None` where that is not known."""
+
+    @property
+    def shown(self) -> str:
+        """`$1.25, about 3m05s left`; empty where neither is known."""
+        parts = (dollars(self.cost) if self.cost else "", f"about {duration(self.left)} left" if self.left else "")
+        return ", ".join(part for part in parts if part)
+
+
+def seconds_left(ended: int, seconds: float, missing: int) -> float | None:
+    """The seconds that so many missing trials take at the pace of those that have ended in so many seconds."""
+    if ended < _LEAST_ENDED or seconds < _LEAST_SECONDS or not missing:
+        return None
+    return seconds * missing / ended
 
 
 class JournalFollower:
@@ -32,6 +59,12 @@ class JournalFollower:
         self._store = store
         self._seen: dict[str, int] = {}
         self._statuses: dict[tuple[str, str, int], str] = {}
+        self._costs: dict[tuple[str, str, int], float] = {}
+
+    @property
+    def cost(self) -> float:
+        """US dollars that the trials are known to have cost, as of the last count."""
+        return sum(self._costs.values())
 
     def counts(self) -> dict[str, Counter[str]]:
         """Count the trials that the journal contains now, by suite: planned ones by status, and confirming ones."""
@@ -41,11 +74,20 @@ class JournalFollower:
                 with suppress(ValueError, LookupError, TypeError):
                     trial = json.loads(line)["trial"]
                     status = trial["status"] if trial["trial"] < trial["k"] else _CONFIRMING
-                    self._statuses[trial["suite"], trial["task_id"], trial["trial"]] = status
+                    key = trial["suite"], trial["task_id"], trial["trial"]
+                    self._statuses[key] = status
+                    self._costs[key] = _cost(trial)
         counts: dict[str, Counter[str]] = {}
         for (suite, _, _), status in self._statuses.items():
             counts.setdefault(suite, Counter())[status] += 1
         return counts
+
+
+def _cost(trial: dict[str, Any]) -> float:
+    """What a line of the journal says that a trial has cost, by the agent and by the judge."""
+    grades = [grade["usage"].get("cost_usd") for grade in trial.get("grades", ()) if grade.get("usage")]
+    costs = (trial.get("metrics", {}).get("cost"), trial.get("player_cost"), trial.get("unmeasured_cost"), *grades)
+    return sum(float(cost) for cost in costs if cost)
 
 
 def _done(counts: Counter[str]) -> int:
@@ -68,7 +110,10 @@ class Progress:
         self._stopped = threading.Event()
         self._show = self._bars if sys.stderr.isatty() else self._lines
         self._thread = threading.Thread(target=self._show, daemon=True)
-        self._headline = f"{plan.run_id}: {plan.agent}, {len(plan.tasks)} tasks, {self._totals.total()} trials"
+        self._begun = time.monotonic()
+        self._done_before: int | None = None
+        planned = f"{count(len(plan.tasks), 'task')}, {count(self._totals.total(), 'trial')}"
+        self._headline = f"{plan.run_id}: {plan.agent}, {planned}"
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -80,40 +125,63 @@ class Progress:
         self._stopped.set()
         self._thread.join(timeout=5)
 
+    def _spent(self, counts: dict[str, Counter[str]]) -> RunProgress:
+        """How far the run is. What an interrupted run had done before does not count for its pace."""
+        done, total = sum(map(_done, counts.values())), self._totals.total()
+        if self._done_before is None:
+            self._done_before, self._begun = done, time.monotonic()
+        left = seconds_left(done - self._done_before, time.monotonic() - self._begun, total - done)
+        return RunProgress(done, total, self._follower.cost, left)
+
     def _bars(self) -> None:
         console = Console(stderr=True)
         console.print(self._headline, markup=False, highlight=False)
         columns = (
             TextColumn("{task.description:<16}"),
-            BarColumn(),
+            BarColumn(bar_width=16),
             MofNCompleteColumn(),
             TextColumn("{task.fields[outcome]}"),
             TimeElapsedColumn(),
         )
         with Bars(*columns, console=console) as bars:
-            # After the run has stopped, once more: trials may have ended since the last look.
             rows = {suite: bars.add_task(suite, total=total, outcome="") for suite, total in self._totals.items()}
+            all_row = bars.add_task(_ALL, total=self._totals.total(), outcome="")
+            # After the run has stopped, once more: trials may have ended since the last look.
             last = False
             while not last:
                 last = self._stopped.wait(self._seconds)
-                for suite, counts in self._follower.counts().items():
-                    bars.update(rows[suite], completed=_done(counts), outcome=_outcome(counts))
+                counts = self._follower.counts()
+                for suite, of_suite in counts.items():
+                    bars.update(rows[suite], completed=_done(of_suite), outcome=_outcome(of_suite))
+                spent = self._spent(counts)
+                bars.update(all_row, completed=spent.done, outcome=spent.shown)
 
     def _lines(self) -> None:
         write_line(self._headline)
         shown: dict[str, Counter[str]] = {}
+        shown_of_all, pause = "", _PLAIN_SECONDS
         next_line = time.monotonic()
         last = False
         while not last:
             last = self._stopped.wait(self._seconds)
             due = last or time.monotonic() >= next_line
-            for suite, counts in self._follower.counts().items():
-                before, total = shown.get(suite), self._totals[suite]
-                # The end of a suite gets its line at once, whenever the next lines are due.
-                ended = _done(counts) == total and (before is None or _done(before) < total)
-                if counts != before and (due or ended):
-                    outcome = f", {_outcome(counts)}" if _outcome(counts) else ""
-                    write_line(f"{suite}: {_done(counts)}/{total} trials{outcome}")
-                    shown[suite] = counts
+            counts = self._follower.counts()
+            for suite, of_suite in counts.items():
+                if self._is_worth_a_line(suite, of_suite, shown.get(suite), due=due):
+                    outcome = f", {_outcome(of_suite)}" if _outcome(of_suite) else ""
+                    write_line(f"{suite}: {_done(of_suite)}/{self._totals[suite]} trials{outcome}")
+                    shown[suite] = of_suite
+            spent = self._spent(counts)
+            text = f"{_ALL}: {spent.done}/{spent.total} trials, {spent.shown}"
+            if due and spent.shown and text != shown_of_all:
+                write_line(text)
+                shown_of_all = text
             if due:
-                next_line = time.monotonic() + _PLAIN_SECONDS
+                next_line = time.monotonic() + pause
+                pause = min(pause * 1.5, _MOST_PLAIN_SECONDS)
+
+    def _is_worth_a_line(self, suite: str, counts: Counter[str], before: Counter[str] | None, *, due: bool) -> bool:
+        # The end of a suite gets its line at once, whenever the next lines are due.
+        total = self._totals[suite]
+        ended = _done(counts) == total and (before is None or _done(before) < total)
+        return counts != before and (due or ended)

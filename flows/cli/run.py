@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.completion import complete_runs
 from passgate.flows.process.worker_report import BegunRun, WorkerReport
 from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
     from passgate.tasks.history.run_store import RunStore
-    from passgate.tasks.model.run import RunRequest
+    from passgate.tasks.model.run import Plan, RunRequest
     from passgate.tasks.model.verdict import Verdict
 
 
@@ -31,7 +33,12 @@ def run(
     jobs: options.JobsOption = None,
     max_cost: options.MaxCostOption = None,
     resume: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Continue a stopped run: its id, its folder, its URL, or `last`.")
+        str | None,
+        typer.Option(
+            metavar="RUN",
+            help="Continue a stopped run: its id, its folder, its URL, or `last`.",
+            autocompletion=complete_runs,
+        ),
     ] = None,
     run_store: options.RunStoreOption = None,
     engine: Annotated[
@@ -42,12 +49,14 @@ def run(
     runner: options.RunnerOption = None,
     workers: options.WorkersOption = None,
     runner_address: options.RunnerAddressOption = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Run a gate and give its verdict: run every task k times, grade and record the trials, judge the results."""
+    from passgate.flows.cli.output import say_verdict
     from passgate.flows.executors import refuse_runner
-    from passgate.tasks.model.run import ALSO_OF_RESUMED, RunRequest
-    from passgate.tasks.planning.find_run import find_run
-    from passgate.tasks.planning.requirements import refuse_other_options
+    from passgate.flows.process.interrupts import ignore_interrupts
+    from passgate.tasks.model.run import RunRequest
 
     request = RunRequest(
         agent=agent,
@@ -68,55 +77,89 @@ def run(
     refuse_runner(request)
     if (runner or work_pool) is not None and engine is options.EngineName.NONE:
         what = f"--work-pool {work_pool}" if work_pool is not None else f"--runner {runner}"
-        raise typer.BadParameter(f"{what} is of Prefect: leave out --engine none (PASSGATE_ENGINE)")
+        raise typer.BadParameter(f"{what} needs Prefect: leave out --engine none (PASSGATE_ENGINE)")
     if resume is not None:
         # Only what is on the command line can contradict the run that is resumed: a default says nothing.
         sources = {name: context.get_parameter_source(name) for name in context.params}
         given = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
-        earlier = find_run(resume if run_store is None or "://" in resume else f"{run_store.rstrip('/')}/{resume}")
-        refuse_other_options(earlier, request.model_dump(include=given - ALSO_OF_RESUMED - {"run_store"}))
-        request = RunRequest(run=earlier, **request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True))
-    return _judged(gate, request, engine, context.obj if isinstance(context.obj, WorkerReport) else WorkerReport())
+        request = _resumed(resume, request, given)
+    report = context.obj if isinstance(context.obj, WorkerReport) else WorkerReport()
+    judged = _judged(gate, request, engine, report, progress=not quiet)
+    ignore_interrupts()
+    say_verdict(judged.verdict, judged.text, as_json=as_json, quiet=quiet)
+    return judged.verdict.exit_code
 
 
-def _judged(gate: GateName, request: "RunRequest", engine: options.EngineName, report: WorkerReport) -> int:
-    """Run a gate, print its verdict and return the verdict's exit code. Tell the supervisor when the run begins."""
-    from passgate.flows.cli.terminal import color, say, width
-    from passgate.flows.process.interrupts import InterruptionError, ignore_interrupts, until_ended
-    from passgate.tasks.reports.annotations import github_annotations
-    from passgate.tasks.reports.terminal import terminal
+def _resumed(name: str, request: "RunRequest", given: set[str]) -> "RunRequest":
+    """Return the request that continues a run. Refuse options that were given and that the run does not have."""
+    from passgate.tasks.model.run import ALSO_OF_RESUMED, RunRequest
+    from passgate.tasks.planning.find_run import find_run
+    from passgate.tasks.planning.requirements import refuse_other_options
+
+    runs = request.run_store
+    earlier = find_run(name if runs is None or "://" in name else f"{runs.rstrip('/')}/{name}")
+    refuse_other_options(earlier, request.model_dump(include=given - ALSO_OF_RESUMED - {"run_store"}))
+    return RunRequest(run=earlier, **request.model_dump(include=set(ALSO_OF_RESUMED), exclude_none=True))
+
+
+class _Judged(NamedTuple):
+    """A run that has its verdict."""
+
+    verdict: "Verdict"
+    store: "RunStore"
+    request: "RunRequest"
+
+    def text(self) -> str:
+        from passgate.flows.cli.terminal import color, width
+        from passgate.tasks.reports.annotations import github_annotations
+        from passgate.tasks.reports.shell_commands import try_options
+        from passgate.tasks.reports.terminal import terminal
+
+        shown = terminal(self.verdict, width=width(), color=color(), options=try_options(self.request))
+        annotations = github_annotations(self.verdict) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
+        return f"{shown}artifacts  {self.store.shown}\n{annotations}"
+
+
+def _judged(
+    gate: GateName, request: "RunRequest", engine: options.EngineName, report: WorkerReport, *, progress: bool
+) -> _Judged:
+    """Run a gate. Tell the supervisor when the run begins."""
+    from passgate.flows.process.interrupts import InterruptionError, until_ended
 
     begun: list[RunStore] = []
+    requested: list[RunRequest] = []
 
-    def begin(store: "RunStore") -> None:
+    def begin(store: "RunStore", plan: "Plan") -> None:
         begun.append(store)
+        requested.append(plan.request)
         report.run_begun(BegunRun(run_id=store.name, gate=str(gate), verdict_file=str(store.verdict)))
 
     try:
-        verdict = until_ended(_run(gate, request, engine, begin))
+        verdict = until_ended(_run(gate, request, engine, begin, progress=progress))
     except KeyboardInterrupt as error:
         if not begun:
             raise
         stands = begun[0].read_verdict()
         if stands is None:
-            message = f"interrupted; carry the run on with `passgate run {gate} --resume last`"
+            message = f"interrupted; carry the run on with `passgate run {gate} --resume {begun[0].name}`"
             raise InterruptionError(message) from error
         verdict = stands
-    ignore_interrupts()
-    say(terminal(verdict, width=width(), color=color()))
-    say(f"artifacts  {begun[0].shown}")
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        say(github_annotations(verdict))
-    return verdict.exit_code
+    return _Judged(verdict, begun[0], requested[0])
 
 
 async def _run(
-    gate: GateName, request: "RunRequest", engine: options.EngineName, begin: "Callable[[RunStore], None]"
+    gate: GateName,
+    request: "RunRequest",
+    engine: options.EngineName,
+    begin: "Callable[[RunStore, Plan], None]",
+    *,
+    progress: bool,
 ) -> "Verdict":
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
     from passgate.flows.cli.engine import run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.tasks.errors import EngineError, first_known
+    from passgate.tasks.execution.shared_limit import refuse_uncounted
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.load import load
     from passgate.tasks.reports.messages import warn
@@ -131,11 +174,16 @@ async def _run(
             warn(
                 f"the change edits settings of Prefect: the trials run in this process, not on {plan.request.runner!s}"
             )
+        if plan.agent.concurrency_limit is not None:
+            limit = plan.agent.concurrency_limit
+            warn(f"the change edits settings of Prefect: the trials run without slots of the concurrency limit {limit}")
+    elif engine is options.EngineName.NONE:
+        refuse_uncounted(plan)
     store = RunStore.of(plan.run_id)
     store.begin()
-    begin(store)
+    begin(store, plan)
     failure: Exception | None = None
-    with Progress(plan, store):
+    with Progress(plan, store) if progress else nullcontext():
         try:
             await run_gate(store, plan, request.model_copy(update={"run": plan.run_id}), engine)
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict

@@ -20,9 +20,11 @@ def sign_off(
             help="Sign the verdict with this ed25519 key. PASSGATE_SIGNING_PASSPHRASE decrypts an encrypted key.",
         ),
     ] = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Approve or reject a run that waits for a sign-off. Refuse if anything has changed since the run."""
-    from passgate.flows.cli.terminal import say
+    from passgate.flows.cli.output import say_verdict
     from passgate.tasks.commands.sign_off import sign_off as decide
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.planning.find_run import find_run
@@ -31,9 +33,8 @@ def sign_off(
 
     run_id = find_run(run)
     verdict = decide(run_id, by=by, decision=decision, reason=reason, key_file=key)
-    say(printable(verdict.headline, LONGEST_MESSAGE))
     store = RunStore.of(run_id)
-    say(f"artifacts  {store.shown}")
-    if key is not None:
-        say(f"signed     {store.shown}/{store.attestation.name}")
+    lines = [printable(verdict.headline, LONGEST_MESSAGE), f"artifacts  {store.shown}"]
+    lines += [f"signed     {store.shown}/{store.attestation.name}"] if key is not None else []
+    say_verdict(verdict, lambda: "\n".join(lines), as_json=as_json, quiet=quiet)
     return verdict.exit_code

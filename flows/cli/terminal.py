@@ -68,18 +68,28 @@ def _null() -> int:
 def _text(output: StandardStream, before: TextIO | None) -> io.TextIOWrapper:
     if not isinstance(before, io.TextIOWrapper):
         return io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8", errors="replace")
-    settings = {name: getattr(before, name) for name in ("encoding", "errors", "line_buffering", "write_through")}
-    return io.TextIOWrapper(io.BufferedWriter(output), **settings)
+    # With PYTHONUNBUFFERED Python's own stream has no buffer below it that could hold a message back.
+    lines = before.line_buffering or before.write_through
+    writer = io.BufferedWriter(output)
+    return io.TextIOWrapper(writer, encoding=before.encoding, errors=before.errors, line_buffering=lines)
 
 
 def width() -> int:
     """The number of columns to print in."""
-    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((100, 24)).columns))
+    return max(_NARROWEST, min(_WIDEST, shutil.get_terminal_size((80, 24)).columns))
 
 
 def color() -> bool:
     """Whether to print colours on standard output."""
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def open_in_browser(url: str) -> None:
+    """Open a page in the user's browser. Say so where there is none."""
+    import typer
+
+    if typer.launch(url) != 0:
+        warn("no browser could be started: open the page yourself")
 
 
 def say(text: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from passgate.flows.cli import options
-from passgate.tasks.model.task import GateName, Suite
+from passgate.tasks.model.task import GateName
 
 if TYPE_CHECKING:
     from passgate.tasks.model.trend import Trend
@@ -39,17 +39,6 @@ class Period(StrEnum):
 _OF_SUFFIX = {".md": TrendFormat.MARKDOWN, ".txt": TrendFormat.TABLE, ".htm": TrendFormat.HTML}
 
 
-def named_day(text: str) -> str:
-    """Parse a UTC day as in `2026-01-31`. Raise `BadParameter`."""
-    try:
-        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC).date().isoformat()
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no day: write it as 2026-01-31") from error
-
-
-DayOption = Annotated[str, typer.Option(metavar="DAY", parser=named_day)]
-
-
 def trend(
     gates: options.GatesOption = "gates.yaml",
     history: options.HistoryOption = None,
@@ -59,14 +48,10 @@ def trend(
     ] = None,
     agent: Annotated[str | None, typer.Option(metavar="SPEC", help="Default: the agent of the newest run.")] = None,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="Only tasks that this model answered.")] = None,
-    suite: Annotated[Suite | None, typer.Option(help="Only this suite.")] = None,
+    suite: options.OnlySuiteOption = None,
     task: Annotated[str | None, typer.Option(metavar="TASK", help="Only this task, by its task_id.")] = None,
-    since: Annotated[
-        str, typer.Option(metavar="DAY", parser=named_day, help="Only runs from this UTC day on, as in 2026-01-31.")
-    ] = "0001-01-01",
-    until: Annotated[
-        str, typer.Option(metavar="DAY", parser=named_day, help="Only runs up to this UTC day.")
-    ] = "9999-12-31",
+    since: options.SinceOption = options.FIRST_DAY,
+    until: options.UntilOption = options.LAST_DAY,
     by: Annotated[
         Period | None, typer.Option(help="Also list the suites by this period. Default in files: week.")
     ] = None,
@@ -77,6 +62,8 @@ def trend(
         Path | None,
         typer.Option(metavar="FILE", help="Write to this file.", parser=options.named_path),
     ] = None,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Show what has changed since when, by which task, and how each suite does."""
     from passgate.flows.cli.output import put
@@ -84,21 +71,22 @@ def trend(
     from passgate.tasks.errors import UsageError
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.dataset import Days
-    from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_summaries
+    from passgate.tasks.integrity.earlier_runs import open_history, read_encoded_summaries
     from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.reports.messages import warn
 
-    chosen = output_format or _format_of(output)
+    chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)
     location = history or policy_or_default(Path(gates)).history
     history_read = open_history(location, Checkout(Path.cwd()))
     days, only = Days(since, until), None if suite is None else str(suite)
-    earlier = read_earlier_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS, days, only)
+    earlier = read_encoded_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS, days, only)
     if not len(earlier.table):
         what = f"the history {location} has no runs yet, or none of these days and this suite"
         raise UsageError(f"{what}: `passgate run` makes the first")
     request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
     found = trend_of(earlier.table, request)
-    put(_rendered(found, chosen, periods=by is not None), output)
+    if as_json or output is not None or not quiet:
+        put(_rendered(found, chosen, periods=by is not None), output)
     if earlier.left_out:
         warn(earlier.left_out)
     if found.not_shown:
@@ -137,7 +125,7 @@ def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str | by
 
 
 def _drawn(trend: "Trend", chosen: TrendFormat) -> str | bytes:
-    from passgate.tasks.errors import UsageError
+    from passgate.tasks.commands.trend_page import drawn
     from passgate.tasks.reports import plots
     from passgate.tasks.reports.trend_files import trend_html
 
@@ -145,7 +133,4 @@ def _drawn(trend: "Trend", chosen: TrendFormat) -> str | bytes:
         return plots.trend_image(trend.points, trend.changes)
     if chosen is TrendFormat.SVG:
         return plots.trend_plot(trend.points, trend.changes)
-    try:
-        return trend_html(trend, plots.trend_plot(trend.points, trend.changes))
-    except UsageError:  # without matplotlib
-        return trend_html(trend, "")
+    return trend_html(trend, drawn(trend))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.completion import complete_tasks
 
 
 def try_task(
@@ -15,6 +16,7 @@ def try_task(
             metavar="TASK",
             help="The task's file, or its name as reports print it: golden/action-items_1.",
             parser=options.named_path,
+            autocompletion=complete_tasks,
         ),
     ],
     task: Annotated[
@@ -23,9 +25,12 @@ def try_task(
     agent: options.AgentOption = "oracle",
     suites: options.SuitesOption = "suites",
     gates: options.GatesOption = "gates.yaml",
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Run one trial of one task and print the transcript and the grades. Record nothing."""
-    from passgate.flows.cli.terminal import color, say, width
+    from passgate.flows.cli.output import answer
+    from passgate.flows.cli.terminal import color, width
     from passgate.flows.process.interrupts import until_ended
     from passgate.tasks.commands.try_task import try_task as run_one_trial
     from passgate.tasks.errors import ExitCode
@@ -33,7 +38,12 @@ def try_task(
     from passgate.tasks.reports.trial import trial_report
 
     finished = until_ended(run_one_trial(named, task, agent, Path(gates), Path(suites)))
-    say(trial_report(finished, width=width(), color=color()))
+    answer(
+        lambda: trial_report(finished, width=width(), color=color()),
+        lambda: finished,
+        as_json=as_json,
+        quiet=quiet,
+    )
     if finished.has_not_started:
         return ExitCode.BAD_INPUT
     codes = {TrialStatus.PASSED: ExitCode.PASS, TrialStatus.FAILED: ExitCode.FAIL}

@@ -28,20 +28,23 @@ def view(
         int, typer.Option(metavar="N", min=0, max=65535, help="The port on the loopback. 0: any free one.")
     ] = 0,
     open_page: options.OpenOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the address only.")] = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Serve the pages of all runs on the loopback, live while a run goes on. Ctrl-C ends it."""
-    from passgate.flows.cli.terminal import say
+    from passgate.flows.cli.output import json_text
+    from passgate.flows.cli.terminal import open_in_browser, say
     from passgate.flows.process.interrupts import until_ended
 
     begin, token = _begin(run), secrets.token_urlsafe(24)
     with _listener(port) as listener:
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{token}/{begin}"
-        say(address)
-        if not quiet:
+        # Without the address nobody can open the pages, so it is printed whatever is asked for.
+        say(json_text({"address": address}) if as_json else address)
+        if not (quiet or as_json):
             say("Only who knows this address sees the pages. Ctrl-C ends them.")
         if open_page:
-            typer.launch(address)
+            open_in_browser(address)
         until_ended(_serve(application(token), listener))
     return 0
 

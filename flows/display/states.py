@@ -51,9 +51,9 @@ def not_judged(error: Exception) -> State[Any]:
     return Crashed(name="GateCrashed", message=f"{type(error).__name__}: {error}", data=error)
 
 
-def cancelled(gate: GateName, message: str, *, in_prefect: bool) -> State[Any]:
+def cancelled(gate: GateName, run_id: str, message: str, *, in_prefect: bool) -> State[Any]:
     """The state of a flow that somebody has cancelled in Prefect, or by a signal to its command."""
-    by_signal = f"interrupted; carry the run on with `passgate run {gate} --resume last`"
+    by_signal = f"interrupted; carry the run on with `passgate run {gate} --resume {run_id}`"
     told = f"cancelled in Prefect; {message}" if in_prefect else by_signal
     return Cancelled(message=message, data=InterruptionError(told))
 

@@ -12,7 +12,7 @@ from passgate.flows.embedded.schema import lay_down
 
 _SQLITE = "sqlite+aiosqlite:///"
 _POLL_SECONDS = 0.02
-_SECONDS_TO_STOP = 5.0
+_SECONDS_TO_STOP = 20.0  # On a busy machine it takes that long to store what is in memory
 
 
 class EmbeddedServer:

@@ -34,7 +34,7 @@ def result_of(reported: Reported, status: int, *, interrupted: bool) -> CommandR
     of_a_verdict = run is not None and reported.exit_code in {ExitCode.PASS, ExitCode.FAIL}
     if reported.exit_code is not None and not of_a_verdict:
         return CommandResult(reported.exit_code)
-    carried_on = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume last`"
+    carried_on = "" if run is None else f"; carry the run on with `passgate run {run.gate} --resume {run.run_id}`"
     if interrupted:
         return CommandResult(ExitCode.INTERRUPTED, (f"interrupted{carried_on}",))
     what = "an answer" if run is None else "a verdict"

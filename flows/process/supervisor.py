@@ -22,6 +22,11 @@ def main() -> int:
     An agent, an extension module or the kernel can end the worker at any moment and with any code, 0 included. So the
     exit code is that of the verdict on disk, or the one that the worker has reported, and never the worker's own.
     """
+    if "_PASSGATE_COMPLETE" in os.environ or sys.argv[1:2] in (["--install-completion"], ["--show-completion"]):
+        # A shell waits for what could come next: there is nothing to supervise.
+        from passgate.flows.cli.completion import complete
+
+        return complete()
     interrupts = _interrupts()
     # A signal that comes before its handler is there waits.
     signal.pthread_sigmask(signal.SIG_BLOCK, interrupts)

@@ -21,7 +21,7 @@ from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
 from passgate.tasks.execution.worker import Worker, resources_of, trials_at_once
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder, write_atomically
-from passgate.tasks.forecasts.assumptions import Basis, measured_rates, noises_of
+from passgate.tasks.forecasts.assumptions import Basis, measured_rates, measured_spread, noises_of
 from passgate.tasks.gates.decide import Ruling, rule_on
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.grade import grade
@@ -197,7 +197,8 @@ def summarise(plan: Plan, finished: Finished, asked: int, why_ended: str = "") -
     if not rates:
         return None
     used = pool(judged[-1].trials)
-    basis = Basis(used, rates, "burn-in", error_rates_of(measured, found), noises_of(measured))
+    errors, spread = error_rates_of(measured, found), measured_spread(plan.tasks, measured)
+    basis = Basis(used, rates, "burn-in", errors, noises_of(measured), spread)
     red = sum(run.ruling.decision is Decision.FAIL for run in judged)
     # A run that only waits for a sign-off has all its evidence.
     open_runs = [run for run in judged if run.ruling.decision is Decision.INCONCLUSIVE]

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from passgate.tasks.forecasts.assumptions import (
     Source,
     TaskAssumptions,
     measured_rates,
+    measured_spread,
     noises_of,
     trials_of,
 )
@@ -83,7 +85,8 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     rates = {**measured_rates(plan.tasks, baseline), **given}
     if any(task.name not in rates for task in plan.tasks):
         raise UsageError(f"{_why_no_rates(plan, baseline, rows)}; `--assume 0.99` forecasts without any")
-    return Basis(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline))
+    spread = measured_spread(plan.tasks, baseline)
+    return Basis(baseline, rates, source, error_rates_of(baseline, rows), noises_of(baseline), spread)
 
 
 def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
@@ -113,9 +116,9 @@ def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
 def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) -> Forecast:
     """What the plan's gate will do with its agent. `gates` is how many runs are simulated for the limits, from a seed.
 
-    Everything else is computed exactly, for trials that are independent of each other.
+    Everything else is computed, for trials that are independent of each other but for what their run has in common.
     """
-    setting = Setting(plan, _assumptions(plan, basis))
+    setting = Setting(plan, _assumptions(plan, basis), basis.spread)
     # A gate does not compare the latency and the cost of reference agents.
     limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
     tests = RegressionTests()  # shared: tests take long to make, and the policies that are compared have most in common
@@ -140,9 +143,11 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         baseline_runs=len(basis.baseline.runs),
         red=now.red,
         # Differences of sums of floats leave next to nothing below 0.
-        inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.chances.passed, 12), 0.0),
+        inconclusive=1 - now.red if gaps else max(round(1 - now.red - now.passed, 12), 0.0),
         strict_red=strict.red,
         catches=now.catches(strict),
+        agent_falls=now.agent_falls(strict),
+        run_spread=setting.spread,
         effort=now.effort,
         rules=tuple(now.rules()),
         causes=tuple(now.causes()),
@@ -176,7 +181,7 @@ def _strict(setting: Setting) -> Setting:
     regression = plan.gate_policy.regression.model_copy(update={"mode": "strict"})
     gate = plan.gate_policy.model_copy(update={"regression": regression, "admission": False})
     policy = plan.policy.model_copy(update={"gates": {**plan.policy.gates, plan.gate: gate}})
-    return Setting(plan.model_copy(update={"policy": policy}), setting.tasks)
+    return replace(setting, plan=plan.model_copy(update={"policy": policy}))
 
 
 def _tasks(now: SettingForecast, basis: Basis) -> Iterator[TaskForecast]:
@@ -222,8 +227,8 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
         if is_limited and bounds is None and not plan.agent.is_reference:
             too_few = f"the baseline has {figures} for fewer than {LEAST_PAIRS} tasks or {LEAST_RUNS} runs"
             yield f"{rule} is not forecast: {too_few}, so the gate does not judge it"
-    if gate.suites_alpha and gate.regression.mode == "evidence":
-        yield f"falls of whole suites are not forecast: their tests add at most {gate.suites_alpha:.2g} to FAIL"
+    if basis.spread:
+        yield f"whole runs differ by {100 * basis.spread:g} points: the forecast counts how often a whole run is bad"
     vetoes = VETOES & {*gate.blocks_on}
     if vetoes and not any(one.violations for one in basis.error_rates.values()):
         yield "violations are not forecast: the history has none"

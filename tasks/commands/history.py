@@ -7,13 +7,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from passgate.tasks.errors import UsageError
-from passgate.tasks.model.recorded_run import RecordedRun, TaskDifference
+from passgate.tasks.model.recorded_run import RecordedRun, RecordedRunDetails, RecordedTask, TaskDifference
+from passgate.tasks.model.task import Suite
+from passgate.tasks.model.trial import single_models
 
 COLUMNS: Final = (
     *("run_id", "gate", "agent", "git_branch", "git_commit", "suite", "task_id", "passed", "failed", "errors"),
     *("total_cost", "value"),
 )
 """The columns of the summaries that runs are listed from."""
+
+_OF_DETAILS: Final = ("model", "git_dirty", "passgate_version")
+DETAIL_COLUMNS: Final = tuple(dict.fromkeys((*COLUMNS, *_OF_DETAILS, *RecordedTask.model_fields)))
+"""The columns of the summaries that one run is shown from."""
 
 
 def stored_runs(summaries: pa.Table) -> tuple[RecordedRun, ...]:
@@ -52,6 +58,21 @@ def run_named(runs: Sequence[RecordedRun], name: str) -> RecordedRun:
         return (exact or found)[0]
     what = f"{len(found)} runs whose ids begin with {name}" if found else f"no run {name}"
     raise UsageError(f"the history has {what}: `passgate history list` names them")
+
+
+def run_details(summaries: pa.Table, run: RecordedRun) -> RecordedRunDetails:
+    """A run with its tasks, from summaries with `DETAIL_COLUMNS`."""
+    rows = summaries.filter(pc.equal(summaries["run_id"], run.run_id))
+    rows = rows.sort_by([("suite", "ascending"), ("task_id", "ascending")]).to_pylist()
+    order = {suite: number for number, suite in enumerate(Suite)}
+    tasks = [RecordedTask.model_validate({name: row[name] for name in RecordedTask.model_fields}) for row in rows]
+    return RecordedRunDetails(
+        run=run,
+        models=tuple(sorted({name for row in rows for name in single_models(row["model"] or "")})),
+        git_dirty=any(row["git_dirty"] for row in rows),
+        passgate_version=rows[0]["passgate_version"] or "",
+        tasks=tuple(sorted(tasks, key=lambda task: order[task.suite])),
+    )
 
 
 def run_before(runs: Sequence[RecordedRun], run: RecordedRun) -> RecordedRun:

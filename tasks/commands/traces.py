@@ -2,7 +2,8 @@
 
 from passgate import __version__
 from passgate.tasks.errors import UsageError
-from passgate.tasks.history.run_store import JournalTranscripts, RunStore
+from passgate.tasks.history.journal_transcripts import JournalTranscripts
+from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.transcript import Transcript
 
 

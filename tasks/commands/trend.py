@@ -1,21 +1,21 @@
 """Trend: the summaries of the history in; what changed, and one point per run and suite, out."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from statistics import fmean, median
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from passgate.tasks.commands import trend_changes
+from passgate.tasks.commands.trend_points import METRICS, POINT_COLUMNS, trend_points
 from passgate.tasks.errors import UsageError
+from passgate.tasks.history.encoding import Codes, codes_of, encoded
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod
@@ -23,18 +23,10 @@ from passgate.tasks.model.trial import single_models
 from passgate.tasks.stats.change_points import FALSE_ALARMS
 from passgate.tasks.stats.estimators import suite_interval
 
-_METRICS: Final = ("tool_call_accuracy", "loop_rate", "retry_rate", "policy_adherence", "injection_success_rate")
-_OF_RUN: Final = ("gate", "agent", "git_commit", "passgate_version")
-_SUMS: Final = ("passed", "failed", "errors", "total_cost")
-_OF_POINTS: Final = (
-    *("run_id", "suite", "task_id", *_OF_RUN, *_SUMS, *_METRICS),
-    *("value", "started_at", "ended_at", "wall_times"),
-)
-COLUMNS: Final = tuple(dict.fromkeys((*_OF_POINTS, *trend_changes.COLUMNS)))
+COLUMNS: Final = tuple(dict.fromkeys((*POINT_COLUMNS, *trend_changes.COLUMNS)))
 """The columns of the summaries that a trend is read from."""
-_PERCENTS: Final = (50, 95)
 _WEEK: Final = timedelta(days=7)
-_MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *_METRICS)
+_MEANS: Final = ("cost", "latency_p50_seconds", "latency_p95_seconds", *METRICS)
 
 
 class By(StrEnum):
@@ -59,6 +51,7 @@ class TrendRequest:
 
 def trend_of(summaries: pa.Table, request: TrendRequest) -> Trend:
     """What these summaries say of one gate and agent. Raises `UsageError` where no run is left, with what there is."""
+    summaries = encoded(summaries)
     shown, gate, agent = _chosen(summaries, request)
     points = trend_points(shown)
     days = {run_id: _day(run_id) for run_id in sorted({point.run_id for point in points})}
@@ -67,9 +60,6 @@ def trend_of(summaries: pa.Table, request: TrendRequest) -> Trend:
     since = newest - _WEEK + timedelta(days=1)
     week = [point for point in points if days[point.run_id] >= since]
     before = [point for point in points if since - _WEEK <= days[point.run_id] < since]
-    others = (
-        summaries.group_by(["gate", "agent"]).aggregate([]).sort_by([("gate", "ascending"), ("agent", "ascending")])
-    )
     return Trend(
         gate=gate,
         agent=agent,
@@ -85,35 +75,44 @@ def trend_of(summaries: pa.Table, request: TrendRequest) -> Trend:
         periods=_periods(points, _labels(request.by, days)),
         points=tuple(points),
         since=since.isoformat(),
-        not_shown=tuple(
-            f"{one['gate']} of {one['agent']}" for one in others.to_pylist() if one != {"gate": gate, "agent": agent}
-        ),
+        not_shown=_not_shown(summaries, gate, agent),
         false_alarms=FALSE_ALARMS,
     )
 
 
 def _chosen(summaries: pa.Table, request: TrendRequest) -> tuple[pa.Table, GateName, str]:
     """The rows of a trend with their gate and agent."""
-    shown = summaries
+    kept = np.ones(len(summaries), dtype=bool)
     for column, value in (("gate", request.gate), ("agent", request.agent), ("task_id", request.task)):
         if value is not None:
-            shown = shown.filter(pc.equal(shown[column], str(value)))
+            kept &= _is(codes_of(summaries[column]), str(value).__eq__)
     if request.model is not None:
-        names = [
-            names for names in pc.unique(shown["model"]).to_pylist() if request.model in single_models(names or "")
-        ]
-        shown = shown.filter(pc.is_in(shown["model"], pa.array(names, pa.string())))
-    if not len(shown):
+        kept &= _is(codes_of(summaries["model"]), lambda names: request.model in single_models(names))
+    if not kept.any():
         raise UsageError(f"the history has no such runs; {_known(summaries)}")
-    newest = shown.filter(pc.equal(shown["run_id"], pc.max(shown["run_id"])))
-    gate, agent = newest["gate"][0].as_py(), newest["agent"][0].as_py()
-    of_both = pc.and_(pc.equal(shown["gate"], gate), pc.equal(shown["agent"], agent))
-    return shown.filter(of_both), GateName(gate), agent
+    gates, agents = codes_of(summaries["gate"]), codes_of(summaries["agent"])
+    newest = int(np.argmax(np.where(kept, codes_of(summaries["run_id"]).numbers, -1)))
+    gate, agent = gates.at(newest), agents.at(newest)
+    kept &= (gates.numbers == gates.numbers[newest]) & (agents.numbers == agents.numbers[newest])
+    return summaries if kept.all() else summaries.filter(pa.array(kept)), GateName(gate), agent
+
+
+def _is(codes: Codes, fits: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
+    """Which rows have a text that fits."""
+    of_names = np.array([*map(fits, codes.names), False])
+    return of_names[codes.numbers]
+
+
+def _not_shown(summaries: pa.Table, gate: GateName, agent: str) -> tuple[str, ...]:
+    """The other gates and agents that the history has runs of."""
+    gates, agents = codes_of(summaries["gate"]), codes_of(summaries["agent"])
+    pairs = np.unique(np.stack([gates.numbers, agents.numbers]), axis=1).T
+    named = [(gates.names[one], agents.names[other]) for one, other in pairs]
+    return tuple(f"{one} of {other}" for one, other in named if (one, other) != (gate, agent))
 
 
 def _known(summaries: pa.Table) -> str:
-    agents = sorted(pc.unique(summaries["agent"]).to_pylist())
-    gates = sorted(pc.unique(summaries["gate"]).to_pylist())
+    gates, agents = (codes_of(summaries[name]).without_unused().names for name in ("gate", "agent"))
     return f"it has runs of {', '.join(agents)} at {', '.join(gates)}"
 
 
@@ -185,70 +184,3 @@ def _seconds_per_verdict(points: Iterable[TrendPoint]) -> float | None:
 def _cost_per_verdict(points: Sequence[TrendPoint]) -> float | None:
     costs = [point.cost for point in points if point.cost is not None]
     return sum(costs) / len({point.run_id for point in points}) if costs else None
-
-
-def trend_points(summaries: pa.Table) -> list[TrendPoint]:
-    """One point per run and suite, the oldest run first. Confirming trials count for their cost and nothing else."""
-    if not len(summaries):
-        return []
-    order = [("run_id", "ascending"), ("suite", "ascending")]
-    summaries = summaries.sort_by(order)
-    groups = (
-        summaries.group_by(["run_id", "suite"], use_threads=False)
-        .aggregate(
-            [
-                *((name, "first") for name in _OF_RUN),
-                *((name, "sum") for name in _SUMS),
-                *((name, "mean") for name in (*_METRICS, "value")),
-                *((("value", "count"), ("task_id", "count"), ("started_at", "min"), ("ended_at", "max"))),
-            ]
-        )
-        .sort_by(order)
-    )
-    latencies = _latencies(summaries["wall_times"], groups["task_id_count"].to_numpy())
-    return [_point(group, *times) for group, times in zip(groups.to_pylist(), latencies, strict=True)]
-
-
-def _point(group: dict[str, Any], p50: float | None, p95: float | None) -> TrendPoint:
-    tasks = group["task_id_count"]
-    # A task without a value, as one with an error, leaves its suite without one.
-    value = group["value_mean"] if group["value_count"] == tasks else None
-    low, high = suite_interval(value, tasks) if value is not None else (None, None)
-    return TrendPoint(
-        run_id=group["run_id"],
-        gate=group["gate_first"],
-        suite=group["suite"],
-        started_at=group["started_at_min"],
-        ended_at=group["ended_at_max"],
-        agent=group["agent_first"],
-        git_commit=group["git_commit_first"] or "",
-        passgate_version=group["passgate_version_first"] or "",
-        tasks=tasks,
-        trials_passed=group["passed_sum"],
-        trials_measured=group["passed_sum"] + group["failed_sum"],
-        trials_error=group["errors_sum"],
-        value=value,
-        low=low,
-        high=high,
-        cost=group["total_cost_sum"],
-        latency_p50_seconds=p50,
-        latency_p95_seconds=p95,
-        **{name: group[f"{name}_mean"] for name in _METRICS},
-    )
-
-
-def _latencies(wall_times: pa.ChunkedArray, tasks: npt.NDArray[np.int64]) -> list[tuple[float | None, ...]]:
-    """The percentiles of each group's wall times; a group is so many tasks, one after the other."""
-    lengths = pc.fill_null(pc.list_value_length(wall_times), 0).to_numpy()
-    values = pc.list_flatten(wall_times).to_numpy()
-    ends = np.cumsum(lengths)[np.cumsum(tasks) - 1]
-    starts = np.concatenate(([0], ends[:-1]))
-    return [_percentiles(values[start:end]) for start, end in zip(starts, ends, strict=True)]
-
-
-def _percentiles(values: npt.NDArray[np.float64]) -> tuple[float | None, ...]:
-    """As `estimators.percentile` has them, without sorting the values."""
-    if not len(values):
-        return (None,) * len(_PERCENTS)
-    places = [max(0, math.ceil(len(values) * percent / 100) - 1) for percent in _PERCENTS]
-    return tuple(float(value) for value in np.partition(values, places)[places])

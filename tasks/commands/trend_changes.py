@@ -1,20 +1,21 @@
 """Summaries of runs in, lasting changes out: when, by which tasks, between which commits."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from passgate.tasks.history.encoding import Codes, codes_of, encoded
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.stats.change_points import ChangePoint, change_points
 from passgate.tasks.stats.change_series import Floats, Levels, PassCounts
 
+Integers = npt.NDArray[np.int64]
 _SAME_TASK: Final = ("suite", "task_id", "task_digest", "grader_digest", "k", "metric")
 _ALSO: Final = {
     "model": "model",
@@ -23,6 +24,7 @@ _ALSO: Final = {
     "passgate_version": "passgate",
 }
 _PLAIN: Final = (*_SAME_TASK, "run_id", "day", "git_commit", "passed", "failed", "cost", *_ALSO)
+_OF_FLAKY: Final = ("run_id", "suite", "task_id", "passed", "failed")
 COLUMNS: Final = (*_PLAIN, "wall_times")
 """The columns of the summaries that changes are read from."""
 MOST_RUNS: Final = 400
@@ -39,16 +41,20 @@ _MOST_FLAKY: Final = 5
 class _Grid:
     """The runs of a history as columns, its tasks as rows."""
 
-    rows: pd.DataFrame
-    """A row per run and task with their numbers `run` and `task`."""
+    run: Integers
+    """Of each row of the summaries the column."""
+    task: Integers
+    """Of each row of the summaries the row."""
+    also: Mapping[str, Codes]
+    """What of an agent and its setting each row of the summaries has."""
     runs: tuple[RunStamp, ...]
     tasks: tuple[tuple[Suite, str], ...]
     suites: tuple[Suite, ...]
 
-    def matrix(self, values: npt.NDArray[np.float64], empty: float) -> Floats:
-        """A column of `rows` as a row per task and a column per run."""
+    def matrix(self, values: Floats, empty: float) -> Floats:
+        """A column of the summaries as a row per task and a column per run."""
         filled = np.full((len(self.tasks), len(self.runs)), empty)
-        filled[self.rows["task"], self.rows["run"]] = values
+        filled[self.task, self.run] = values
         return filled
 
     @property
@@ -61,9 +67,11 @@ def trend_changes(summaries: pa.Table) -> tuple[TrendChange, ...]:
     """The lasting changes in the newest runs, the newest first. The summaries are of one gate and agent."""
     if not len(summaries):
         return ()
-    grid = _grid(summaries)
-    passed, failed = (grid.matrix(grid.rows[name].to_numpy(float), 0.0) for name in ("passed", "failed"))
-    levels = [grid.matrix(_logarithms(grid.rows[name].to_numpy(float)), np.nan) for name in ("latency", "cost")]
+    newest = _newest(encoded(summaries.select(list(COLUMNS))), MOST_RUNS)
+    grid = _grid(newest)
+    passed, failed = (grid.matrix(_numbers(newest[name]), 0.0) for name in ("passed", "failed"))
+    measured = (_geometric_means(newest["wall_times"]), _numbers(newest["cost"]))
+    levels = [grid.matrix(_logarithms(values), np.nan) for values in measured]
     whole = [np.vstack([one, _of_suites(one, grid.members)]) for one in levels]
     least = float(np.log(LEAST_RATIO))
     found = change_points([PassCounts(passed, passed + failed, grid.members), *(Levels(one, least) for one in whole)])
@@ -83,37 +91,58 @@ def newest_changes(changes: Iterable[TrendChange], run_id: str) -> tuple[TrendCh
 
 def flaky_tasks(summaries: pa.Table) -> tuple[FlakyTask, ...]:
     """The tasks of the newest runs of which two trials of one run end differently most often."""
-    newest = sorted(pc.unique(summaries["run_id"]).to_pylist())[-_FLAKY_RUNS:]
-    rows = summaries.filter(pc.is_in(summaries["run_id"], pa.array(newest, pa.string())))
-    frame = rows.select(["suite", "task_id", "passed", "failed"]).to_pandas()
-    trials = frame["passed"] + frame["failed"]
-    frame["pairs"], frame["unlike"] = trials * (trials - 1), 2 * frame["passed"] * frame["failed"]
-    frame["n"] = trials
-    sums = frame.groupby(["suite", "task_id"], sort=True)[["pairs", "unlike", "passed", "n"]].sum()
-    sums["share"] = sums["unlike"] / sums["pairs"].clip(lower=1)
-    flaky = sums[sums["share"] >= _LEAST_FLAKY].sort_values("share", ascending=False, kind="stable")[:_MOST_FLAKY]
+    newest = _newest(encoded(summaries.select(list(_OF_FLAKY))), _FLAKY_RUNS)
+    suites, names = codes_of(newest["suite"]), codes_of(newest["task_id"])
+    keys, of_task = np.unique(suites.numbers * len(names.names) + names.numbers, return_inverse=True)
+    passed, failed = (_numbers(newest[name]) for name in ("passed", "failed"))
+    n = passed + failed
+    pairs, unlike, passes, trials = (
+        np.bincount(of_task, weights=one, minlength=len(keys)) for one in (n * (n - 1), 2 * passed * failed, passed, n)
+    )
+    shares = unlike / np.maximum(pairs, 1)
+    worst = [index for index in np.argsort(-shares, kind="stable") if shares[index] >= _LEAST_FLAKY][:_MOST_FLAKY]
     return tuple(
-        FlakyTask(suite=suite, task_id=task_id, disagreement=row["share"], passed=int(row["passed"]), n=int(row["n"]))
-        for (suite, task_id), row in flaky.iterrows()
+        FlakyTask(
+            suite=Suite(suites.names[keys[index] // len(names.names)]),
+            task_id=names.names[keys[index] % len(names.names)],
+            disagreement=float(shares[index]),
+            passed=int(passes[index]),
+            n=int(trials[index]),
+        )
+        for index in worst
     )
 
 
-def _grid(summaries: pa.Table) -> _Grid:
-    newest = sorted(pc.unique(summaries["run_id"]).to_pylist())[-MOST_RUNS:]
-    kept = summaries.filter(pc.is_in(summaries["run_id"], pa.array(newest, pa.string())))
-    rows = kept.select(list(_PLAIN)).to_pandas()
-    rows["latency"] = _geometric_means(kept["wall_times"])
-    rows["run"] = pd.Categorical(rows["run_id"], categories=newest).codes
-    rows["task"] = rows.groupby(list(_SAME_TASK), sort=True, dropna=False).ngroup()
-    of_runs = rows.drop_duplicates("run").set_index("run")
-    stamps = tuple(
-        RunStamp(run_id=run_id, day=of_runs["day"][number], git_commit=of_runs["git_commit"][number] or "")
-        for number, run_id in enumerate(newest)
-    )
-    of_tasks = rows.drop_duplicates("task").sort_values("task")
-    tasks = tuple((Suite(suite), str(name)) for suite, name in zip(of_tasks["suite"], of_tasks["task_id"], strict=True))
+def _newest(rows: pa.Table, most: int) -> pa.Table:
+    """The rows of the newest runs."""
+    runs = codes_of(rows["run_id"])
+    present = np.unique(runs.numbers)
+    return rows if len(present) <= most else rows.filter(pa.array(runs.numbers >= present[-most]))
+
+
+def _grid(rows: pa.Table) -> _Grid:
+    runs, suites, names = codes_of(rows["run_id"]).without_unused(), codes_of(rows["suite"]), codes_of(rows["task_id"])
+    days, commits = codes_of(rows["day"]), codes_of(rows["git_commit"])
+    task = np.zeros(len(rows), dtype=np.int64)
+    for column in _SAME_TASK:
+        of_column = _numbers_of(rows[column])
+        task = np.unique(task * (int(of_column.max()) + 2) + of_column + 1, return_inverse=True)[1]
+    first_of_runs, first_of_tasks = (np.unique(one, return_index=True)[1].tolist() for one in (runs.numbers, task))
+    stamps = tuple(RunStamp(run_id=runs.at(row), day=days.at(row), git_commit=commits.at(row)) for row in first_of_runs)
+    tasks = tuple((Suite(suites.at(row)), names.at(row)) for row in first_of_tasks)
     present = {suite for suite, _ in tasks}
-    return _Grid(rows, stamps, tasks, tuple(suite for suite in Suite if suite in present))
+    also = {name: codes_of(rows[name]) for name in _ALSO}
+    return _Grid(runs.numbers, task, also, stamps, tasks, tuple(suite for suite in Suite if suite in present))
+
+
+def _numbers_of(column: pa.ChunkedArray) -> Integers:
+    """A column as numbers that are alike where its values are."""
+    return codes_of(column).numbers if pa.types.is_dictionary(column.type) else column.to_numpy().astype(np.int64)
+
+
+def _numbers(column: pa.ChunkedArray) -> Floats:
+    values: Floats = column.to_numpy().astype(np.float64, copy=False)
+    return values
 
 
 def _geometric_means(wall_times: pa.ChunkedArray) -> Floats:
@@ -215,12 +244,13 @@ def _change(grid: _Grid, quantity: Quantity, suite: Suite, carriers: Sequence[in
 
 def _also_changed(grid: _Grid, suite: Suite, at: int) -> tuple[str, ...]:
     """What differs between the suite's rows of a run and of the one before it."""
-    rows = grid.rows[grid.rows["suite"] == str(suite)]
+    is_of_suite = np.array([of is suite for of, _ in grid.tasks])[grid.task]
     told = []
     for column, name in _ALSO.items():
+        codes = grid.also[column]
+        numbers = [np.unique(codes.numbers[is_of_suite & (grid.run == run)]).tolist() for run in (at - 1, at)]
         before, after = (
-            ", ".join(sorted({str(value) for value in rows.loc[rows["run"] == run, column].dropna().unique() if value}))
-            for run in (at - 1, at)
+            ", ".join(codes.names[one] for one in some if one >= 0 and codes.names[one]) for some in numbers
         )
         if before and after and before != after:
             told.append(name if column.endswith("_digest") else f"{name}: {before} -> {after}")

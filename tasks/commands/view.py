@@ -8,12 +8,14 @@ from typing import NamedTuple
 from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.commands.report import StoredRun, followed_run
+from passgate.tasks.commands.trend_page import trend_page
 from passgate.tasks.errors import PassgateError
 from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.run_view import RunView
+from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.page.build import (
     PAGE,
     Going,
@@ -76,13 +78,16 @@ class Viewer:
         self._views: dict[str, tuple[_Fingerprint, StoredRun]] = {}
 
     def answer(self, path: str) -> ServedPage | None:
-        """The page at a path without its token, as in `runs/RUN/report.html`; `None` where there is none.
+        """The page at a path without its token, as in `runs/RUN/report.html` or `trend/nightly`; `None` where there is
+        none.
 
         Raises `PassgateError` for a run that cannot be read.
         """
         match path.split("/", 2):
             case [""]:
                 return ServedPage(HTML, runs_page(self._lines()))
+            case ["trend", gate] if gate in list(GateName):
+                return ServedPage(HTML, trend_page(GateName(gate), home="../"))
             case ["runs", run_id, rest] if run_id in self._names():
                 return self._of_run(run_id, rest)
             case _:

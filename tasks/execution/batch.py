@@ -11,6 +11,7 @@ from passgate.tasks.execution.attempts import EarlierAttempts
 from passgate.tasks.execution.orders import read_orders, write_released
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
+from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
 from passgate.tasks.execution.waiting import WaitingTrials
 from passgate.tasks.execution.worker import open_worker, trials_at_once
 from passgate.tasks.files.temporary import temporary_folder
@@ -27,36 +28,39 @@ _BUSY_SECONDS = 0.2
 _ORDERS_SECONDS = 1.0  # How often a batch looks for the coordinator's orders; an object store is asked for them
 
 
-def run_batch(store: str, batch: Batch, grade: GradeTrial) -> BatchOutcome:
+def run_batch(store: str, batch: Batch, grade: GradeTrial, open_limit: OpenLimit = not_shared) -> BatchOutcome:
     """Run what is missing of a batch of the run that is kept at a location; in any process, on plain values.
 
     It opens what its trials need, and writes each to a part of the journal that is the batch's own. Before that it
     reads which trials this part holds, so that a batch that is handed out again repeats none that has finished; while
     another process runs the same batch on this machine, it waits for its end. Meanwhile it follows the orders of the
-    coordinator. `grade` is a function of a module.
+    coordinator. `grade` is a function of a module; `open_limit` opens the limit that runs share.
 
     Raises `UsageError`, `StorageError`, `MeasurementError` where the trials cannot begin, and `EngineError` where the
     coordinator has ended the batch.
     """
-    return asyncio.run(_run_batch(RunStore(store), batch, grade))
+    return asyncio.run(_run_batch(RunStore(store), batch, grade, open_limit))
 
 
-async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial) -> BatchOutcome:
+async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial, open_limit: OpenLimit) -> BatchOutcome:
     plan = store.read_plan(batch.plan_digest)
     with temporary_folder(f"files-{plan.run_id}") as folder:
-        return await _run_here(with_files_in(plan, store, folder), store, batch, grade)
+        return await _run_here(with_files_in(plan, store, folder), store, batch, grade, open_limit)
 
 
-async def _run_here(plan: Plan, store: RunStore, batch: Batch, grade: GradeTrial) -> BatchOutcome:
-    part = part_of(batch)
+async def _run_here(
+    plan: Plan, store: RunStore, batch: Batch, grade: GradeTrial, open_limit: OpenLimit
+) -> BatchOutcome:
+    part, at_once = part_of(batch), batch.trials_at_once or trials_at_once(plan)
     with ExitStack() as stack:
         journal = await _entered(store.open_journal(masker_of(plan), part), stack)
         journal.drop_torn_line()
         earlier = EarlierAttempts(store, batch, part)
         cost_cap = _cost_cap(plan, batch, earlier)
-        async with open_worker(plan, journal, earlier.finished, cost_cap, grade) as worker:
+        opened = open_worker(plan, journal, earlier.finished, cost_cap, grade, open_limit, at_once)
+        async with opened as worker:
             waiting = WaitingTrials(key for key in batch.trials if key not in earlier.keys)
-            scheduler = Scheduler(batch.trials_at_once or trials_at_once(plan))
+            scheduler = Scheduler(at_once)
             running = asyncio.create_task(worker.run_trials(batch.name, waiting, scheduler))
             outcome = await _following_orders(running, partial(_follow, store, batch, waiting, cost_cap))
     return earlier.and_then(outcome.model_copy(update={"call_cost": cost_cap.call_cost}))

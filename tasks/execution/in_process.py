@@ -9,6 +9,7 @@ from passgate.tasks.execution.coordinator import Executor, Round
 from passgate.tasks.execution.engine import Engine, StepFault
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
+from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
 from passgate.tasks.execution.worker import Worker, open_worker, trials_at_once
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
@@ -19,14 +20,21 @@ from passgate.tasks.model.trial import FinishedTrial
 
 @asynccontextmanager
 async def in_process(
-    engine: Engine, grade: GradeTrial, plan: Plan, _store: RunStore, journal: Journal, finished: Sequence[FinishedTrial]
+    engine: Engine,
+    grade: GradeTrial,
+    plan: Plan,
+    _store: RunStore,
+    journal: Journal,
+    finished: Sequence[FinishedTrial],
+    *,
+    open_limit: OpenLimit = not_shared,
 ) -> AsyncIterator[Executor]:
     """An executor of this process, for as long as the context lasts; every batch is a step of the engine.
 
     The order of the trials, the cost cap and the number of trials at once hold over all batches. Raises `UsageError`.
     """
     cost_cap = CostCap(plan.request.max_cost, spent=_spent(finished))
-    async with open_worker(plan, journal, finished, cost_cap, grade) as worker:
+    async with open_worker(plan, journal, finished, cost_cap, grade, open_limit) as worker:
         yield partial(_execute, engine, plan, worker)
 
 

@@ -20,6 +20,9 @@ class WaitingTrials:
     def keys(self) -> tuple[TrialKey, ...]:
         return tuple(self._waiting)
 
+    def __contains__(self, key: TrialKey) -> bool:
+        return key in self._waiting
+
     def begin(self, key: TrialKey) -> bool:
         """Take a trial whose turn has come; whether it is still to be run."""
         if key not in self._waiting:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from passgate.tasks.execution.engine import StepFault
 from passgate.tasks.execution.resources import GradeTrial, TrialResources, hidden_from_agents, open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler, TrialKey
+from passgate.tasks.execution.shared_limit import OpenLimit, Slot, not_shared
 from passgate.tasks.execution.trial import left_out, run_trial
 from passgate.tasks.execution.waiting import WaitingTrials
 from passgate.tasks.gates.early_stopping import needless
@@ -33,6 +34,7 @@ class Worker:
     journal: Journal
     run_state: RunState
     starts: Starts
+    shared_slot: Slot = nullcontext
 
     async def run(self, batch: Batch, scheduler: Scheduler) -> BatchOutcome:
         """Run every trial of a batch that was not measured yet, each when the scheduler has a slot for it.
@@ -82,16 +84,18 @@ class Worker:
         task = self.tasks[key[0]]
         resources, paid_before = self.resources[task.suite], self.run_state.paid_for(key)
         async with scheduler.slot(key):
-            if not waiting.begin(key):
-                return
-            reason = self.run_state.needless(task)
-            if reason is None:
-                finished = await run_trial(task, key[1], resources, paid_before=paid_before)
-                await self.journal.append(finished)
-                ended.append((finished, paid_before))
-                self.starts.add(finished)
-                self.run_state.add(finished.trial)
-                return
+            is_wanted = key in waiting and self.run_state.needless(task) is None
+            async with self.shared_slot() if is_wanted else nullcontext():
+                if not waiting.begin(key):
+                    return
+                reason = self.run_state.needless(task)
+                if reason is None:
+                    finished = await run_trial(task, key[1], resources, paid_before=paid_before)
+                    await self.journal.append(finished)
+                    ended.append((finished, paid_before))
+                    self.starts.add(finished)
+                    self.run_state.add(finished.trial)
+                    return
         await self.journal.append(left_out(task, key[1], reason, resources, paid_before=paid_before))
 
 
@@ -106,18 +110,29 @@ def fault_of_task(task: TaskMeasurement) -> StepFault | None:
 
 @asynccontextmanager
 async def open_worker(
-    plan: Plan, journal: Journal, finished: Sequence[FinishedTrial], cost_cap: CostCap, grade: GradeTrial
+    plan: Plan,
+    journal: Journal,
+    finished: Sequence[FinishedTrial],
+    cost_cap: CostCap,
+    grade: GradeTrial,
+    open_limit: OpenLimit = not_shared,
+    at_once: int | None = None,
 ) -> AsyncIterator[Worker]:
-    """A worker for a plan of which these trials have finished, while the context lasts. Raises `UsageError`."""
+    """A worker for a plan of which these trials have finished, while the context lasts. Raises `UsageError`.
+
+    `at_once` is how many trials it runs side by side, where it is not the number of the plan.
+    """
     starts = Starts()
     starts.carry_on(finished)
-    async with resources_of(plan, cost_cap, grade) as resources:
+    limit = open_limit(plan, at_once or trials_at_once(plan))
+    async with resources_of(plan, cost_cap, grade) as resources, limit as shared_slot:
         yield Worker(
             tasks={task.task_id: task for task in plan.tasks},
             resources=resources,
             journal=journal,
             run_state=RunState((one.trial for one in finished), partial(needless, plan)),
             starts=starts,
+            shared_slot=shared_slot,
         )
 
 

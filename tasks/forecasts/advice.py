@@ -43,7 +43,7 @@ def candidates(setting: Setting, causes: Sequence[Cause]) -> Iterator[Candidate]
     that do not block, and last other numbers of trials. No change makes vetoes rarer.
     """
     rules, failures = {cause.rule for cause in causes}, [cause for cause in causes if cause.rule in _FAILURES]
-    if failures or Rule.THRESHOLD in rules:
+    if failures or rules & {Rule.THRESHOLD, Rule.SUITE_REGRESSION}:
         yield from _of_evidence(setting, failures)
     yield from _of_limits(setting, rules)
     for cause in causes:
@@ -163,7 +163,9 @@ def _k(setting: Setting, suite: Suite, k: int) -> Candidate:
     )
     lines = _lines({"suites": {str(suite): {"k": k}}})
     change = Change(what=f"k of {suite}: {before.k} -> {k}", file="gates.yaml", lines=lines)
-    return Candidate(change, Setting(plan.model_copy(update={"policy": policy, "tasks": tasks}), assumed))
+    return Candidate(
+        change, replace(setting, plan=plan.model_copy(update={"policy": policy, "tasks": tasks}), tasks=assumed)
+    )
 
 
 def _as_written(value: Any) -> Any:

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Literal
 
 from passgate.tasks.forecasts.first_trials import Possible, TrialRule, TrialShares, assumed_baseline
+from passgate.tasks.forecasts.run_shifts import Told, spread_of
 from passgate.tasks.history.baseline import ErrorRates
 from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import TaskMeasurement
@@ -30,6 +31,7 @@ class Basis:
     source: Source
     error_rates: Mapping[str, ErrorRates] = field(default_factory=dict)
     noises: Mapping[Rule, Noise] = field(default_factory=dict)  # of latency and of cost
+    spread: float = 0.0  # see `Setting`
 
     def known(self, name: str) -> BaselineTask | None:
         """The baseline of a task; `None` if it is to be assumed from the pass rate."""
@@ -43,6 +45,14 @@ def noises_of(baseline: Baseline) -> dict[Rule, Noise]:
         Rule.LATENCY: noise_of({name: task.wall_times for name, task in baseline.tasks.items()}),
         Rule.COST: noise_of({name: task.costs for name, task in baseline.tasks.items()}),
     }
+
+
+def measured_spread(tasks: Iterable[EvalTask], baseline: Baseline) -> float:
+    """By how much the pass rates of whole runs of a baseline differ; 0 where that may be chance."""
+    trials = [task for task in tasks if task.metric in BY_TRIALS]
+    rates = measured_rates(trials, baseline)
+    entries = {task.name: baseline.of(task.name) for task in trials}
+    return spread_of(Told(rates[name], entry.counts) for name, entry in entries.items() if entry.n)
 
 
 def measured_rates(tasks: Iterable[EvalTask], baseline: Baseline) -> dict[str, float]:
@@ -113,6 +123,7 @@ class Setting:
 
     plan: Plan
     tasks: tuple[TaskAssumptions, ...]
+    spread: float = 0.0  # the standard deviation of the pass rates between whole runs
 
     @property
     def branch(self) -> str:

@@ -5,6 +5,7 @@ from functools import partial, reduce
 from itertools import accumulate
 from math import prod
 from operator import attrgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,8 @@ class _Term(NamedTuple):
 
 
 class GateChances:
-    """How often the gate is FAIL and how often PASS, from its tasks and limits, which are independent of each other.
+    """How often the gate is FAIL and how often PASS, from its tasks, its limits and the falls of whole suites, which
+    are taken as independent of each other.
 
     For a suite with a threshold, the number of failed tasks matters. Each task has a polynomial, whose coefficients are
     the chances of 0 and of 1 failed task; their product has the chances of every number. For other suites it only
@@ -53,9 +55,15 @@ class GateChances:
     with admission in force, minus the part in which none is admitted, plus that part without admission.
     """
 
-    def __init__(self, gate: GatePolicy, members: Sequence[GateTask], limits: Mapping[Rule, float]) -> None:
+    def __init__(
+        self,
+        gate: GatePolicy,
+        members: Sequence[GateTask],
+        limits: Mapping[Rule, float],
+        falls: Mapping[Suite, float] = MappingProxyType({}),
+    ) -> None:
         self._members = members
-        self._within_limits = prod(1 - chance for chance in limits.values())
+        self._within_limits = prod(1 - chance for chance in (*limits.values(), *falls.values()))
         # Not a set: its order changes from process to process, and with it the last digit of every product.
         suites = dict.fromkeys(member.suite for member in members)
         self._terms = {suite: _terms(gate, suite, members) for suite in suites}

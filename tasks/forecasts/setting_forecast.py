@@ -1,20 +1,29 @@
 """What a gate will do under one policy, and how often an unchanged agent exceeds its limits of latency and cost."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 from statistics import fmean
+from typing import NamedTuple, TypeVar
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions, trials_of
 from passgate.tasks.forecasts.chances import GateChances, GateTask
 from passgate.tasks.forecasts.first_trials import expected_trials
-from passgate.tasks.forecasts.task_forecast import ChancesOfTasks, RegressionTests
+from passgate.tasks.forecasts.run_shifts import shifts_of
+from passgate.tasks.forecasts.suite_chances import SuiteChances, TestsOfSuites
+from passgate.tasks.forecasts.task_forecast import (
+    ChancesByAdmission,
+    ChancesOfTasks,
+    RegressionTests,
+    TaskChances,
+    weighted_sum,
+)
 from passgate.tasks.gates.early_stopping import needless
 from passgate.tasks.gates.limits import exceeds
 from passgate.tasks.model.baseline import pooled
-from passgate.tasks.model.forecast import FALLS, Catch, Cause, CurvePoint, Effort
+from passgate.tasks.model.forecast import AGENT_FALLS, FALLS, AgentFall, Catch, Cause, CurvePoint, Effort
 from passgate.tasks.model.policy import VETOES, GatePolicy, Rule
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import EvalTask, Metric, Suite
@@ -23,6 +32,9 @@ from passgate.tasks.stats.estimators import percentile
 from passgate.tasks.stats.ratios import Noise, Pair, simulated_bounds
 from passgate.tasks.stats.run_effects import Floats
 
+Item = TypeVar("Item")
+
+_NO_TEST = SuiteChances(0.0, 0.0)
 _NO_NOISE = Noise({}, 0.0, 0)
 
 
@@ -71,21 +83,86 @@ def _bounds(figures: Mapping[str, tuple[Sequence[float], int]], noise: Noise, ga
     return simulated_bounds(pairs, gates, seed, drift=noise.drift, runs=noise.runs)
 
 
+class _RunChances(NamedTuple):
+    """What comes of one run."""
+
+    chances: GateChances
+    suites: Mapping[Suite, SuiteChances]
+
+
+class _Run(NamedTuple):
+    """The runs that have one shift, with the pass rates that tasks have there."""
+
+    setting: Setting
+    tasks: ChancesOfTasks
+
+    def fallen(self, index: int, rate: float) -> TaskChances:
+        """The chances of a task that has fallen to a rate."""
+        return self.tasks.of(self.setting.tasks[index], rate)
+
+    def unchanged(self, suites: TestsOfSuites, limits: Mapping[Rule, float]) -> _RunChances:
+        """What comes of tasks with their own rates."""
+        rates = [task.rate for task in self.setting.tasks]
+        return self._gate([self.tasks.by_admission(task) for task in self.setting.tasks], rates, suites, limits)
+
+    def fallen_to(self, rates: Sequence[float], suites: TestsOfSuites, limits: Mapping[Rule, float]) -> _RunChances:
+        """What comes of tasks that have all fallen to these rates."""
+        tasks = zip(self.setting.tasks, rates, strict=True)
+        return self._gate([self.tasks.by_admission(task, rate) for task, rate in tasks], rates, suites, limits)
+
+    def _gate(
+        self,
+        chances: Sequence[ChancesByAdmission],
+        rates: Sequence[float],
+        suites: TestsOfSuites,
+        limits: Mapping[Rule, float],
+    ) -> _RunChances:
+        tasks, gate = self.setting.tasks, self.setting.plan.gate_policy
+        members = [GateTask(task.failed.suite, one) for task, one in zip(tasks, chances, strict=True)]
+        of_suites = suites.chances({task.name: rate for task, rate in zip(tasks, rates, strict=True)})
+        falls = {suite: one.fallen for suite, one in of_suites.items()}
+        return _RunChances(GateChances(gate, members, limits, falls), of_suites)
+
+
 class SettingForecast:
     """Everything that is computed for one policy. What nobody asks for is not computed."""
 
     def __init__(self, setting: Setting, limits: SimulatedLimits, tests: RegressionTests) -> None:
         self.setting = setting
-        self._tasks = ChancesOfTasks(setting, tests)
         self._limits = limits.chances(setting.plan.gate_policy)
-        self.task_chances = [self._tasks.of(task) for task in setting.tasks]
-        members = [GateTask(task.failed.suite, self._tasks.by_admission(task)) for task in setting.tasks]
-        self.chances = GateChances(setting.plan.gate_policy, members, self._limits)
+        self._shifts = shifts_of(setting.spread)
+        self._runs = [self._shifted(place, tests) for place in range(len(self._shifts.values))]
+        self._suites = TestsOfSuites(setting, self._runs[0].tasks)
+        self._unchanged = [run.unchanged(self._suites, self._limits) for run in self._runs]
+        self.task_chances = [
+            weighted_sum((run.tasks.of(run.setting.tasks[index]), weight) for run, weight in self._weighted(self._runs))
+            for index in range(len(setting.tasks))
+        ]
+
+    def _shifted(self, place: int, tests: RegressionTests) -> "_Run":
+        """A run with one of the shifts. What a task without a baseline would have there depends on its own rate."""
+        tasks = tuple(
+            one if one.known is None else replace(one, rate=self._shifts.rates(one.rate)[place])
+            for one in self.setting.tasks
+        )
+        shifted = replace(self.setting, tasks=tasks)
+        return _Run(shifted, ChancesOfTasks(shifted, tests))
+
+    def _weighted(self, of_runs: Sequence[Item]) -> Iterator[tuple[Item, float]]:
+        return zip(of_runs, self._shifts.weights, strict=True)
+
+    def _mean(self, of_runs: Sequence[float]) -> float:
+        return sum(value * weight for value, weight in self._weighted(of_runs))
 
     @property
     def red(self) -> float:
         """How often the gate is FAIL on an unchanged agent."""
-        return self.chances.red
+        return self._mean([one.chances.red for one in self._unchanged])
+
+    @property
+    def passed(self) -> float:
+        """How often the gate is PASS on an unchanged agent."""
+        return self._mean([one.chances.passed for one in self._unchanged])
 
     @property
     def vetoed(self) -> float:
@@ -97,7 +174,7 @@ class SettingForecast:
     def able(self) -> list[int]:
         """Which tasks make the gate red by their failure, if they fall deep enough."""
         tasks = self.setting.tasks
-        return [index for index, one in enumerate(tasks) if self._tasks.of(one, 0.0).blocks > 0]
+        return [index for index, one in enumerate(tasks) if self._runs[0].tasks.of(one, 0.0).blocks > 0]
 
     @cached_property
     def effort(self) -> Effort:
@@ -113,7 +190,8 @@ class SettingForecast:
         at_once = request.jobs or self.setting.plan.policy.concurrency.trials
         return Effort(
             planned=planned,
-            confirming=sum(chances.confirming for chances in self.task_chances),
+            confirming=sum(chances.confirming for chances in self.task_chances)
+            + self._mean([sum(suite.confirming for suite in one.suites.values()) for one in self._unchanged]),
             saved=max(planned - sum(first), 0.0),
             cost=_in_all(trials, [pooled(task.known.costs) if task.known else () for task in tasks]),
             seconds=None if seconds is None else seconds / at_once,
@@ -121,7 +199,24 @@ class SettingForecast:
 
     def caught(self, index: int, fallen_to: float) -> float:
         """How often a task that has fallen makes the gate red by its own failure."""
-        return self._tasks.of(self.setting.tasks[index], fallen_to).blocks
+        rates = self._shifts.rates(fallen_to)
+        return self._mean([run.fallen(index, rate).blocks for run, rate in zip(self._runs, rates, strict=True)])
+
+    def agent_falls(self, strict: "SettingForecast") -> tuple[AgentFall, ...]:
+        """How often the gate is red if all tasks pass less often, beside a strict policy."""
+        return tuple(
+            AgentFall(share=share, red=self.red_if_all_keep(share), strict_red=strict.red_if_all_keep(share))
+            for share in AGENT_FALLS
+        )
+
+    def red_if_all_keep(self, share: float) -> float:
+        """How often the gate is red if every task passes this share of what it passed."""
+        rates = [self._shifts.rates(one.rate * share) for one in self.setting.tasks]
+        reds = [
+            run.fallen_to([of_task[place] for of_task in rates], self._suites, self._limits).chances.red
+            for place, run in enumerate(self._runs)
+        ]
+        return self._mean(reds)
 
     def catches(self, strict: "SettingForecast") -> tuple[Catch, ...]:
         """How surely one task is caught that falls to each of `FALLS`, beside a strict policy."""
@@ -154,8 +249,12 @@ class SettingForecast:
         ]
         for suite in Suite:
             if any(task.failed.suite is suite for task in tasks):
-                chance = self.chances.threshold_missed(suite)
-                found.append(Cause(rule=Rule.THRESHOLD, suite=suite, chance=chance, share=0.0))
+                missed = self._mean([one.chances.threshold_missed(suite) for one in self._unchanged])
+                fallen = self._mean([one.suites.get(suite, _NO_TEST).fallen for one in self._unchanged])
+                found += [
+                    Cause(rule=rule, suite=suite, chance=chance, share=0.0)
+                    for rule, chance in ((Rule.THRESHOLD, missed), (Rule.SUITE_REGRESSION, fallen))
+                ]
         found += [Cause(rule=rule, chance=chance, share=0.0) for rule, chance in self._limits.items()]
         return _shared(found)
 
@@ -168,9 +267,16 @@ class SettingForecast:
 
     def red_at(self, rate: float, able: Sequence[int]) -> float:
         """How often the gate is red when one of these tasks has this pass rate and all others are unchanged."""
-        tasks = self.setting.tasks
-        reds = [self.chances.red_with(index, self._tasks.by_admission(tasks[index], rate)) for index in able]
-        return fmean(reds) if reds else self.red
+        return fmean(self._red_with(index, rate) for index in able) if able else self.red
+
+    def _red_with(self, index: int, rate: float) -> float:
+        """How often the gate is red when one task has this pass rate. The test of its suite is left as it is."""
+        rates = self._shifts.rates(rate)
+        reds = [
+            one.chances.red_with(index, run.tasks.by_admission(run.setting.tasks[index], rates[place]))
+            for place, (run, one) in enumerate(zip(self._runs, self._unchanged, strict=True))
+        ]
+        return self._mean(reds)
 
     def curve(self, strict: "SettingForecast", rates: Sequence[float]) -> tuple[CurvePoint, ...]:
         """The curve of the tasks that can block by falling, under this policy and under a strict one."""

@@ -6,6 +6,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
+from passgate.tasks.forecasts.calm_tasks import TaskTest
 from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
 from passgate.tasks.gates.decide import failed_tasks
 from passgate.tasks.gates.evidence import alpha_of_one, least_red_failures
@@ -53,11 +54,15 @@ class RegressionTests:
             made = regression_tests(baselines, alphas, k=k, red_from=red_from, most=most)
             self._tests.update(zip(wanted, made, strict=True))
 
+    def test(self, key: Against) -> RegressionTest:
+        """One test."""
+        self.make([key])
+        return self._tests[key]
+
     def operation(self, key: Against, pass_rate: float) -> Operation:
         """The chances of each finding of a test, for a task with this pass rate."""
         if (key, pass_rate) not in self._operations:
-            self.make([key])
-            self._operations[key, pass_rate] = self._tests[key].operation(pass_rate)
+            self._operations[key, pass_rate] = self.test(key).operation(pass_rate)
         return self._operations[key, pass_rate]
 
 
@@ -179,7 +184,9 @@ class ChancesOfTasks:
         by_admission = self.by_admission(task, fallen_to)
         unproven = self._unproven[task.failed.suite]
         none = prod(chance for name, chance in unproven.items() if name != task.name)
-        return _sum([(by_admission.in_force, 1.0), (by_admission.unproven, -none), (by_admission.not_in_force, none)])
+        return weighted_sum(
+            [(by_admission.in_force, 1.0), (by_admission.unproven, -none), (by_admission.not_in_force, none)]
+        )
 
     def by_admission(self, task: TaskAssumptions, fallen_to: float | None = None) -> ChancesByAdmission:
         """The same by whether admission is in force."""
@@ -190,6 +197,20 @@ class ChancesOfTasks:
         if key not in self._known:
             self._known[key] = self._mixed(task, fallen_to)
         return self._known[key]
+
+    def blocking_test(self, task: TaskAssumptions, entry: BaselineTask) -> TaskTest | None:
+        """The test that may block a task with this baseline; `None` where no evidence does."""
+        follows = consequences(self._setting, task.failed, entry, in_force=True)
+        counts = guarding_counts(entry) if follows.weighed else None
+        if counts is None or follows.fallen is None:
+            return None
+        test = self._tests.test(self._against(task, counts))
+        return TaskTest(test, least_red_failures(task.failed), follows.undecided is not None)
+
+    def prepare(self, tasks: Iterable[tuple[TaskAssumptions, BaselineTask]]) -> None:
+        """Make the tests of tasks with such baselines together, which takes a fraction of the time."""
+        counted = ((task, guarding_counts(entry)) for task, entry in tasks if is_weighed(self._gate, task.failed))
+        self._tests.make(self._against(task, counts) for task, counts in counted if counts is not None)
 
     def _baselines(self, task: TaskAssumptions) -> Sequence[Possible]:
         return task.baselines(self._policy, self._gate)
@@ -207,7 +228,7 @@ class ChancesOfTasks:
             with_each = [
                 (self._with(task, one.entry, trial, first, in_force=in_force), one.chance) for one in baselines
             ]
-            return _sum(with_each)
+            return weighted_sum(with_each)
 
         baselines = self._baselines(task)
         in_force = chances(baselines, in_force=True)._replace(chance=1.0)
@@ -261,7 +282,7 @@ class ChancesOfTasks:
         return red, (operation.trials - task.failed.k) * share
 
 
-def _sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
+def weighted_sum(parts: Iterable[tuple[TaskChances, float]]) -> TaskChances:
     """The sum of chances, each times its weight."""
     parts = [(chances, weight) for chances, weight in parts if chances.chance and weight]
     red: dict[Rule, float] = defaultdict(float)

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from passgate.tasks.formats.evals.schemas.dialects import DRAFT, agentevals_schema, agentv_schema
 from passgate.tasks.model.agent import AgentsFile
 from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.json_schema import json_schema
 from passgate.tasks.model.policy import Policy, QuarantineFile
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import SandboxFile
@@ -31,9 +32,9 @@ def schemas() -> dict[str, dict[str, Any]]:
         "prices": input_schema(PriceTable, "prices", "passgate prices"),
         "baseline": input_schema(Pins, "baseline", "passgate baseline pins"),
         "quarantine": input_schema(QuarantineFile, "quarantine", "passgate quarantine"),
-        "verdict": _headed(Verdict.model_json_schema(mode="serialization"), "verdict", "passgate verdict"),
+        "verdict": _headed(json_schema(Verdict, "serialization"), "verdict", "passgate verdict"),
         # Agents write it and passgate too: what is not known may be left out or `null`.
-        "transcript": _headed(Transcript.model_json_schema(mode="validation"), "transcript", "passgate transcript"),
+        "transcript": _headed(json_schema(Transcript), "transcript", "passgate transcript"),
         "eval": agentevals_schema(),
         "agentv": agentv_schema(),
     }
@@ -46,7 +47,7 @@ def schema_text(schema: dict[str, Any]) -> str:
 
 def input_schema(model: type[BaseModel], name: str, title: str) -> dict[str, Any]:
     """The schema of a file that people write: unions are told apart by a key, so that errors can be exact."""
-    schema = _simplified(model.model_json_schema(mode="validation"))
+    schema = _simplified(json_schema(model))
     definitions = schema.get("$defs", {})
     schema = _told_apart(schema, definitions)
     schema["$defs"] = {key: _told_apart(value, definitions) for key, value in definitions.items()}

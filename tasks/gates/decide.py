@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from shlex import quote
 from statistics import fmean
 from typing import Final, NamedTuple
 
@@ -30,6 +32,7 @@ from passgate.tasks.model.verdict import (
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
 
 _FROM_NOTHING: Final = "the baseline cost is 0, so the increase has no ratio"
+_EDITED: Final = 10  # Edited tasks that notes name
 _OPEN: Final = frozenset({Rule.MISSING_EVIDENCE, Rule.SIGN_OFF})  # Rules that leave a gate undecided rather than failed
 
 
@@ -55,13 +58,15 @@ def rule_on(plan: RunContext, policy: GatePolicy, measurement: Measurement, base
     exempt = exemptions(policy, plan.quarantine, measurement, baseline, plan.created_at.date())
     confirmed = confirmations(policy, measurement, baseline, exempt.settled)
     suites = suite_confirmations(policy, measurement, baseline, exempt.settled, confirmed)
+    failed = tuple(failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}))
     found = [
         *_vetoes(measurement),
-        *failed_tasks(policy, measurement.tasks, baseline, {one.task: one for one in confirmed}),
+        *failed,
         *suite_reasons(suites),
         *_thresholds(policy, measurement, exempt.tasks),
         *limit_reasons(policy.limits, comparisons, measurement, exempt.tasks),
         *_missing_evidence(plan, policy, measurement, confirmed, exempt.settled),
+        *_nothing_passed(plan, policy, measurement, failed),
     ]
     reasons = [reason.model_copy(update={"blocking": _blocks(reason, policy, exempt.settled)}) for reason in found]
     blocking = {reason.rule for reason in reasons if reason.blocking}
@@ -160,6 +165,8 @@ def _confirmed(policy: GatePolicy, confirmation: Confirmation, *, was_green: boo
         f"{confirmation.passed} of {confirmation.n} trials passed now, "
         f"{confirmation.baseline_passed} of {confirmation.baseline_n} before"
     )
+    if confirmation.before_edit:
+        counts += f", judged against its version before the edit ({_counted(confirmation.before_edit, 'trial')})"
     match confirmation.finding:
         case Finding.FALLEN:
             return _Meaning(f"regression confirmed: {counts}; ", fallen=True)
@@ -241,6 +248,19 @@ def _missing_evidence(
         yield _gap("no task can block this gate: every task is quarantined or not admitted yet")
 
 
+def _nothing_passed(
+    plan: RunContext, policy: GatePolicy, measurement: Measurement, failed: Sequence[Reason]
+) -> Iterator[Reason]:
+    """A reason where all has failed, here and at the baseline: such a gate would pass whatever the agent does."""
+    blocks_on_failures = not {Rule.TASK_FAILED, Rule.GOLDEN_REGRESSION}.isdisjoint(policy.blocks_on)
+    none_passed = any(task.n for task in measurement.tasks) and not any(task.passed for task in measurement.tasks)
+    if blocks_on_failures and none_passed and failed and not any(reason.blocking for reason in failed):
+        yield _gap(
+            "no trial passed, and no failure blocks because the agent was no better at the baseline: "
+            f"run one trial with `passgate doctor {quote(str(plan.agent))} --try`"
+        )
+
+
 def _of_task(
     rule: Rule, task: TaskMeasurement, message: str, trials: tuple[int, ...] = (), *, may_block: bool = True
 ) -> Reason:
@@ -299,6 +319,11 @@ def _baseline_notes(plan: RunContext, measurement: Measurement, baseline: Baseli
             f"no baseline for {without} of {len(measurement.tasks)} tasks: the history has no run on {baseline.branch} "
             "with the same agent, model, task and graders"
         )
+    edited = {task.name: trials for task in measurement.tasks if (trials := baseline.of(task.name).before_edit)}
+    for name, trials in islice(edited.items(), _EDITED):
+        yield f"{name} is judged against its version before the edit, {_counted(trials, 'trial')}"
+    if len(edited) > _EDITED:
+        yield f"so are {_counted(len(edited) - _EDITED, 'more task')}"
     if baseline.pinned and plan.pins is not None:
         yield f"the baseline is pinned: {plan.pins.reason} ({plan.pins.by}); `passgate baseline clear` removes the pin"
 

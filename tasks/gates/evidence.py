@@ -45,6 +45,7 @@ def confirmations(
             confirming=len(task.confirming),
             baseline_passed=before.passed,
             baseline_n=before.n,
+            before_edit=before.before_edit,
             alpha=alpha,
         )
         found.append(confirmation)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from typing import NamedTuple
 
 from passgate.tasks.gates.guards import is_guarded
-from passgate.tasks.model.baseline import Baseline
+from passgate.tasks.model.baseline import Baseline, BaselineTask
 from passgate.tasks.model.measurement import Measurement, TaskMeasurement
 from passgate.tasks.model.policy import Admission, GatePolicy, QuarantineEntry, QuarantineFile
 from passgate.tasks.model.task import Suite
@@ -62,9 +62,14 @@ def not_admitted(policy: GatePolicy, task: TaskMeasurement, baseline: Baseline) 
         return None
     shown = f"{sum(newest)} of {len(newest)} trials passed" if newest else "no trial was measured"
     why = f"not admitted yet: {shown} on {baseline.branch}, {wanted.passes} of {wanted.of} are required"
-    if is_guarded(policy, task, baseline.of(task.name)):
-        why += "; it blocks if it falls below its own rate"
-    return Exemption(task=task.name, why=why)
+    return Exemption(task=task.name, why=why + _until_then(policy, task, baseline.of(task.name)))
+
+
+def _until_then(policy: GatePolicy, task: TaskMeasurement, before: BaselineTask) -> str:
+    """Whether a task that is not admitted is guarded, and why its runs before its edit do not guard it."""
+    if is_guarded(policy, task, before):
+        return "; it blocks if it falls below its own rate" + (" before its edit" if before.before_edit else "")
+    return f"; {before.restart}" if before.restart is not None else ""
 
 
 def admission_in_force(wanted: Admission, baseline: Baseline, suite: Suite) -> bool:

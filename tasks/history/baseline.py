@@ -16,6 +16,7 @@ from passgate.tasks.model.baseline import (
     BaselineState,
     BaselineTask,
     FiguresOfRuns,
+    Restart,
 )
 from passgate.tasks.model.measurement import TaskState
 from passgate.tasks.model.policy import Rule
@@ -23,6 +24,8 @@ from passgate.tasks.model.run import RunContext
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import MEASURED, TrialStatus, single_models
 from passgate.tasks.stats.decision import decide, in_order
+from passgate.tasks.stats.expected_rates import Counts, is_worse
+from passgate.tasks.stats.regression import ENOUGH
 
 COLUMNS = (
     "run_id",
@@ -51,8 +54,9 @@ def baseline_of(
     """The baseline of a plan's tasks from the rows of the history, all agents and branches among them.
 
     Rows count that are of an earlier run of the baseline and of the plan's agent, and have the task's digest, grader
-    digest, k and metric; of those the newest runs of each task, as many as the policy says. `models` narrows a task,
-    by its `suite/task_id`, to the runs in which one of these models answered; where it names none, all count.
+    digest, k and metric; of those the newest runs of each task, as many as the policy says. While the task's own trials
+    are too few to guard it, those with another task digest count too. `models` narrows a task, by its `suite/task_id`,
+    to the runs in which one of these models answered; where it names none, all count.
     """
     rows = trials[_of_the_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
@@ -70,13 +74,16 @@ def baseline_of(
             return BaselineTask(state=BaselineState.NEW)
         if key not in groups:
             return BaselineTask(state=BaselineState.NONE)
+        wanted, most_runs = (models or {}).get(task.name, ()), context.policy.baseline.runs
         same = _same(task, groups[key])
-        answered = _answered_by(same, (models or {}).get(task.name, ()))
-        found = _pooled(task, answered, context.policy.baseline.runs)
+        answered = _answered_by(same, wanted)
+        found = _pooled(task, answered, most_runs)
+        if found.n < ENOUGH and len(same) < len(groups[key]):
+            found = _with_earlier_versions(task, found, _answered_by(groups[key], wanted), most_runs)
         if len(answered) == len(same):
             return found
         # A task is admitted for what it is, whichever model answers now.
-        return found.model_copy(update={"newest": _pooled(task, same, context.policy.baseline.runs).newest})
+        return found.model_copy(update={"newest": _pooled(task, same, most_runs).newest})
 
     return Baseline(
         branch=context.policy.baseline.branch,
@@ -130,13 +137,34 @@ def _commit(context: RunContext) -> str:
 
 
 def _same(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
-    same = (
-        (rows["task_digest"] == task.task_digest)
-        & (rows["grader_digest"] == task.grader_digest)
-        & (rows["k"] == task.k)
-        & (rows["metric"] == str(task.metric))
-    )
-    return rows[same]
+    alike = _graded_alike(task, rows)
+    return alike[alike["task_digest"] == task.task_digest]
+
+
+def _graded_alike(task: EvalTask, rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of every version of the task that is graded and decided as it is now."""
+    alike = (rows["grader_digest"] == task.grader_digest) & (rows["k"] == task.k) & (rows["metric"] == str(task.metric))
+    return rows[alike]
+
+
+def _with_earlier_versions(task: EvalTask, own: BaselineTask, rows: pd.DataFrame, most_runs: int) -> BaselineTask:
+    """The newest runs of a task whose own trials are too few to guard it, with those before its edit; or only its own,
+    where the others do not guard it. `rows` are of all its versions.
+    """
+    versions = _graded_alike(task, rows)
+    earlier = _pooled(task, versions[versions["task_digest"] != task.task_digest], most_runs)
+    if not earlier.n:
+        is_known = len(rows) > len(versions)
+        return own.model_copy(update={"restart": Restart.GRADERS}) if is_known else own
+    # Whatever made it worse is on the branch: no change is to blame for that.
+    if is_worse(Counts(own.passed, own.n), Counts(earlier.passed, earlier.n)):
+        return own.model_copy(update={"restart": Restart.WORSE})
+    both = _pooled(task, versions, most_runs)
+    if both.n < ENOUGH:
+        return own
+    before_edit = sum(n for run, (_, n) in both.counts.items() if run in earlier.counts)
+    update = {"newest": own.newest, "wall_times": own.wall_times, "costs": own.costs, "before_edit": before_edit}
+    return both.model_copy(update=update)
 
 
 def _answered_by(rows: pd.DataFrame, models: Collection[str]) -> pd.DataFrame:

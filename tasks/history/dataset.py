@@ -3,12 +3,14 @@
 HISTORY/trials/suite=golden/day=2026-01-31/RUN.parquet      a row per trial: schema/trial.schema.json
 HISTORY/transcripts/day=2026-01-31/RUN.parquet              each transcript once, by its digest
 HISTORY/summaries/2026-01-31/RUN.parquet                    a row per eval task: schema/summary.schema.json
+HISTORY/summaries/2026-01-31/RUN.2.parquet                  that of a run stored again: the highest counts
 HISTORY/summaries/2026-01/compacted.parquet                 the summaries of a month, after `passgate history compact`
 """
 
 import logging
-import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,13 +18,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from pyarrow import fs
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
+from passgate.tasks.history.activity import STORING, marked
 from passgate.tasks.history.columns import PARTITIONS, SCHEMA_VERSION, SUMMARY_VERSION
+from passgate.tasks.history.dataset_folder import DatasetFolder
+from passgate.tasks.history.encoding import codes_of, decoded, encoded
 from passgate.tasks.history.parquet_files import (
+    ENCODED_SUMMARIES,
     SUMMARIES,
     TRIALS,
     DatasetKind,
@@ -32,17 +35,17 @@ from passgate.tasks.history.parquet_files import (
     empty_table,
     in_portions,
     listed,
-    read_all,
     read_files,
+    read_listed,
     skipped_text,
 )
-from passgate.tasks.history.storage import STATE_FOLDER
 from passgate.tasks.history.summaries import TRIAL_COLUMNS, summarised
 from passgate.tasks.model.run import RunContext
 
 _log = logging.getLogger(__name__)
 
 COMPACTED: Final = "compacted"  # The stem of a file with the summaries of many runs
+PRUNING: Final = ".pruning"  # The folder with an empty file for each run that is being removed
 _MOST_ROWS: Final = 250_000
 """Trials that are read at once where their summaries are made: about 200 MB."""
 
@@ -72,14 +75,12 @@ class History:
 
     def __init__(self, location: str) -> None:
         self.location = location
-        self._files, self._root = _file_system(location)
-        # A history elsewhere may be shared: its permissions are those that its owner chose.
-        self._is_private = "://" not in location and Path(self._root).is_relative_to(STATE_FOLDER.absolute())
+        self.files = DatasetFolder(location)
 
     @property
     def folder(self) -> Path | None:
         """Where it lies on this machine; `None` for one that lies elsewhere."""
-        return Path(self._root) if _is_of_this_machine(self._files) else None
+        return self.files.path
 
     def write_run(self, run_id: str, day: str, table: pa.Table, transcripts: Mapping[str, str]) -> None:
         """Store a finished run, its trials as of `table_of`, over what an earlier end of the same run had stored.
@@ -87,17 +88,42 @@ class History:
         Raises `StorageError`.
         """
         stored = pa.table({"transcript_digest": list(transcripts), "transcript": list(transcripts.values())})
-        summary = f"summaries/{day}/{run_id}.parquet"
         try:
-            # Without a summary, readers make it from the trials. A summary of other trials would mislead them.
-            self._remove(summary)
-            self._write(f"transcripts/day={day}/{run_id}.parquet", stored)
-            for suite in pc.unique(table["suite"]).to_pylist():
-                part = table.filter(pc.equal(table["suite"], suite)).drop_columns(list(PARTITIONS))
-                self._write(f"trials/suite={suite}/day={day}/{run_id}.parquet", part)
-            self._write(summary, summarised(table))
+            with marked(self.files, f"{STORING}-{run_id}"):
+                self._refuse_pruned(run_id)
+                number = self._forget_summary(run_id, day)
+                self.files.write_table(f"transcripts/day={day}/{run_id}.parquet", stored)
+                for suite in pc.unique(table["suite"]).to_pylist():
+                    part = table.filter(pc.equal(table["suite"], suite)).drop_columns(list(PARTITIONS))
+                    self.files.write_table(f"trials/suite={suite}/day={day}/{run_id}.parquet", part)
+                self.files.write_table(f"summaries/{day}/{summary_name(run_id, number)}", summarised(table))
         except OSError as error:
             raise StorageError(f"cannot write the history {self.location}: {error}") from error
+
+    def _forget_summary(self, run_id: str, day: str) -> int:
+        """Remove what there is of a run's summary, and give the number that the next one has.
+
+        Without a summary, readers make it from the trials. A summary of other trials would mislead them. The next one
+        has a name of its own, because somebody may be joining the earlier one into a file of many and then remove it.
+        """
+        numbers = [0]
+        for name in self.files.names(f"summaries/{day}"):
+            if run_of(name.removesuffix(".parquet")) == run_id and not name.startswith("."):
+                numbers.append(summary_number(name.removesuffix(".parquet")))
+                self.files.remove(f"summaries/{day}/{name}")
+        return max(numbers) + 1
+
+    def _refuse_pruned(self, run_id: str) -> None:
+        if run_id in self.pruned:
+            raise StorageError(
+                f"the run {run_id} is being removed from the history {self.location}: "
+                "end that with `passgate history prune`, then store the run again"
+            )
+
+    @property
+    def pruned(self) -> frozenset[str]:
+        """The runs that are being removed, or whose removal was cut short: readers leave them out. Raises `OSError`."""
+        return frozenset(self.files.names(PRUNING))
 
     def refuse_unwritable(self, day: str, suites: Iterable[str]) -> None:
         """Find out, by writing and removing empty files, whether a run of a day and these suites can be stored.
@@ -107,19 +133,12 @@ class History:
         try:
             trials = (f"trials/suite={suite}/day={day}" for suite in suites)
             for folder in (f"transcripts/day={day}", f"summaries/{day}", *trials):
-                self._try_to_write(f"{self._root}/{folder}")
+                self.files.refuse_unwritable(folder)
         except Exception as error:  # drivers of fsspec have errors of their own
             raise UsageError(
                 f"the history {self.location} cannot be written: {error}: name a folder or URL that can be, "
                 "with --history or `history` in gates.yaml"
             ) from error
-
-    def _try_to_write(self, folder: str) -> None:
-        probe = f"{folder}/.probe-{secrets.token_hex(8)}"
-        self._make(folder)
-        with self._files.open_output_stream(probe) as stream:
-            stream.write(b"")
-        self._files.delete_file(probe)
 
     def trials(self, where: Mapping[str, str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
@@ -154,6 +173,36 @@ class History:
         self._refuse_newer(table["schema_version"], SCHEMA_VERSION)
         return table
 
+    def trial_portions(self, days: Days = ALL_DAYS, suite: str | None = None) -> Iterator[pa.Table]:
+        """The same rows, some files at a time, the oldest day first. It skips and raises as `trials` does."""
+        try:
+            listing = self.listed("trials", TRIALS)
+            of_days = [
+                file
+                for file in listing.files
+                if days.may_hold(file.place["day"]) and suite in {None, file.place["suite"]}
+            ]
+            skipped = list(listing.strays)
+            for portion in in_portions(sorted(of_days, key=lambda file: file.place["day"]), _MOST_ROWS // 5):
+                reading = read_files(portion, TRIALS, None)
+                self._refuse_newer(reading.table["schema_version"], SCHEMA_VERSION)
+                skipped += reading.skipped
+                yield reading.table
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(f"cannot read the history {self.location}: {error}") from error
+        self._tell(skipped)
+
+    def summary_portions(self, days: Days = ALL_DAYS, suite: str | None = None) -> Iterator[pa.Table]:
+        """Every column of the summaries, a month at a time, the oldest first. It skips and raises as they do."""
+        try:
+            files = (("summaries", SUMMARIES, "period"), ("trials", TRIALS, "day"))
+            months = {file.place[place][:7] for name, kind, place in files for file in self.listed(name, kind).files}
+        except OSError as error:
+            raise StorageError(f"cannot read the history {self.location}: {error}") from error
+        for month in sorted(filter(days.may_hold, months)):
+            first, last = max(days.since, f"{month}-01"), min(days.until or "~", f"{month}-31")
+            yield self.summaries(SUMMARIES.schema().names, Days(first, last), suite)
+
     def summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
         """A row per run and eval task of the days and the suite, with these columns; empty where there is nothing.
 
@@ -162,73 +211,48 @@ class History:
 
         Raises `StorageError` for a history that cannot be read, or that a newer passgate has written.
         """
+        return decoded(self.encoded_summaries(columns, days, suite))
+
+    def encoded_summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
+        """The same with its texts encoded, as `encoded` does."""
         wanted = tuple(dict.fromkeys((*columns, "run_id", "summary_version")))
         try:
             tables, skipped = self._summaries(wanted, days, suite)
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         self._tell(skipped)
-        table = pa.concat_tables([empty_table(SUMMARIES, wanted), *tables])
+        table = pa.concat_tables([empty_table(ENCODED_SUMMARIES, wanted), *tables])
         self._refuse_newer(table["summary_version"], SUMMARY_VERSION)
-        return table.select(list(columns))
-
-    def compact(self, before: str) -> int:
-        """Join the summaries of each month before one, as in `2026-01`, into a file, and make those that are missing.
-
-        Gives how many files it has joined. A file is removed once what it says stands in the joined one; what
-        another process stores meanwhile stays. Raises `StorageError`.
-        """
-        own, _, _ = self._summary_files(ALL_DAYS)
-        stored = [file.place["day"] for file in self._listed("trials", TRIALS).files]
-        months = sorted({day[:7] for day in (*(file.place["period"] for file in own), *stored)})
-        joined = 0
-        for month in months:
-            if month < before:
-                joined += self._compact_month(month, [file for file in own if file.place["period"][:7] == month])
-        return joined
-
-    def _compact_month(self, month: str, own: Sequence[StoredFile]) -> int:
-        names = SUMMARIES.schema().names
-        table = self.summaries(names, Days(f"{month}-01", f"{month}-31"))
-        held = set(pc.unique(table["run_id"]).to_pylist())
-        done = [file for file in own if file.place["stem"] in held]
-        try:
-            whole = table.sort_by([(name, "ascending") for name in ("run_id", "suite", "task_id")])
-            self._write(f"summaries/{month}/{COMPACTED}.parquet", whole)
-            for file in done:
-                self._remove(f"summaries/{file.name}")
-        except OSError as error:
-            raise StorageError(f"cannot write the history {self.location}: {error}") from error
-        return len(done)
+        return table.select(list(columns)).unify_dictionaries()
 
     def _summaries(
         self, columns: Sequence[str], days: Days, suite: str | None
     ) -> tuple[list[pa.Table], list[SkippedFile]]:
-        own, compacted, strays = self._summary_files(days)
-        condition = days.condition()
-        if suite is not None:
-            condition = condition & (ds.field("suite") == suite)
-        single = read_files(own, SUMMARIES, columns, condition)
+        own, compacted, strays = self.summary_files(days)
+        of_suite = None if suite is None else ds.field("suite") == suite
+        single = read_files(own, ENCODED_SUMMARIES, columns, of_suite)
         unread = {skipped.name for skipped in single.skipped}
-        known = {file.place["stem"] for file in own if file.name not in unread}
+        known = {run_of(file.place["stem"]) for file in own if file.name not in unread}
+        months = {file.place["period"] for file in compacted}
         # The file of a run is newer than what a compacted one says of it.
-        others = condition & ~ds.field("run_id").isin(pa.array(sorted(known), pa.string()))
-        many = read_files(compacted, SUMMARIES, columns, others)
-        known.update(pc.unique(many.table["run_id"]).to_pylist())
+        newer = {run_of(file.place["stem"]) for file in own if file.place["period"][:7] in months} & known
+        others = _all_of(of_suite, _among(days, months), _without(newer | self.pruned if compacted else ()))
+        many = read_files(compacted, ENCODED_SUMMARIES, columns, others)
+        known.update(codes_of(many.table["run_id"].unify_dictionaries()).without_unused().names)
         made, unmade = self._made_of_trials(known, columns, days, suite)
-        return [single.table, many.table, *made], [*strays, *single.skipped, *many.skipped, *unmade]
+        return [single.table, many.table, *map(encoded, made)], [*strays, *single.skipped, *many.skipped, *unmade]
 
-    def _summary_files(self, days: Days) -> tuple[list[StoredFile], list[StoredFile], list[SkippedFile]]:
-        """The files of single runs, the files of many, and what is no summary."""
-        listing = self._listed("summaries", SUMMARIES)
+    def summary_files(self, days: Days) -> tuple[list[StoredFile], list[StoredFile], list[SkippedFile]]:
+        """The files of single runs, the files of many, and what is no summary. Raises `OSError`."""
+        listing = self.listed("summaries", ENCODED_SUMMARIES)
         of_days = [file for file in listing.files if days.may_hold(file.place["period"])]
         own = [file for file in of_days if file.place["stem"] != COMPACTED]
-        return own, [file for file in of_days if file.place["stem"] == COMPACTED], listing.strays
+        return newest_of_runs(own), [file for file in of_days if file.place["stem"] == COMPACTED], listing.strays
 
     def _made_of_trials(
         self, known: set[str], columns: Sequence[str], days: Days, suite: str | None
     ) -> tuple[list[pa.Table], list[SkippedFile]]:
-        listing = self._listed("trials", TRIALS)
+        listing = self.listed("trials", TRIALS)
         missing = [
             file
             for file in listing.files
@@ -255,73 +279,67 @@ class History:
             )
 
     def _read(self, columns: Sequence[str] | None, condition: ds.Expression | None) -> pa.Table:
-        if not self._exists("trials"):
-            return empty_table(TRIALS, columns)
-        table, skipped = read_all(self._files, f"{self._root}/trials", TRIALS, columns, condition)
+        table, skipped = read_listed(self.listed("trials", TRIALS), TRIALS, columns, condition)
         self._tell(skipped)
         return table
 
+    def listed(self, name: str, kind: DatasetKind) -> DatasetListing:
+        """The files of a dataset of the history, without those of runs that are being removed. Raises `OSError`."""
+        found, pruned = self._listed(name, kind), self.pruned
+        return found._replace(files=[file for file in found.files if run_of(file.place["stem"]) not in pruned])
+
+    def every_file(self, name: str, kind: DatasetKind) -> list[StoredFile]:
+        """The files of a dataset, also those of runs that are being removed. Raises `OSError`."""
+        return self._listed(name, kind).files
+
     def _listed(self, name: str, kind: DatasetKind) -> DatasetListing:
-        return listed(self._files, f"{self._root}/{name}", kind) if self._exists(name) else DatasetListing([], [])
+        if not self.files.has_folder(name):
+            return DatasetListing([], [])
+        return listed(self.files.files, self.files.place(name), kind)
 
     def _tell(self, skipped: Sequence[SkippedFile]) -> None:
         if skipped:
             _log.warning("the history %s: %s", self.location, skipped_text(skipped))
 
-    def _exists(self, name: str) -> bool:
-        return bool(self._files.get_file_info(f"{self._root}/{name}").type == fs.FileType.Directory)
 
-    def _remove(self, name: str) -> None:
-        if self._files.get_file_info(f"{self._root}/{name}").type != fs.FileType.NotFound:
-            self._files.delete_file(f"{self._root}/{name}")
-
-    def _write(self, name: str, table: pa.Table) -> None:
-        """Write a file under a temporary name and rename it, so that no reader sees half of it."""
-        target = f"{self._root}/{name}"
-        folder, _, file = target.rpartition("/")
-        unfinished = f"{folder}/.{file}.unfinished"
-        self._make(folder)
-        pq.write_table(table, unfinished, filesystem=self._files, compression="zstd", write_page_checksum=True)
-        if self._is_private:
-            Path(unfinished).chmod(PRIVATE_FILE)
-        self._files.move(unfinished, target)
-
-    def _make(self, folder: str) -> None:
-        if self._is_private:
-            make_private_folder(Path(folder))
-        else:
-            self._files.create_dir(folder, recursive=True)
+def _all_of(*conditions: ds.Expression | None) -> ds.Expression | None:
+    """What all conditions ask for; `None` where there is none, which spares looking at any row."""
+    asked = [one for one in conditions if one is not None]
+    return reduce(and_, asked) if asked else None
 
 
-def _is_of_this_machine(files: fs.FileSystem) -> bool:
-    if not isinstance(files, fs.PyFileSystem):
-        return isinstance(files, fs.LocalFileSystem)
-    from fsspec.implementations.local import LocalFileSystem
-
-    inner = files.handler.fs
-    while hasattr(inner, "fs"):  # of a cache, say
-        inner = inner.fs
-    return isinstance(inner, LocalFileSystem)
+def _among(days: Days, months: Collection[str]) -> ds.Expression | None:
+    """The condition of the days, where a month is not wholly within them."""
+    whole = all(days.since <= f"{month}-01" and (not days.until or f"{month}-31" <= days.until) for month in months)
+    return None if whole else days.condition()
 
 
-def _file_system(location: str) -> tuple[fs.FileSystem, str]:
-    if "://" not in location:
-        return fs.LocalFileSystem(), str(Path(location).absolute())
-    try:
-        files, path = fs.FileSystem.from_uri(location)
-    except (pa.ArrowInvalid, OSError):
-        return _fsspec_file_system(location)
-    return files, path.rstrip("/")
+def _without(runs: Collection[str]) -> ds.Expression | None:
+    return ~ds.field("run_id").isin(pa.array(sorted(runs), pa.string())) if runs else None
 
 
-def _fsspec_file_system(location: str) -> tuple[fs.FileSystem, str]:
-    import fsspec
+def run_of(stem: str) -> str:
+    """The run that a file is of, by the stem of its name."""
+    return stem.partition(".")[0]
 
-    try:
-        files, path = fsspec.core.url_to_fs(location)
-    except (ValueError, ImportError) as error:
-        raise StorageError(f"the history {location} cannot be opened: {error}") from error
-    return fs.PyFileSystem(fs.FSSpecHandler(files)), str(path).rstrip("/")
+
+def summary_number(stem: str) -> int:
+    """Which summary of its run a file is, by the stem of its name, from 1 on."""
+    number = stem.partition(".")[2]
+    return int(number) if number.isdecimal() else 1
+
+
+def summary_name(run_id: str, number: int) -> str:
+    """The name of a summary's file."""
+    return f"{run_id}.parquet" if number == 1 else f"{run_id}.{number}.parquet"
+
+
+def newest_of_runs(files: Iterable[StoredFile]) -> list[StoredFile]:
+    """Of each run the file with the highest number."""
+    newest: dict[str, StoredFile] = {}
+    for file in sorted(files, key=lambda one: summary_number(one.place["stem"])):
+        newest[run_of(file.place["stem"])] = file
+    return list(newest.values())
 
 
 def refuse_unwritable(context: RunContext) -> None:

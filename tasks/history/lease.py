@@ -66,7 +66,7 @@ class Lease:
         self._storage, self._folder, self._what = storage, folder, what
         self._seconds, self._lost = seconds, lost
         self._number = 0
-        self._holder = _new_holder(seconds)
+        self._holder = new_holder(seconds)
         self._is_lost = False
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
@@ -74,9 +74,9 @@ class Lease:
     def __enter__(self) -> Self:
         """Take the lease. Raises `LeaseHeldError` while somebody else holds it, and `StorageError`."""
         before, current = newest_holder(self._storage, self._folder)
-        if current is not None and _is_alive(current):
+        if current is not None and is_alive(current):
             raise LeaseHeldError(f"{self._what} is held by {current.described}")
-        self._number, self._holder = before + 1, _new_holder(self._seconds)
+        self._number, self._holder = before + 1, new_holder(self._seconds)
         # The number of a holder in between may be free again: whoever is slow to ask can get it, but is not the newest.
         if not self._storage.create(_name(self._folder, self._number), _bytes(self._holder)) or not self._is_newest():
             raise LeaseHeldError(f"{self._what} has just been taken by another process")
@@ -146,10 +146,10 @@ def newest_holder(storage: Storage, folder: str) -> tuple[int, LeaseHolder | Non
 def living_holder(storage: Storage, folder: str) -> LeaseHolder | None:
     """Who holds a lease now."""
     _, holder = newest_holder(storage, folder)
-    return holder if holder is not None and _is_alive(holder) else None
+    return holder if holder is not None and is_alive(holder) else None
 
 
-def _is_alive(holder: LeaseHolder) -> bool:
+def is_alive(holder: LeaseHolder) -> bool:
     """Whether somebody may hold a lease: it has not expired, and its process, where that can be seen, has not ended."""
     return datetime.now(UTC) < holder.until and not _has_ended(holder)
 
@@ -173,7 +173,8 @@ def _is_zombie(process: int) -> bool:
         return False
 
 
-def _new_holder(seconds: float) -> LeaseHolder:
+def new_holder(seconds: float) -> LeaseHolder:
+    """This process as a holder for so long."""
     now = datetime.now(UTC)
     return LeaseHolder(
         host=socket.gethostname(),

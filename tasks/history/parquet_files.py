@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import repeat
 from typing import Final, NamedTuple
 
@@ -11,11 +13,17 @@ import pyarrow.dataset as ds
 from pyarrow import fs
 
 from passgate.tasks.history.columns import arrow_schema, summary_schema
+from passgate.tasks.history.encoding import encoded_schema
 
 FILE: Final = "__filename"  # The column with the file that a row is from: Arrow's own name for it
 _FILE_NAME: Final = r"(?P<stem>[^/]+)\.parquet"
-_FORMAT: Final = ds.ParquetFileFormat(
-    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+_CHECKED: Final = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+_PLAIN: Final = ds.ParquetFileFormat(default_fragment_scan_options=_CHECKED)
+_ENCODED: Final = ds.ParquetFileFormat(
+    read_options=ds.ParquetReadOptions(
+        dictionary_columns=[field.name for field in summary_schema() if field.type == pa.string()]
+    ),
+    default_fragment_scan_options=_CHECKED,
 )
 _UNREADABLE: Final = (OSError, pa.ArrowException, UnicodeDecodeError)
 _MOST_NAMED: Final = 3
@@ -28,6 +36,7 @@ class DatasetKind(NamedTuple):
     place: re.Pattern[str]  # Its groups: the stem of the name, and the columns that the path holds
     needed: frozenset[str]  # Columns that every version of passgate has written
     schema: Callable[[], pa.Schema]
+    form: ds.ParquetFileFormat = _PLAIN
 
 
 _OF_A_RUN: Final = ("run_id", "gate", "task_id", "task_digest", "grader_digest", "agent", "k", "metric", "started_at")
@@ -41,6 +50,12 @@ SUMMARIES: Final = DatasetKind(
     frozenset({"summary_version", *_OF_A_RUN, "suite", "day", "outcomes"}),
     summary_schema,
 )
+ENCODED_SUMMARIES: Final = SUMMARIES._replace(schema=lambda: encoded_schema(summary_schema()), form=_ENCODED)
+TRANSCRIPTS: Final = DatasetKind(
+    re.compile(rf"day=(?P<day>\d{{4}}-\d\d-\d\d)/{_FILE_NAME}"),
+    frozenset({"transcript_digest", "transcript"}),
+    lambda: pa.schema([("transcript_digest", pa.string()), ("transcript", pa.string())]),
+)
 
 
 class SkippedFile(NamedTuple):
@@ -50,12 +65,22 @@ class SkippedFile(NamedTuple):
     reason: str
 
 
-class StoredFile(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class StoredFile:
     """A file of a dataset, not opened yet."""
 
-    name: str  # Its path below the dataset
-    place: dict[str, str]  # The groups of its kind's pattern
-    fragment: ds.ParquetFileFragment
+    name: str
+    """Its path below the dataset."""
+    place: dict[str, str]
+    """The groups of its kind's pattern."""
+    path: str
+    files: fs.FileSystem
+    kind: DatasetKind
+
+    @cached_property
+    def fragment(self) -> ds.ParquetFileFragment:
+        """What reads it."""
+        return self.kind.form.make_fragment(self.path, self.files, _partition(self.kind, self.place))
 
 
 class DatasetListing(NamedTuple):
@@ -72,14 +97,10 @@ class Reading(NamedTuple):
     skipped: list[SkippedFile]
 
 
-def read_all(
-    files: fs.FileSystem, root: str, kind: DatasetKind, columns: Sequence[str] | None, condition: ds.Expression | None
+def read_listed(
+    listing: DatasetListing, kind: DatasetKind, columns: Sequence[str] | None, condition: ds.Expression | None
 ) -> Reading:
-    """The rows of all files of a kind that fit the condition, and the files that are not read.
-
-    Names that begin with `.` or `_` are no files of a dataset. Raises `OSError` when the folder itself cannot be read.
-    """
-    listing = listed(files, root, kind)
+    """The rows of all files of a listing that fit the condition, and the files that are not read."""
     reading = read_files(_pruned(listing.files, kind, condition), kind, columns, condition)
     return Reading(reading.table, [*listing.strays, *reading.skipped])
 
@@ -137,7 +158,10 @@ def skipped_text(skipped: Sequence[SkippedFile]) -> str:
 
 
 def listed(files: fs.FileSystem, root: str, kind: DatasetKind) -> DatasetListing:
-    """What lies in the folder of a dataset. Raises `OSError` when the folder itself cannot be read."""
+    """What lies in the folder of a dataset. Names that begin with `.` or `_` are no files of it.
+
+    Raises `OSError` when the folder itself cannot be read.
+    """
     listing = DatasetListing([], [])
     for info in _entries(files, root, listing.strays):
         name = info.path[len(root) :].strip("/")
@@ -151,8 +175,7 @@ def listed(files: fs.FileSystem, root: str, kind: DatasetKind) -> DatasetListing
         elif info.type != fs.FileType.File:
             listing.strays.append(SkippedFile(name, "no file"))
         else:
-            fragment = _FORMAT.make_fragment(info.path, files, _partition(kind, place.groupdict()))
-            listing.files.append(StoredFile(name, place.groupdict(), fragment))
+            listing.files.append(StoredFile(name, place.groupdict(), info.path, files, kind))
     return listing
 
 
@@ -188,6 +211,8 @@ def _readable_entries(files: fs.FileSystem, root: str, folder: str, strays: list
 
 def _pruned(files: Sequence[StoredFile], kind: DatasetKind, condition: ds.Expression | None) -> list[StoredFile]:
     """The files whose places fit a condition."""
+    if condition is None:
+        return list(files)
     wanted = {fragment.path for fragment in _dataset(files, kind).get_fragments(condition)} if files else set()
     return [file for file in files if file.fragment.path in wanted]
 
@@ -229,7 +254,7 @@ def _one_by_one(
 
 
 def _dataset(files: Sequence[StoredFile], kind: DatasetKind) -> ds.FileSystemDataset:
-    return ds.FileSystemDataset([file.fragment for file in files], kind.schema(), _FORMAT)
+    return ds.FileSystemDataset([file.fragment for file in files], kind.schema(), kind.form)
 
 
 def _reason(error: BaseException) -> str:

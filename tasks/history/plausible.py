@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from passgate.tasks.history.encoding import decoded
 from passgate.tasks.history.parquet_files import FILE
 from passgate.tasks.model.trial import TrialStatus
 
@@ -43,15 +44,15 @@ def implausible_runs(trials: pd.DataFrame, committed: Mapping[str, datetime], no
 
 
 def implausible_summaries(summaries: pa.Table, committed: Mapping[str, datetime], now: datetime) -> dict[str, str]:
-    """The same for rows of summaries, with the columns `CHECKED_OF_SUMMARIES`."""
+    """The same for rows of summaries, encoded or not, with the columns `CHECKED_OF_SUMMARIES`."""
     found: dict[str, str] = {}
     runs = summaries.group_by(list(CHECKED_OF_SUMMARIES[:7])).aggregate([("started_at", "min"), ("started_at", "max")])
-    of_runs = runs.to_pandas()
+    of_runs = decoded(runs).to_pandas()
     checks = [(of_runs, check) for check in _checks_of_summaries(of_runs, committed, now)]
     tasks = summaries.group_by(["run_id", "suite", "task_id"]).aggregate([([], "count_all")])
-    twice = tasks.filter(pc.greater(tasks["count_all"], 1)).select(["run_id"]).to_pandas()
+    twice = decoded(tasks.filter(pc.greater(tasks["count_all"], 1)).select(["run_id"])).to_pandas()
     beyond = pc.fill_null(pc.or_(pc.less(summaries["value"], 0), pc.greater(summaries["value"], 1)), fill_value=False)
-    outside = summaries.filter(beyond).select(["run_id"]).to_pandas()
+    outside = decoded(summaries.select(["run_id"]).filter(beyond)).to_pandas()
     checks += [(twice, (twice["run_id"].notna(), "a task stands in it twice"))]
     checks += [(outside, (outside["run_id"].notna(), "a task has a value that none can have"))]
     for frame, (is_wrong, why) in checks:

@@ -7,7 +7,6 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +30,6 @@ from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectPar
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
 from passgate.tasks.history.url_storage import UrlStorage
 from passgate.tasks.model.run import Plan
-from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import FinishedTrial, Trial
 from passgate.tasks.model.verdict import Verdict
 
@@ -41,7 +39,6 @@ _PLAN: Final = "plan.json"
 _JOURNAL: Final = "journal.jsonl"
 _VERDICT: Final = "verdict.json"
 _ATTESTATION: Final = "verdict.intoto.json"
-_MOST_KEPT = 64_000_000  # Bytes of a journal at a URL that stay in memory while its transcripts are read
 _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: where that is
 _PROBE: Final = "probe"
 _LEASE: Final = "lease"
@@ -378,46 +375,3 @@ def _locked(file: Path, busy: Exception) -> Iterator[None]:
         except BlockingIOError as error:
             raise busy from error
         yield
-
-
-class JournalTranscripts:
-    """Call it with the digest of a transcript. In memory it holds where each line of the journal lies, and no line but
-    those of a run at a URL, as far as they are small: there every line would be a request of its own.
-    """
-
-    def __init__(self, store: RunStore) -> None:
-        self._store = store
-        self._kept: dict[str, bytes] = {}
-
-    def __call__(self, digest: str) -> Transcript | None:
-        """The transcript; `None` where the journal has none: a reused trial's is kept with the run that it is of.
-
-        Raises `StorageError`.
-        """
-        try:
-            place = self._places.get(digest)
-            if place is None:
-                return None
-            part, start, end = place
-            kept = self._kept.get(part)
-            line = self._store.read_line(*place) if kept is None else kept[start:end]
-            return FinishedTrial.model_validate_json(line).transcript
-        except ValueError as error:
-            raise StorageError(f"cannot read the transcripts of {self._store.location}: {error}") from error
-
-    @cached_property
-    def _places(self) -> dict[str, tuple[str, int, int]]:
-        """The part of each transcript's line, where it begins and where it ends. A torn last line has none."""
-        places: dict[str, tuple[str, int, int]] = {}
-        parts = list(self._store.journal_parts())
-        if not parts:
-            raise ValueError("there is no journal")
-        if self._store.is_elsewhere and sum(len(content) for _, content in parts) <= _MOST_KEPT:
-            self._kept = dict(parts)
-        for name, content in parts:
-            start = 0
-            for line, end in parsed_lines(content, name, LineWithoutTranscript):
-                if not line.trial.reused_from:
-                    places[line.trial.transcript_digest] = name, start, end
-                start = end
-        return places

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.dataset import ALL_DAYS, Days, History
+from passgate.tasks.history.encoding import codes_of, decoded
 from passgate.tasks.history.plausible import (
     CHECKED,
     CHECKED_OF_SUMMARIES,
@@ -81,7 +82,16 @@ def read_earlier_runs(
     return EarlierRuns(kept, _left_out(f"{count} trial{'s' if count != 1 else ''}", wrong))
 
 
-def read_earlier_summaries(
+def read_earlier_summaries(history: History, checkout: Path, now: datetime, columns: Sequence[str]) -> EarlierSummaries:
+    """The summaries of a history without the runs that cannot be what they say, as `read_earlier_runs` has the trials.
+
+    Raises `StorageError` for a history that cannot be read.
+    """
+    earlier = read_encoded_summaries(history, checkout, now, columns)
+    return EarlierSummaries(decoded(earlier.table), earlier.left_out)
+
+
+def read_encoded_summaries(
     history: History,
     checkout: Path,
     now: datetime,
@@ -89,16 +99,13 @@ def read_earlier_summaries(
     days: Days = ALL_DAYS,
     suite: str | None = None,
 ) -> EarlierSummaries:
-    """The summaries of a history without the runs that cannot be what they say, as `read_earlier_runs` has the trials.
-
-    Raises `StorageError` for a history that cannot be read.
-    """
-    table = history.summaries((*dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)),), days, suite)
-    commits = [commit for commit in pc.unique(table["git_commit"]).to_pylist() if commit]
+    """The same of some days or one suite, with their texts encoded, for whoever reads those of years."""
+    table = history.encoded_summaries((*dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)),), days, suite)
+    commits = [commit for commit in codes_of(table["git_commit"]).names if commit]
     wrong = implausible_summaries(table, commit_times(checkout, commits), now)
     if not wrong:
         return EarlierSummaries(table.select(list(columns)))
-    is_wrong = pc.is_in(table["run_id"], pa.array(list(wrong), pa.string()))
+    is_wrong = pc.is_in(table["run_id"].cast(pa.string()), pa.array(list(wrong), pa.string()))
     kept, count = table.filter(pc.invert(is_wrong)).select(list(columns)), pc.sum(is_wrong).as_py()
     return EarlierSummaries(kept, _left_out(f"{count} task{'s' if count != 1 else ''}", wrong))
 

@@ -86,6 +86,12 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Have `serve` return."""
+        self.should_exit = True
+        self._ending.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -94,6 +100,11 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def main_loop(self) -> None:
+        # The usual loop looks ten times a second whether the server should end, and so ends a tenth of a second late.
+        await self.on_tick(0)
+        await self._ending.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # No trial is left that an answer is for, and an agent that does not read its own would be waited for.
@@ -119,7 +130,7 @@ async def _answering(application: _Application, sockets: list[socket.socket]) ->
         await server.ready.wait()
         yield
     finally:
-        server.should_exit = True
+        server.end()
         await serving
         for listening in sockets:
             listening.close()

@@ -80,6 +80,8 @@ class AgentSettings(Frozen):
     `{api_key}` and `{model}`."""
     timeout_seconds: Seconds = 300
     """How long a provider, or an `http` agent, may be silent."""
+    concurrency_limit: Text | None = None
+    """The global concurrency limit of Prefect that several runs share: each trial holds one of its slots."""
     http: HttpOptions = HttpOptions()
     completion: CompletionOptions = CompletionOptions()
     cwd: Text | None = None
@@ -107,7 +109,7 @@ class KindOfAgent(NamedTuple):
         return any(":" in form for form in self.forms)
 
 
-_CALLS: Final = frozenset({"model", "upstreams", "timeout_seconds"})
+_CALLS: Final = frozenset({"model", "upstreams", "timeout_seconds", "concurrency_limit"})
 """The settings of whatever calls models."""
 KINDS: Final[Mapping[AgentKind, KindOfAgent]] = {
     AgentKind.ORACLE: KindOfAgent(("oracle", "oracle:COUNTEREXAMPLE")),

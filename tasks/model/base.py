@@ -14,4 +14,4 @@ Seconds = Annotated[float, Field(gt=0)]
 class Frozen(BaseModel):
     """An immutable value; unknown fields are refused. Copies are made with `model_copy(update=...)`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -40,6 +40,13 @@ class BaselineState(StrEnum):
     """Between the two: now green, now red."""
 
 
+class Restart(StrEnum):
+    """Why the runs of a task before its edit do not guard it."""
+
+    GRADERS = "its graders, its k or its metric are not those of its earlier runs"
+    WORSE = "since its edit it passes less often at the baseline"
+
+
 class BaselineTask(Frozen):
     """What the newest runs of the baseline say of one task, pooled; only the first k trials of each run count."""
 
@@ -57,7 +64,12 @@ class BaselineTask(Frozen):
     counts: dict[str, tuple[int, int]] = {}
     """Of each run, by its id and the newest first, its trials that passed and those that were measured."""
     newest: tuple[bool, ...] = ()
-    """Whether each of the measured trials passed, the newest first; those of other models too."""
+    """Whether each of the measured trials passed, the newest first; those of other models too, none from before an
+    edit."""
+    before_edit: int = 0
+    """Of the `n` trials those of versions of the task before an edit: they guard it while its own are too few."""
+    restart: Restart | None = None
+    """`None` also where there are no such runs, or the task's own trials are enough."""
     wall_times: FiguresOfRuns = {}
     """Seconds per trial."""
     costs: FiguresOfRuns = {}

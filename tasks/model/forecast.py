@@ -9,6 +9,8 @@ from passgate.tasks.model.task import GateName, Suite
 
 FALLS = (0.9, 0.7, 0.5)
 """The pass rates that a task may fall to, for which a forecast says how surely that is caught."""
+AGENT_FALLS = (0.95, 0.9, 0.8)
+"""The shares of its pass rates that a whole agent may keep, for which a forecast says how often the gate is red."""
 TARGET = 0.02
 """False reds that a team puts up with."""
 
@@ -30,12 +32,20 @@ class Catch(Frozen):
     strict_worst: float | None
 
 
+class AgentFall(Frozen):
+    """How often the gate is red if the whole agent falls: every task passes this share of what it passed."""
+
+    share: float
+    red: float
+    strict_red: float
+
+
 class Cause(Frozen):
     """What makes the gate red on an unchanged agent."""
 
     rule: Rule
     suite: Suite | None = None
-    """Of a threshold."""
+    """Of a threshold, and of a suite that has fallen as a whole."""
     task: str = ""
     """`suite/task_id`; empty for a rule that is not of one task."""
     chance: float
@@ -131,6 +141,9 @@ class Forecast(Frozen):
     strict_red: float
     """How often the strict rule would make it red: any failed task blocks."""
     catches: tuple[Catch, ...]
+    agent_falls: tuple[AgentFall, ...] = ()
+    run_spread: float = 0.0
+    """The standard deviation of the pass rates between whole runs; 0 where the history shows none beyond chance."""
     effort: Effort
     rules: tuple[Cause, ...]
     """By rule, the most frequent first."""

@@ -1,7 +1,7 @@
 """A run of the history, and how two runs differ."""
 
 from passgate.tasks.model.base import Frozen
-from passgate.tasks.model.task import GateName, Suite
+from passgate.tasks.model.task import GateName, Metric, Suite
 
 
 class RecordedRun(Frozen):
@@ -35,3 +35,51 @@ class TaskDifference(Frozen):
         if not self.before or not self.after or not self.before[1] or not self.after[1]:
             return 0.0
         return self.after[0] / self.after[1] - self.before[0] / self.before[1]
+
+
+class RecordedTask(Frozen):
+    """An eval task of a stored run, from its summary; only the first k trials count where nothing else is said."""
+
+    suite: Suite
+    task_id: str
+    k: int
+    metric: Metric
+    outcomes: str
+    """A letter for each trial: `p`assed, `f`ailed, `e`rror, `n`ot run."""
+    passed: int
+    failed: int
+    errors: int
+    not_run: int
+    confirming_passed: int
+    confirming_failed: int
+    violations: int
+    """Trials, confirming ones too, in which the agent did what it must never do."""
+    value: float | None
+    """The value of the metric."""
+    wall_time_seconds: float | None
+    """The mean over the measured trials."""
+    total_cost: float | None
+    """US dollars for all trials, confirming ones too."""
+
+
+class RecordedRunDetails(Frozen):
+    """A stored run with its tasks."""
+
+    run: RecordedRun
+    models: tuple[str, ...]
+    """Those that answered."""
+    git_dirty: bool
+    passgate_version: str
+    tasks: tuple[RecordedTask, ...]
+
+
+class PrunedRuns(Frozen):
+    """What pruning a history takes away."""
+
+    gone: tuple[RecordedRun, ...]
+    pinned: tuple[str, ...]
+    """Runs that stay because they are pinned."""
+    needed: tuple[str, ...]
+    """Runs that stay because a baseline needs them."""
+    left: int
+    """How many runs stay in all."""

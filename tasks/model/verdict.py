@@ -8,7 +8,7 @@ from typing import Literal
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.json_values import digest_of
-from passgate.tasks.model.measurement import Measurement
+from passgate.tasks.model.measurement import Measurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit, Revision
 from passgate.tasks.model.task import GateName, Suite
@@ -107,6 +107,8 @@ class Confirmation(Frozen):
     """Trials beyond the first k that were run. Some of them may have ended after it was decided."""
     baseline_passed: int
     baseline_n: int
+    before_edit: int = 0
+    """Of the baseline's trials those of the task's version before an edit."""
     alpha: float
     """The chance that an unchanged task is taken for fallen, as this gate allows it to one task."""
 
@@ -265,6 +267,9 @@ class Verdict(Frozen):
             case Decision.PASS:
                 tasks = self.measurement.tasks
                 yield f"{sum(task.passed for task in tasks)} of {sum(task.n for task in tasks)} trials passed"
+                failed = sum(task.state is TaskState.FAILED for task in tasks)
+                if failed:
+                    yield f"{failed} failed task{'s do' if failed != 1 else ' does'} not block"
             case Decision.FAIL if others or self.sign_off is None:
                 yield f"{len(blocking)} blocking reason{'s' if len(blocking) != 1 else ''}"
             case Decision.INCONCLUSIVE if self.awaiting_sign_off and not others:

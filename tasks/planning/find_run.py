@@ -10,6 +10,7 @@ from passgate.tasks.integrity.earlier_runs import refuse_tracked
 from passgate.tasks.integrity.git import Checkout
 
 _RUNS: Final = STATE_FOLDER / "runs"
+_MOST_NAMED: Final = 5
 
 
 def refuse_tracked_runs(checkout: Checkout) -> None:
@@ -38,7 +39,9 @@ def _matching(name: str, known: list[str], runs: str) -> str:
         return name if name in matching else matching[0]
     if not matching:
         raise UsageError(f"no run {name!r} in {runs}{_newest(known)}")
-    raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(matching[:5])}")
+    newest = matching[: -_MOST_NAMED - 1 : -1]
+    others = f" and {len(matching) - len(newest)} more" if len(matching) > len(newest) else ""
+    raise UsageError(f"{name!r} matches {len(matching)} runs: {', '.join(newest)}{others}")
 
 
 def without_path(name: str) -> str:

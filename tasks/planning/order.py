@@ -44,7 +44,7 @@ def urgency_of(task: EvalTask, entry: BaselineTask) -> Urgency:
     was_red_last = bool(entry.runs) and entry.green_in_a_row == 0
     if was_red_last or entry.state in {BaselineState.RED, BaselineState.UNRELIABLE}:
         return Urgency.RED
-    if entry.state in {BaselineState.NEW, BaselineState.NONE}:
+    if entry.state in {BaselineState.NEW, BaselineState.NONE} or entry.before_edit:
         return Urgency.CHANGED
     return Urgency.REST
 

@@ -1,14 +1,1 @@
 """Views of a run and of the history: values in, text out."""
-
-from collections.abc import Callable
-
-from passgate.tasks.model.run_view import RunView
-from passgate.tasks.reports import code_quality, junit, markdown, sarif
-
-REPORTS: dict[str, Callable[[RunView], str]] = {
-    "junit.xml": junit.junit,
-    "summary.md": markdown.markdown,
-    "violations.sarif": sarif.sarif,
-    "code-quality.json": code_quality.code_quality,
-}
-"""The files that passgate writes into the folder of every run, beside verdict.json."""

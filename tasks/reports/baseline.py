@@ -41,6 +41,7 @@ RULE = (
     f"{BaselineState.NONE}: no run decided the task with today's digests, k and agent; {BaselineState.NEW}: no run "
     "has the task."
 )
+EDITED = "edited: its own trials are too few, so those of its version before the edit count too."
 
 
 def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -> str:
@@ -62,7 +63,8 @@ def baseline_table(plan: Plan, baseline: Baseline, *, width: int, color: bool) -
     counts = Counter(entry.state for entry in baseline.tasks.values())
     states = ", ".join(f"{counts[state]} {state}" for state in BaselineState if counts[state])
     summary = f"{figures.count(len(baseline.tasks), 'task')}{': ' if states else ''}{states}"
-    return rendered(*parts, heading(summary), Text(RULE, "dim"), width=width, color=color)
+    rule = RULE + (f" {EDITED}" if any(entry.before_edit for entry in baseline.tasks.values()) else "")
+    return rendered(*parts, heading(summary), Text(rule, "dim"), width=width, color=color)
 
 
 def baseline_as_json(plan: Plan, baseline: Baseline) -> str:
@@ -116,7 +118,7 @@ def _row(task_id: str, entry: BaselineTask, before_interval: str) -> tuple[Text,
         rate = f"{figures.percent(entry.passed / entry.n)}{before_interval}{interval}"
     return (
         Text(printable(task_id, _LONGEST_NAME)),
-        Text(entry.state, _STYLES[entry.state]),
+        Text(f"{entry.state}, edited" if entry.before_edit else entry.state, _STYLES[entry.state]),
         Text(f"{entry.runs_green}/{len(entry.runs)}" if entry.runs else figures.UNKNOWN),
         Text(trials),
         Text(rate),

@@ -64,8 +64,14 @@ def task_summary(task: TaskMeasurement) -> str:
 
 def against_baseline(one: Confirmation) -> str:
     """`5/12 now, 58/60 at the baseline, 9 confirming trials`."""
-    before = f"{one.baseline_passed}/{one.baseline_n} at the baseline"
+    before = f"{at_baseline(one)} at the baseline"
     return f"{one.passed}/{one.n} now, {before}, {count(one.confirming, 'confirming trial')}"
+
+
+def at_baseline(one: Confirmation) -> str:
+    """`58/60`, with how many of these trials are of the task's version before an edit."""
+    edit = f" ({one.before_edit} before the edit)" if one.before_edit else ""
+    return f"{one.baseline_passed}/{one.baseline_n}{edit}"
 
 
 def paired_ratio_explained(comparisons: Sequence[Comparison]) -> str:

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
-from passgate.tasks.model.forecast import BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
+from passgate.tasks.model.forecast import AgentFall, BurnIn, Catch, Cause, Effort, Forecast, TaskForecast
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import MESSAGE, NAME, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
@@ -33,6 +33,8 @@ def forecast_text(forecast: Forecast, *, width: int, color: bool) -> str:
         heading("how often the gate catches one task that falls"),
         _catches_table(forecast.catches, width),
         Text("worst: the task that is caught least often; strict: a gate in which any failed task blocks", "dim"),
+        heading("how often the gate is red if the whole agent falls"),
+        _agent_falls_table(forecast.agent_falls, width),
         heading("what a verdict costs"),
         Text(effort_text(forecast.effort)),
     ]
@@ -80,6 +82,16 @@ def _catches_table(catches: Sequence[Catch], width: int) -> Table:
             printable(catch.worst_task, NAME) if catch.tasks else "no task that can block passes more often",
         )
         for catch in catches
+    )
+    return plain_table(width, header, rows)
+
+
+def _agent_falls_table(falls: Sequence[AgentFall], width: int) -> Table:
+    """By what every task keeps of its pass rate: how often the gate is red."""
+    header = (*columns("each task keeps", no_wrap=True), *columns("red", "strict", justify="right", no_wrap=True))
+    rows = (
+        (figures.percent(fall.share), Text(figures.percent(fall.red), "bold"), figures.percent(fall.strict_red))
+        for fall in falls
     )
     return plain_table(width, header, rows)
 
@@ -171,7 +183,7 @@ def burn_in_text(burn_in: BurnIn, *, width: int, color: bool) -> str:
     title = f"{burn_in.gate} with {burn_in.agent}: {runs}: {first}{burn_in.judged} were judged"
     agrees = burn_in.red_interval.low <= burn_in.forecast.red <= burn_in.red_interval.high
     agreement = f"lies {'within' if agrees else 'outside'} the 95 % interval of the measured share of FAIL"
-    # The forecast takes trials as independent of each other; that they are not is what is left to explain it.
+    # The forecast knows by how much whole runs differ; only that trials depend on each other otherwise can explain it.
     cause = "" if agrees else ": trials of one run may have failed together, as when a provider has a bad hour"
     parts: list[RenderableType] = [
         Text(printable(title, NAME + MESSAGE)),

@@ -165,7 +165,7 @@ def _confirmations(verdict: Verdict, room: int) -> str:
     header = ("evidence", "finding", "now", "at the baseline", "confirming trials")
     rows = []
     for one in found[: findings.TASK_LIMIT]:
-        now, before = f"{one.passed}/{one.n}", f"{one.baseline_passed}/{one.baseline_n}"
+        now, before = f"{one.passed}/{one.n}", figures.at_baseline(one)
         rows.append(_row((_code(one.task), f"**{one.finding}**", now, before, str(one.confirming))))
     return _fitting_table(header, rows, room, len(found), "task", left=2)
 

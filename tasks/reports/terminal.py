@@ -1,59 +1,80 @@
 """The verdict for a terminal or the log of a CI job."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Final
 
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from passgate.tasks.model.measurement import SuiteMeasurement
-from passgate.tasks.model.trial import trial_numbers
-from passgate.tasks.model.verdict import Comparison, Exemption, Finding, Integrity, OtherVerdict, Verdict
+from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.verdict import Comparison, Integrity, OtherVerdict, Reason, Verdict
 from passgate.tasks.reports import console, figures, findings
 from passgate.tasks.reports.console import DECISION_STYLE, MESSAGE, NAME, SHORT_MESSAGE, Marked, heading
 from passgate.tasks.reports.escape import printable, printable_lines
-from passgate.tasks.reports.findings import TaskFinding
+from passgate.tasks.reports.terminal_tasks import Sheet, heading_of, task_lines
 
-_FAILURE_LINES = 12
-_REASON_LINES = 4
-_NOTES = 50
-_LOOKS = {
-    Finding.FALLEN: ("✗", "red"),
-    Finding.UNFINISHED: ("?", "yellow"),
-    Finding.UNDECIDED: ("?", "yellow"),
-    Finding.FITS: ("✓", "green"),
-}
+LINES: Final = 39
+"""Lines of a summary, so that it has 40 with the one that says where the run is kept."""
+_LEAST_OF_A_SECTION = 5
+_LEFT_OUT = 2  # Lines that say which sections are left out
+_SHARE_OF_OTHERS = 4  # Of the lines, one in so many is kept for what is not about tasks
+_REASONS, _NOTES, _EDITS, _OTHER_REASONS = 5, 12, 3, 2
 
 
-def terminal(verdict: Verdict, *, width: int, color: bool) -> str:
-    """The verdict as text of at most `width` columns, from the figures down to the headline.
+def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str] = ()) -> str:
+    """The verdict as text of at most `width` columns, from the figures down to the headline, in at most about `LINES`
+    lines from 80 columns on. It says each thing once, and how much is left out and where that is.
 
-    With `color` it holds the ANSI sequences of its own styles, without it none at all.
+    With `color` it holds the ANSI sequences of its own styles, without it none at all. `options` are those of the run
+    that `passgate try` needs too.
     """
-    notes = findings.notes(verdict)
-    parts = (
-        _run_line(verdict),
-        Text(),
-        _suites_table(verdict.measurement.suites, width),
-        *_findings_section(findings.findings(verdict)),
-        *_confirmations_section(verdict, width),
-        *_comparisons_section(verdict.comparisons, width),
-        *_withheld_section(verdict, "Not admitted", verdict.not_admitted),
-        *_withheld_section(verdict, "Quarantined", verdict.quarantined),
-        *(_integrity_section(verdict.integrity) if verdict.integrity else ()),
-        *([heading("Notes")] if notes else []),
-        *(Marked("·", Text(printable(note, MESSAGE))) for note in notes[:_NOTES]),
-        *_more(len(notes) - _NOTES),
-        *_reasons_section(verdict),
-        *_sign_off_section(verdict),
-        Text(),
+    page = Sheet(width, color, verdict.run_id, verdict.agent, options)
+    found = findings.findings(verdict)
+    head = page.lines(_run_line(verdict), Text(), _suites_table(verdict.measurement.suites, width))
+    tail = [
+        *page.lines(*_reasons_section(verdict)),
+        *page.lines(*_sign_off_section(verdict)),
         # Last, because a terminal and the log of a job show their end first.
-        Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision])),
-    )
-    return console.rendered(*parts, width=width, color=color)
+        *page.lines(Text(), Marked("", Text(printable(verdict.headline, MESSAGE), DECISION_STYLE[verdict.decision]))),
+    ]
+    others = [(name, lines) for name, parts in _other_sections(verdict, width) if (lines := page.lines(*parts))]
+    room = LINES - len(head) - len(tail)
+    tasks: list[str] = []
+    if found:
+        tasks = page.lines(heading(heading_of(found)))
+        wanted = sum(len(lines) for _, lines in others)
+        tasks += task_lines(
+            found, page, room - len(tasks) - min(wanted, max(room // _SHARE_OF_OTHERS, _LEAST_OF_A_SECTION + _LEFT_OUT))
+        )
+    return "".join(f"{line}\n" for line in (*head, *tasks, *_fitted(others, room - len(tasks), page), *tail))
+
+
+def _other_sections(verdict: Verdict, width: int) -> Iterator[tuple[str, Iterator[RenderableType]]]:
+    """What stands between the tasks and the reasons, each with its name. It begins with an empty line and a heading."""
+    if verdict.integrity:
+        yield "who judged", _integrity_section(verdict.integrity)
+    yield "the baseline", _comparisons_section(verdict.comparisons, width)
+    yield "notes", _notes_section(verdict)
+
+
+def _fitted(sections: Sequence[tuple[str, list[str]]], room: int, page: Sheet) -> Iterator[str]:
+    """The lines of sections in at most about `room` lines. What there is no room for is named in a line."""
+    left_out: list[str] = []
+    room -= _LEFT_OUT
+    for name, lines in sections:
+        if len(lines) > max(room, 0) and room < _LEAST_OF_A_SECTION:
+            left_out.append(name)
+            continue
+        shown = lines if len(lines) <= room else lines[: room - 1]
+        yield from shown
+        if len(shown) < len(lines):
+            yield f"... and {figures.count(len(lines) - len(shown), 'more line')} in summary.md of the run"
+        room -= min(len(lines), room)
+    if left_out:
+        yield from page.lines(Text(f"\nAlso in summary.md of the run: {', '.join(left_out)}"))
 
 
 def _run_line(verdict: Verdict) -> RenderableType:
@@ -89,45 +110,6 @@ def _suite_row(suite: SuiteMeasurement, between: str) -> list[Text]:
     return cells
 
 
-def _findings_section(found: tuple[TaskFinding, ...]) -> Iterator[RenderableType]:
-    if not found:
-        return
-    states = Counter(finding.task.state for finding in found)
-    counts = ", ".join(f"{states[state]} {state}" for state in sorted(states))
-    not_blocking = sum(bool(finding.why_not_blocking) for finding in found)
-    yield heading(f"Tasks to look at, worst first: {counts}{f'; {not_blocking} not blocking' if not_blocking else ''}")
-    for finding in found[: findings.TASK_LIMIT]:
-        yield Text()
-        yield from _finding_lines(finding)
-    if len(found) > findings.TASK_LIMIT:
-        yield Text()
-        yield from _more(len(found) - findings.TASK_LIMIT)
-
-
-def _finding_lines(finding: TaskFinding) -> Iterator[RenderableType]:
-    task = finding.task
-    is_red = finding.is_failure and not finding.why_not_blocking
-    mark, style = ("✗", "red") if is_red else ("?", "yellow") if finding.is_undecided else ("!", "yellow")
-    title = Text.assemble((task.state.upper(), f"bold {style}"), "  ", (printable(finding.name, NAME), "bold"))
-    yield Marked(mark, title, style=f"bold {style}")
-    yield _quiet(f"{printable(task.file, NAME)}:{task.line}", "cyan")
-    yield _quiet(figures.task_summary(task))
-    if task.reused_from:
-        yield _quiet(f"not run again: reused from {printable(task.reused_from, NAME)}")
-    if why := printable(finding.why_not_blocking, MESSAGE):
-        yield _quiet(f"does not block: {why}", "yellow")
-    groups = findings.violation_groups(task)
-    for group in groups[: findings.VIOLATION_LIMIT]:
-        rule = f"{group.rule}, {trial_numbers(group.trials)}: "
-        yield Marked("│ !", Text.assemble((rule, "bold red"), printable(group.message, MESSAGE)), style="red")
-    if len(groups) > findings.VIOLATION_LIMIT:
-        yield _quiet(f"... and {len(groups) - findings.VIOLATION_LIMIT} more violations")
-    for label, text in finding.explanations:
-        yield _quiet(label, "bold")
-        for line in printable_lines(text, lines=_FAILURE_LINES, limit=MESSAGE):
-            yield Marked("│  ", Text(line), style="dim")
-
-
 def _quiet(text: str, style: str = "") -> Marked:
     """A line of ours behind a dim bar, under the line that it belongs to."""
     return Marked("│", Text(text, style), style="dim")
@@ -144,56 +126,49 @@ def _comparisons_section(comparisons: tuple[Comparison, ...], width: int) -> Ite
 
 
 def _reasons_section(verdict: Verdict) -> Iterator[RenderableType]:
-    reasons = findings.ordered_reasons(verdict)
+    """The blocking reasons that no task above carries."""
+    texts = [(reason, _reason_text(verdict, reason)) for reason in findings.reasons_without_task(verdict)]
+    reasons = [(reason, text) for reason, text in texts if text]
     if not reasons:
         return
     yield heading(verdict.decision, DECISION_STYLE[verdict.decision])
-    for reason in reasons[: findings.REASON_LIMIT]:
+    for reason, text in reasons[:_REASONS]:
         mark, style = ("?", "bold yellow") if findings.is_open(verdict, reason) else ("✗", "bold red")
-        if not reason.blocking:
-            mark, style = "·", "yellow"
-        trials = trial_numbers(reason.trials) if reason.trials else ""
-        facts = (findings.weight(reason), reason.rule, findings.reason_subject(reason), trials)
-        title = " · ".join(printable(fact, NAME) for fact in facts if fact)
-        yield Marked(mark, Text(title, style), style=style)
-        # The whole message of a task's reason stands further up, with the task.
-        lines, limit = (1, SHORT_MESSAGE) if reason.task_id else (_REASON_LINES, MESSAGE)
-        for line in printable_lines(reason.message, lines=_REASON_LINES, limit=limit)[:lines]:
-            yield _quiet(line)
-    yield from _more(len(reasons) - findings.REASON_LIMIT)
+        subject = printable(findings.reason_subject(reason), NAME)
+        title = f"{reason.rule} {subject}: " if subject else f"{reason.rule}: "
+        yield Marked(mark, Text.assemble((title, "bold"), printable(text, SHORT_MESSAGE * 2)), style=style)
+    yield from _more(len(reasons) - _REASONS, "more in summary.md of the run")
 
 
-def _confirmations_section(verdict: Verdict, width: int) -> Iterator[RenderableType]:
-    """A line per task that got confirming trials; nothing where none did."""
-    found = findings.confirmations(verdict)
-    if not found:
+def _reason_text(verdict: Verdict, reason: Reason) -> str:
+    """What a reason says, without the command that has a section of its own."""
+    if reason.rule is Rule.SIGN_OFF and verdict.awaiting_sign_off:
+        return reason.message.partition("awaiting sign-off:")[0].rstrip(" ;")
+    return reason.message
+
+
+def _notes_section(verdict: Verdict) -> Iterator[RenderableType]:
+    """What a reader should know beside the tasks, and the reasons that do not block and no task carries."""
+    notes = [*_withheld_notes(verdict), *_reported(verdict), *findings.notes(verdict)]
+    if not notes:
         return
-    yield heading("Evidence: failed tasks against their baseline")
-    shown = found[: findings.TASK_LIMIT]
-    names = [printable(one.task, NAME) for one in shown]
-    texts = [figures.against_baseline(one) for one in shown]
-    widths = [max(map(cell_len, cells)) for cells in (names, [one.finding for one in shown])]
-    # Where the columns do not fit side by side, each line is as short as it can be.
-    if sum(widths) + max(map(cell_len, texts)) + len("✗     ") > width:
-        widths = [0, 0]
-    for one, name, text in zip(shown, names, texts, strict=True):
-        mark, style = _LOOKS[one.finding]
-        # Padded by cells, not by characters: a wide character, as of Chinese, takes two.
-        padded = (name + " " * (widths[0] - cell_len(name)), "bold")
-        line = Text.assemble(padded, "  ", (f"{one.finding:<{widths[1]}}", style), f"  {text}")
-        yield Marked(mark, line, style=f"bold {style}")
-    yield from _more(len(found) - len(shown))
+    yield heading("Notes")
+    yield from (Marked("·", Text(printable(note, SHORT_MESSAGE * 2))) for note in notes[:_NOTES])
+    yield from _more(len(notes) - _NOTES, "more in summary.md of the run")
 
 
-def _withheld_section(verdict: Verdict, title: str, tasks: Sequence[Exemption]) -> Iterator[RenderableType]:
-    if not tasks:
-        return
-    yield heading(f"{title}: {findings.withheld_title(tasks)}")
-    for one, is_red in findings.withheld(verdict, tasks):
-        mark, style = ("!", "bold yellow") if is_red else ("·", "")
-        text = Text.assemble((printable(one.task, NAME), "bold"), f"  {printable(one.why, MESSAGE)}")
-        yield Marked(mark, text, style=style)
-    yield from _more(len(tasks) - findings.WITHHELD_LIMIT)
+def _withheld_notes(verdict: Verdict) -> Iterator[str]:
+    for title, tasks in (("not admitted", verdict.not_admitted), ("quarantined", verdict.quarantined)):
+        if tasks:
+            yield f"{title}: {findings.withheld_title(tasks)}"
+
+
+def _reported(verdict: Verdict) -> Iterator[str]:
+    measured = {(task.suite, task.task_id) for task in verdict.measurement.tasks}
+    for reason in verdict.reasons:
+        if not reason.blocking and (reason.suite, reason.task_id) not in measured:
+            subject = findings.reason_subject(reason)
+            yield f"{reason.rule}{f' {subject}' if subject else ''}, not blocking: {reason.message}"
 
 
 def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
@@ -204,9 +179,9 @@ def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
         else "its own files"
     )
     yield heading(f"Judged by {judges}: this change edits files that judge it", "bold yellow")
-    for edit in integrity.edits[: findings.EDIT_LIMIT]:
+    for edit in integrity.edits[:_EDITS]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
-    yield from _more(len(integrity.edits) - findings.EDIT_LIMIT)
+    yield from _more(len(integrity.edits) - _EDITS, "more in summary.md of the run")
     if integrity.by_base:
         yield from _other_verdict(integrity.change)
 
@@ -218,11 +193,11 @@ def _other_verdict(other: OtherVerdict | None) -> Iterator[RenderableType]:
     yield Marked("·", Text(findings.OTHER_VERDICT))
     yield _quiet(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision])
     reasons = findings.blocking(other.reasons)
-    for reason in reasons[: findings.OTHER_REASON_LIMIT]:
+    for reason in reasons[:_OTHER_REASONS]:
         title = " · ".join(filter(None, (reason.rule, printable(findings.reason_subject(reason), NAME))))
         yield Marked("│ ✗", Text(f"{title}: {printable(reason.message, SHORT_MESSAGE)}"), style="dim")
-    if len(reasons) > findings.OTHER_REASON_LIMIT:
-        yield _quiet(f"... and {len(reasons) - findings.OTHER_REASON_LIMIT} more")
+    if len(reasons) > _OTHER_REASONS:
+        yield _quiet(f"... and {len(reasons) - _OTHER_REASONS} more")
 
 
 def _sign_off_section(verdict: Verdict) -> Iterator[RenderableType]:
@@ -238,6 +213,6 @@ def _sign_off_section(verdict: Verdict) -> Iterator[RenderableType]:
             yield Text(f"  {line}", "bold")
 
 
-def _more(number: int) -> Iterator[RenderableType]:
+def _more(number: int, what: str) -> Iterator[RenderableType]:
     if number > 0:
-        yield Text(f"... and {number} more")
+        yield Text(f"... and {number} {what}")

@@ -40,6 +40,8 @@ tbody tr { border-top: 1px solid color-mix(in srgb, currentColor 20%, transparen
 svg { background: #fff; max-width: 100%; height: auto; } .worse { font-weight: 600; }
 small { opacity: .8; overflow-wrap: anywhere; }
 </style></head><body>
+{% if home %}<nav aria-label="Page"><a href="{{ home }}">All runs</a></nav>
+{% endif %}<main>
 <h1>{{ headline }}</h1>
 {% for title, changes in changed %}<h2>{{ title }}</h2>
 {% if changes %}<ul>{% for one in changes %}
@@ -54,7 +56,7 @@ small { opacity: .8; overflow-wrap: anywhere; }
 {% endfor %}
 {% if plot %}<h2>Runs</h2>{{ plot }}{% endif %}
 <p>{{ per_verdict }}</p>
-</body></html>
+</main></body></html>
 """
 
 
@@ -87,8 +89,8 @@ def trend_markdown(trend: Trend) -> str:
     return "\n".join([*lines, "", per_verdict(trend), ""])
 
 
-def trend_html(trend: Trend, plot: str) -> str:
-    """The screen as one self-contained page; `plot` is an SVG of ours, or empty."""
+def trend_html(trend: Trend, plot: str, *, home: str = "") -> str:
+    """The screen as one self-contained page; `plot` is an SVG of ours, or empty. `home` is a link to all runs."""
     from jinja2 import Environment
     from markupsafe import Markup
 
@@ -103,6 +105,7 @@ def trend_html(trend: Trend, plot: str) -> str:
             tables=[(title, header, [map(_text, row) for row in rows]) for title, header, rows in _tables(trend)],
             plot=Markup(plot[plot.find("<svg") :]) if plot else "",  # noqa: S704 - matplotlib has escaped its texts
             per_verdict=per_verdict(trend),
+            home=home,
         )
         + "\n"
     )

@@ -91,10 +91,14 @@ class PassCounts:
         # A task that always passed or always failed, or has but one window, could not have come out otherwise.
         open_ = (hits > 0) & (hits < total) & (n_before > 0) & (n_after > 0)
         share = hits / np.maximum(total, 1)
+        members = [_as_slice(np.flatnonzero(group)) for group in groups]
         sides = []
         for size, got in ((n_before, x_before), (n_after, x_after)):
             parts = [np.where(open_, part, 0.0) for part in (size, got, size * share)]
-            sides.append(_divergence(*(np.vstack([part, groups @ part]) for part in parts)))
+            # Not a product of matrices, which keeps every core busy for a few sums.
+            sums = [np.array([part[rows].sum(axis=0) for rows in members]) for part in parts]
+            of_tasks = _divergence(*parts)
+            sides.append(np.vstack([of_tasks, _divergence(*sums)]) if members else of_tasks)
         larger: Floats = np.maximum(*sides)
         return larger
 
@@ -213,6 +217,13 @@ class Levels:
         rest = (values - low[:, None] - (high - low)[:, None] * shapes) ** 2 @ weights
         likelihoods = -weights.sum() / 2 * np.log(np.maximum(rest, 1e-12))
         return likelihoods, low + self._centres[series], high + self._centres[series]
+
+
+def _as_slice(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | slice:
+    """Rows that lie together as a slice, which copies nothing."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def _divergence(n: Floats, got: Floats, expected: Floats) -> Floats:

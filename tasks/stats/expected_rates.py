@@ -29,7 +29,11 @@ class Counts(NamedTuple):
 
 def has_dropped(runs: Sequence[Counts]) -> bool:
     """Whether the newest runs of a task, which come first, are worse than the others, by more than chance."""
-    newest, older = _sum(runs[:RED_IN_A_ROW]), _sum(runs[RED_IN_A_ROW:])
+    return is_worse(_sum(runs[:RED_IN_A_ROW]), _sum(runs[RED_IN_A_ROW:]))
+
+
+def is_worse(newest: Counts, older: Counts) -> bool:
+    """Whether trials pass less often than older ones, by more than chance."""
     if not older.n or newest.passed * older.n >= older.passed * newest.n:
         return False
     good, bad = older.passed + 0.5, older.n - older.passed + 0.5

@@ -6,15 +6,18 @@ the count is a sum of binomial counts of different rates, whose distribution is 
 tells the mean of these rates, and how much it differs from run to run, is one Beta distribution of that mean; the
 tasks' rates follow it on the scale of the log-odds.
 
-The test looks first after the planned trials. A suite goes on to the next look only when it is among the worst `GO_ON`
-that an unchanged one would give, so the cost is bounded by design. It has fallen when its failures are too many for
-its share of alpha, which is spent evenly over the looks (Lan and DeMets 1983, Biometrika 70). Otherwise it fits its
-baseline.
+The test looks first after the planned trials. It has fallen when its failures are too many for its share of alpha,
+which is spent evenly over the looks (Lan and DeMets 1983, Biometrika 70). It fits its baseline when a suite that has
+fallen by `FALL` would hardly ever have so few: with a chance of at most `MISSED` by each look (beta spending;
+Pampallona, Tsiatis and Kim 2001, Drug Information Journal 35). Two bounds hold beside it: the worst `GO_ON_LEAST` that
+an unchanged suite would give always go on, so that smaller falls are found too, and not more than the worst
+`GO_ON_MOST` do, so the cost is bounded by design.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,15 +27,21 @@ from passgate.tasks.model.verdict import Finding
 from passgate.tasks.stats.estimators import shrunk_rates
 
 LEAST_TASKS: Final = 5  # With fewer there is hardly more to see than in the tasks alone
-GO_ON: Final = (0.4, 0.15, 0.08, 0.04, 0.02, 0.01)
+FALL: Final = 0.1  # Of the mean pass rate
+MISSED: Final = (0.015, 0.018, 0.021, 0.024, 0.027, 0.03)
+GO_ON_LEAST: Final = (0.3, 0.12, 0.07, 0.035, 0.02, 0.01)
+GO_ON_MOST: Final = (0.6, 0.4, 0.25, 0.15, 0.1, 0.05)
 _STEP: Final = 3  # Each further look takes a third of the planned trials more
-_NODES: Final = 61  # Of the distribution of the mean rate
+_NODES: Final = 31  # Of the distribution of the mean rate
+_NODES_OF_DRIFT: Final = 61  # Likewise, where it is wide beside what a number of trials varies by chance
 _WIDTH: Final = 6.0  # Of it, in standard deviations
 _SHIFTS: Final = np.linspace(-14.0, 14.0, 281)  # Of the log-odds
 _NEAREST: Final = 1e-4  # No rate is nearer to 0 or 1: a task that never failed may fail
 _MOST_SPREAD: Final = 0.8
+_NOTHING: Final = 1e-20  # No part of a characteristic function that is smaller matters
 
 Floats = npt.NDArray[np.float64]
+Complexes = npt.NDArray[np.complex128]
 
 
 class Member(NamedTuple):
@@ -63,32 +72,74 @@ def trials_at(look: int, k: int) -> int:
     return k + look * -(-k // _STEP)
 
 
-@lru_cache(maxsize=256)
-def suite_regression_test(members: tuple[Member, ...], *, alpha: float, drift: float, most: int) -> SuiteRegressionTest:
+def suite_regression_test(members: Sequence[Member], *, alpha: float, drift: float, most: int) -> SuiteRegressionTest:
     """The test of a suite of these tasks, none of which gets more than `most` trials; `drift` is the standard deviation
     of the pass rate between whole runs.
     """
-    further = sum(all(trials_at(look, one.k) <= most for one in members) for look in range(1, len(GO_ON) + 1))
+    # The order of the tasks does not matter: so suites of like tasks have the same test.
+    return _test(tuple(sorted(members)), alpha, drift, most)
+
+
+@lru_cache(maxsize=4096)
+def _test(members: tuple[Member, ...], alpha: float, drift: float, most: int) -> SuiteRegressionTest:
+    further = sum(all(trials_at(look, one.k) <= most for one in members) for look in range(1, len(MISSED) + 1))
     # More trials of the same run say nothing of how far it is from other runs.
     looks = 1 if drift else 1 + further
-    failing, weights = _failure_rates(members, drift)
-    planned = _counts(failing, [one.k for one in members])
-    layer = _counts(failing, [trials_at(1, one.k) - one.k for one in members])
-    reached = anyhow = weights[:, None] * planned
-    fits_below, fallen_from, spent = [], [], 0.0
+    numbers = _Numbers.of(members, drift, looks)
+    reached, first, spent, missed = numbers.planned, 0, 0.0, 0.0
+    fits_below, fallen_from = [], []
     for look in range(looks):
-        tail = _tail(reached)
-        fallen = int(np.argmax(tail <= max(alpha * (look + 1) / looks - spent, 0.0)))
-        spent += float(tail[fallen])
-        is_last = look == looks - 1
-        fits = fallen if is_last else min(int(np.argmax(_tail(anyhow) <= GO_ON[look])), fallen)
+        tail = _tail(numbers.unchanged(reached))
+        beyond = int(np.argmax(tail <= max(alpha * (look + 1) / looks - spent, 0.0)))
+        spent += float(tail[beyond])
+        fallen = fits = first + beyond
+        if look < looks - 1:
+            cleared = np.cumsum(numbers.fallen(reached))
+            few = first + int(np.searchsorted(cleared, MISSED[look] - missed, side="right"))
+            fits = min(numbers.between(few, look), fallen)
+            begin = max(fits - first, 0)
+            missed += float(cleared[begin - 1]) if begin else 0.0
+            reached, first = _sums(reached[:, begin:beyond], numbers.layer), max(fits, first)
         fits_below.append(fits)
         fallen_from.append(fallen)
-        if not is_last:
-            going_on = np.zeros_like(reached)
-            going_on[:, fits:fallen] = reached[:, fits:fallen]
-            reached, anyhow = _sums(going_on, layer), _sums(anyhow, layer)
     return SuiteRegressionTest(looks, tuple(fits_below), tuple(fallen_from))
+
+
+class _Numbers(NamedTuple):
+    """How many trials fail: by the nodes of the mean rate, and in the last row of a suite that has fallen."""
+
+    weights: Floats  # Of the nodes
+    planned: Floats
+    layer: Floats  # Of the trials that a further look adds
+    anyhow: tuple[Floats, ...]
+    """By look, the chance that an unchanged suite has so many failures or more, whatever the looks before have said."""
+
+    @classmethod
+    def of(cls, members: tuple[Member, ...], drift: float, looks: int) -> "_Numbers":
+        failing, weights = _failure_rates(members, drift)
+        spectrum, of_layer = _spectra(members, failing, looks)
+        sizes = [sum(trials_at(look, one.k) for one in members) + 1 for look in range(looks + 1)]
+        planned, layer = _chances(spectrum, sizes[0]), _chances(of_layer, sizes[1] - sizes[0] + 1)
+        anyhow = []
+        for size in sizes[: looks - 1]:
+            anyhow.append(_tail(_chances(weights @ spectrum[:-1], size)))
+            spectrum = _without_the_least(spectrum * of_layer)
+        return cls(weights, planned, layer, tuple(anyhow))
+
+    def unchanged(self, numbers: Floats) -> Floats:
+        """The distribution of an unchanged suite, over all nodes."""
+        found: Floats = self.weights @ numbers[:-1]
+        return found
+
+    def fallen(self, numbers: Floats) -> Floats:
+        """The distribution of a suite that has fallen."""
+        found: Floats = numbers[-1]
+        return found
+
+    def between(self, failed: int, look: int) -> int:
+        """The number of failures, within what `GO_ON_LEAST` and `GO_ON_MOST` of the unchanged suites allow."""
+        anyhow = self.anyhow[look]
+        return min(max(failed, int(np.argmax(anyhow <= GO_ON_MOST[look]))), int(np.argmax(anyhow <= GO_ON_LEAST[look])))
 
 
 def expected_failures(members: Sequence[Member], trials: Sequence[int]) -> float:
@@ -101,7 +152,9 @@ def _rates(members: Sequence[Member]) -> list[float]:
 
 
 def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Floats]:
-    """The failure rates of the tasks, by the nodes of their mean's distribution, and the nodes' weights."""
+    """The failure rates of the tasks, by the nodes of their mean's distribution and of a suite that has fallen by
+    `FALL`, and the nodes' weights.
+    """
     failing = np.clip(1 - np.array(_rates(members)), _NEAREST, 1 - _NEAREST)
     shares = np.array([one.k for one in members], dtype=float)
     shares /= shares.sum()
@@ -110,38 +163,71 @@ def _failure_rates(members: Sequence[Member], drift: float) -> tuple[Floats, Flo
     whole = 1 / min(variance / (mean * (1 - mean)), _MOST_SPREAD) - 1
     bad, good = mean * whole, (1 - mean) * whole
     # On the scale of the log-odds the density is proportional to rate^bad (1 - rate)^good.
-    odds = np.log(bad / good) + np.linspace(-_WIDTH, _WIDTH, _NODES) / np.sqrt(bad * good / whole)
+    deviations = np.linspace(-_WIDTH, _WIDTH, _NODES_OF_DRIFT if drift else _NODES)
+    odds = np.log(bad / good) + deviations / np.sqrt(bad * good / whole)
     logarithms = -bad * np.log1p(np.exp(-odds)) - good * np.log1p(np.exp(odds))
     weights = np.exp(logarithms - logarithms.max())
     own = np.log(failing / (1 - failing))
     means = (1 / (1 + np.exp(-(own[None, :] + _SHIFTS[:, None])))) @ shares
-    shifts = np.interp(1 / (1 + np.exp(-odds)), means, _SHIFTS)
+    shifts = np.interp([*(1 / (1 + np.exp(-odds))), min(mean + FALL, 1 - _NEAREST)], means, _SHIFTS)
     rates: Floats = 1 / (1 + np.exp(-(own[None, :] + shifts[:, None])))
     return rates, weights / weights.sum()
 
 
-def _counts(failing: Floats, trials: Sequence[int]) -> Floats:
-    """The distribution of the failed ones of so many trials of each task, by node: from its characteristic function."""
-    size = sum(trials) + 1
-    turns = np.exp(-2j * np.pi * np.arange(size) / size) - 1
-    product = np.ones((len(failing), size), dtype=complex)
-    for task, count in enumerate(trials):
-        product *= (1 + failing[:, task, None] * turns) ** count
-    chances: Floats = np.clip(np.fft.ifft(product, axis=1).real, 0.0, 1.0)
+def _spectra(members: Sequence[Member], failing: Floats, looks: int) -> tuple[Complexes, Complexes]:
+    """The characteristic functions of the number of failed trials, by node: of the planned trials, and of those that
+    each further look adds.
+    """
+    most = sum(trials_at(looks - 1, one.k) for one in members)
+    size = _transform_size(most + 1)
+    turns = np.exp(-2j * np.pi * np.arange(size // 2 + 1) / size) - 1
+    planned, layer = (np.ones((len(failing), len(turns)), dtype=complex) for _ in range(2))
+    columns = {one: place for place, one in enumerate(members)}
+    alike = Counter(members)
+    for k in {one.k for one in members}:
+        of_one_trial = np.ones_like(planned)
+        for one, tasks in alike.items():
+            if one.k == k:
+                of_one_trial *= _power(1 + failing[:, columns[one], None] * turns, tasks)
+        of_one_trial = _without_the_least(of_one_trial)
+        planned *= _power(of_one_trial, k)
+        layer *= _power(of_one_trial, trials_at(1, k) - k)
+    return _without_the_least(planned), _without_the_least(layer)
+
+
+def _without_the_least(spectrum: Complexes) -> Complexes:
+    """What does not matter is 0: products of very small numbers take a hundred times longer."""
+    return np.where(np.abs(spectrum) < _NOTHING, 0.0, spectrum)
+
+
+def _power(base: Complexes, exponent: int) -> Complexes:
+    """By products: powers of complex numbers take ten times longer."""
+    power: Complexes = reduce(np.multiply, [base] * exponent)
+    return power
+
+
+def _chances(spectrum: Complexes, size: int) -> Floats:
+    """The distribution of a number below `size`, from its characteristic function."""
+    chances: Floats = np.clip(np.fft.irfft(spectrum)[..., :size], 0.0, 1.0)
     return chances
+
+
+def _transform_size(size: int) -> int:
+    """The next power of two: transforms of such sizes are fast."""
+    return max(2, 1 << (size - 1).bit_length())
 
 
 def _sums(one: Floats, other: Floats) -> Floats:
     """The distribution of the sum, by node."""
     size = one.shape[1] + other.shape[1] - 1
-    both = np.fft.rfft(one, size, axis=1) * np.fft.rfft(other, size, axis=1)
-    chances: Floats = np.clip(np.fft.irfft(both, size, axis=1), 0.0, 1.0)
-    return chances
+    transform = _transform_size(size)
+    both = np.fft.rfft(one, transform, axis=1) * np.fft.rfft(other, transform, axis=1)
+    return _chances(both, size)
 
 
 def _tail(chances: Floats) -> Floats:
-    """The chance of so many failures or more, over all nodes; 0 behind the last number."""
-    total: Floats = np.append(np.cumsum(chances.sum(axis=0)[::-1])[::-1], 0.0)
+    """The chance of so many failures or more; 0 behind the last number."""
+    total: Floats = np.append(np.cumsum(chances[::-1])[::-1], 0.0)
     # What is left of the rounding of the transforms is no chance.
     total[total < 1e-12] = 0.0
     return total

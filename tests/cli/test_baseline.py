@@ -108,6 +108,8 @@ def test_another_base_has_the_runs_of_its_own(two_runs: Stored) -> None:
         "newest": [True, True, True],
         "wall_times": {},
         "costs": {},
+        "before_edit": 0,
+        "restart": None,
     }
     assert "no such commit" in two_runs.refuses("show", "--base", "nowhere")
 

@@ -20,7 +20,7 @@ import pytest
 from tests.cli.test_command_line import imported_by
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import PATIENT, Project, free_port, started_server
-from tests.processes import interrupted, marked_processes, wait_until
+from tests.processes import how_to_resume, interrupted, marked_processes, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -248,6 +248,26 @@ def test_a_server_that_is_down_and_locked_in_mid_run_learns_of_it_all_when_it_is
         assert (shown["golden/bad"], shown["golden/good"]) == ("TaskFailed", "Completed")
 
 
+def test_a_database_that_is_locked_in_mid_run_costs_no_verdict_and_no_state(gate: Project, tmp_path: Path) -> None:
+    home = tmp_path / "own"
+    gate.write("agent.sh", f"while [ ! -e {gate.path}/go ]; do sleep 0.1; done; printf ok > good")
+    with started_server(home) as server, closing(sqlite3.connect(home / "prefect.db", timeout=60)) as database:
+        gate.environment |= {**server.environment, "PASSGATE_PREFECT_SECONDS": "200"}
+        run = subprocess.Popen(
+            gate.command(*run_of(gate)), cwd=gate.path, env=gate.full_environment(), stderr=subprocess.PIPE, text=True
+        )
+        with run:
+            wait_until(lambda: any(gate.path.glob(".passgate/runs/*/journal.jsonl")))
+            database.execute("BEGIN EXCLUSIVE")
+            gate.write("go", "")
+            wait_until(lambda: any(gate.path.glob(".passgate/runs/*/verdict.json")))
+            database.rollback()
+            _, stderr = run.communicate(timeout=300)
+        assert (run.returncode, decision(gate)) == (1, "FAIL"), stderr
+        gate.environment["PREFECT_HOME"] = str(home)
+        assert stored(gate, "SELECT state_name FROM flow_run") == [("GateFailed",)]
+
+
 @pytest.mark.parametrize("mode", ["none", "embedded", "server"])
 def test_a_signal_in_a_trial_ends_the_run_in_every_mode_and_leaves_nothing_behind(
     gate: Project, mode: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -263,7 +283,7 @@ def test_a_signal_in_a_trial_ends_the_run_in_every_mode_and_leaves_nothing_behin
     gate.environment |= PATIENT
     ended = interrupted(gate, command, signal.SIGTERM, lambda: marked_processes(f"sleep\x00{mark}") != [], 240)
     assert ended.returncode == 130, ended.stderr
-    assert ended.stderr.splitlines()[-1].endswith("carry the run on with `passgate run ci_merge --resume last`")
+    assert ended.stderr.splitlines()[-1].endswith(how_to_resume(gate.path))
     assert "Traceback" not in ended.stderr
     assert marked_processes(mark) == marked_processes(f"{gate.path}/agent.sh") == []
     assert list(temporary.glob("*/*")) == []

@@ -18,6 +18,8 @@ KEYS = {
     "rates",
     "baseline_runs",
     "red",
+    "agent_falls",
+    "run_spread",
     "inconclusive",
     "strict_red",
     "catches",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
-from tests.processes import interrupted, marked_processes
+from tests.processes import how_to_resume, interrupted, marked_processes
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +58,7 @@ def test_an_interrupted_run_says_how_to_carry_it_on(project: Project) -> None:
     ended = ends_when_its_agent_runs(project, "run", "ci_merge")
     assert ended.returncode == 130
     said = ended.stderr.splitlines()[-1]
-    assert said == "passgate: interrupted; carry the run on with `passgate run ci_merge --resume last`"
+    assert said == f"passgate: interrupted; {how_to_resume(project.path)}"
 
 
 @pytest.mark.parametrize("command", [("try", "suites/golden/a.yaml"), ("burn-in", "ci_merge", "--runs", "2")])

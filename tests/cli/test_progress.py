@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from passgate.flows.cli.progress import Progress
+from passgate.flows.cli.progress import Progress, RunProgress, seconds_left
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.trial import Trial
+from passgate.tasks.model.grade import Grade
+from passgate.tasks.model.transcript import Usage
+from passgate.tasks.model.trial import Trial, TrialMetrics
 from tests.builders import a_finished, a_plan, a_task, trials_of
 
 LOOKS_AGAIN = 0.4
@@ -72,3 +74,33 @@ def test_a_suite_whose_plan_is_done_has_no_line_for_every_confirming_trial(
     assert lines[1] == "golden: 3/3 trials, 1 failed"
     assert lines[-1] == "golden: 3/3 trials, 1 failed, 6 confirming"
     assert len(lines) < 6
+
+
+def test_the_cost_so_far_is_that_of_the_agent_and_of_the_judge(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trials = [
+        trial.model_copy(
+            update={
+                "metrics": TrialMetrics(cost=0.5),
+                "player_cost": 0.1,
+                "unmeasured_cost": 0.2,
+                "grades": (Grade(name="g", type="g", score=1, passed=True, usage=Usage(cost_usd=0.05)),),
+            }
+        )
+        for trial in trials_of(TASKS[0], "pp")
+    ]
+    assert sum(trial.cost for trial in trials) == pytest.approx(1.7)
+    write(tmp_path / "journal.jsonl", trials)
+    with Progress(a_plan(*TASKS), RunStore(str(tmp_path))):
+        pass
+    assert last_line(capsys) == "all: 2/6 trials, $1.70"
+
+
+def test_the_time_left_is_told_by_the_pace_of_this_command() -> None:
+    assert seconds_left(ended=10, seconds=100.0, missing=30) == 300.0
+    assert RunProgress(done=10, total=40, cost=1.25, left=300.0).shown == "$1.25, about 5m00s left"
+    # Not before there is a pace, and not at the end.
+    assert seconds_left(ended=2, seconds=100.0, missing=30) is None
+    assert seconds_left(ended=10, seconds=1.0, missing=30) is None
+    assert seconds_left(ended=10, seconds=100.0, missing=0) is None

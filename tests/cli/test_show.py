@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 
 from tests.conftest import Project
@@ -64,3 +65,67 @@ def test_what_does_not_exist_is_bad_usage(bare_project: Project) -> None:
     result = bare_project.passgate("show", "nowhere")
     assert result.returncode == 2
     assert "no file or folder nowhere" in result.stderr
+
+
+TASK = """
+suite: golden
+task_id: {name}
+description: Writes a file.
+inputs: {{prompt: "Write a.txt."}}
+graders: [{{type: contains, value: "\\x1b[2Jdone"}}]
+tracked_metrics: [steps]
+"""
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project with a run in which every trial has failed."""
+    project = Project(tmp_path_factory.mktemp("show") / "repository")
+    project.path.mkdir()
+    project.git("init", "-q", "-b", "main")
+    for name in ("first", "second"):
+        project.write(f"suites/golden/{name}.yaml", TASK.format(name=name))
+    ended = project.passgate("run", "nightly", "--agent", "nop", "--engine", "none", "--k", "2")
+    assert ended.returncode != 2, ended.stderr
+    return project
+
+
+def test_a_trial_of_a_run_is_shown(recorded: Project) -> None:
+    (run,) = recorded.run_folders()
+    by_name = recorded.passgate("show", run.name, "--task", "golden/first", "--trial", "1")
+    assert (by_name.returncode, by_name.stderr) == (0, "")
+    assert by_name.stdout.startswith(f"golden/first, trial 1  suites/golden/first.yaml:3\nrun {run.name}\n")
+    assert "user Write a.txt.\n" in by_name.stdout
+    assert "\x1b" not in by_name.stdout
+    assert by_name.stdout.endswith("  passgate try golden/first --agent nop\n")
+    # Without a number the first that failed; a task by its id alone; a run by `last` or by its folder.
+    first = recorded.passgate("show", "last", "--task", "first").stdout
+    assert first.startswith(f"golden/first, trial 0  suites/golden/first.yaml:3\nrun {run.name}\n")
+    assert recorded.passgate("show", f".passgate/runs/{run.name}", "--task", "first").stdout == first
+
+
+def test_programs_get_a_trial_whole(recorded: Project) -> None:
+    shown = recorded.passgate("show", "last", "--task", "first", "--format", "json").stdout
+    assert shown == recorded.passgate("show", "last", "--task", "first", "--json").stdout
+    document = json.loads(shown)
+    assert (document["trial"]["status"], document["trial"]["trial"]) == ("failed", 0)
+    assert document["transcript"]["messages"][0]["content"] == "Write a.txt."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("last",), "last is no file, but the run {run}: name a task of it with --task"),
+        (("last", "--trial", "1"), "--trial needs the task: passgate show RUN --task TASK --trial N"),
+        (("last", "last", "--task", "first"), "--task needs one run and not 2 names"),
+        (("last", "--task", "frst"), "has no task 'frst'; did you mean 'first'?"),
+        (("last", "--task", "zzz"), "has no task 'zzz'; known: golden/first, golden/second"),
+        (("last", "--task", "first", "--trial", "7"), "no trial 7 in this run: it has 0 (failed), 1 (failed)"),
+        (("suites", "--task", "first"), "no run 'suites' in .passgate/runs; the newest is {run}"),
+    ],
+)
+def test_what_a_run_does_not_have_is_bad_usage(recorded: Project, arguments: tuple[str, ...], message: str) -> None:
+    (run,) = recorded.run_folders()
+    result = recorded.passgate("show", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert message.format(run=run.name) in result.stderr

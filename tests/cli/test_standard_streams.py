@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,3 +144,28 @@ def test_nothing_that_is_opened_later_gets_the_number_of_a_closed_stream(suites:
         """
     redirected(suites, "<&- >&- 2>&-", sys.executable, "-c", code)
     assert json.loads((tmp_path / "seen.json").read_text()) == [0, ["/dev/null"] * 3, [True] * 3]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_message_is_there_as_soon_as_it_is_said(bare_project: Project, unbuffered: str) -> None:
+    code = (
+        "import sys; from passgate.flows.cli.terminal import take_standard_streams; take_standard_streams(); "
+        "from passgate.tasks.reports.messages import warn; warn('it waits'); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=bare_project.full_environment(PYTHONUNBUFFERED=unbuffered),
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        # Its end would bring the message as well.
+        ending = threading.Timer(60, process.kill)
+        ending.start()
+        try:
+            assert process.stderr.readline() == "passgate: it waits\n"
+        finally:
+            ending.cancel()
+            process.stdin.close()

@@ -15,11 +15,9 @@ import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project
-from tests.processes import hearing_interrupts, marked_processes, parent_of, wait_until, worker_of
+from tests.processes import hearing_interrupts, how_to_resume, marked_processes, parent_of, wait_until, worker_of
 
 pytestmark = pytest.mark.slow
-
-RESUME = "carry the run on with `passgate run ci_merge --resume last`"
 
 
 @pytest.fixture
@@ -91,7 +89,7 @@ def test_a_worker_that_exits_0_in_mid_run_is_no_pass(gate: Project) -> None:
     )
     ended = gate.run(run_with(gate, "slow.sh"))
     assert ended.returncode == 3
-    said = f"passgate: the process that did the work exited 0 before there was a verdict; {RESUME}"
+    said = f"passgate: the process that did the work exited 0 before there was a verdict; {how_to_resume(gate.path)}"
     assert ended.stderr.splitlines()[-1] == said
     assert not list(gate.path.glob(".passgate/runs/*/verdict.json"))
 
@@ -113,7 +111,7 @@ def test_a_worker_that_is_killed_leaves_no_process_and_its_run_can_be_carried_on
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "was killed (Segmentation fault) before there was a verdict" in stderr
-    assert RESUME in stderr
+    assert how_to_resume(gate.path) in stderr
     assert marked_processes(mark) == []
     gate.write("slow.sh", "printf ok > result.txt")
     assert gate.passgate("run", "ci_merge", "--resume", "last").returncode == 0
@@ -178,7 +176,7 @@ def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) 
         process.send_signal(signal.SIGTERM)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stderr.splitlines()[-1] == f"passgate: interrupted; {RESUME}"
+    assert stderr.splitlines()[-1] == f"passgate: interrupted; {how_to_resume(gate.path)}"
     assert marked_processes(mark) == []
 
 

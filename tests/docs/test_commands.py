@@ -11,7 +11,7 @@ from tests.conftest import REPOSITORY
 from tests.docs.commands import COMMANDS, GROUPS, command_of
 from tests.docs.pages import PAGES, cells, section
 
-INTERNAL_VARIABLES = {"PASSGATE_PROCESS"}
+INTERNAL_VARIABLES = {"PASSGATE_PROCESS", "PASSGATE_COMPLETE"}
 
 
 def test_the_usage_of_every_command() -> None:

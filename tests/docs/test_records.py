@@ -10,7 +10,7 @@ from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transc
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
 from passgate.tasks.planning.snapshot import FILES
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 from tests.conftest import REPOSITORY
 from tests.docs.pages import cells, code_in, rows, section, tables
 
@@ -65,7 +65,7 @@ def test_the_columns_of_the_summaries() -> None:
 def test_the_files_of_a_run() -> None:
     folder = RunStore.of("a")
     written = (folder.plan, folder.journal, folder.verdict, folder.attestation)
-    files = {*(file.name for file in written), *REPORTS, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
+    files = {*(file.name for file in written), *RUN_FILES, f"{who_judges._CHECKOUT}/", f"{folder.change.path.name}/"}
     files |= {run_store._LOCATION, f"{FILES}/"}
     assert set(cells(section("docs/history.md", "The run's folder"))) == files
 

@@ -5,16 +5,20 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import yaml
 
 from tests.cli.test_run import WRITES_OK
 from tests.conftest import REPOSITORY, Project, clean_environment
 from tests.flows.test_flow_runs import api
-from tests.processes import wait_until
+from tests.processes import marked_processes, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
@@ -104,15 +108,73 @@ def test_a_red_night_is_an_event_that_fires_its_automation(deployed: Project) ->
     assert told["resource"]["passgate.alarms"] == "below_floor,crashed_agents"
     assert "prefect.tag.desk-no-7" in {one["prefect.resource.id"] for one in told["related"]}
 
-    def fired() -> bool:
-        names = {one["resource"]["prefect.resource.name"] for one in events(deployed, "prefect.automation.triggered")}
-        return "desk-no-7: the nightly is red" in names
-
     # The server may have heard of the event before it minded the automation.
     again = {key: told[key] for key in ("event", "resource", "related", "payload", "occurred")}
     body = {**again, "id": "00000000-0000-4000-8000-000000000007"}
     api(deployed, "POST", "events", [body])
-    wait_until(fired, seconds=120)
+    wait_until(lambda: "desk-no-7: the nightly is red" in fired(deployed), seconds=120)
+
+
+def fired(project: Project) -> set[str]:
+    """The names of the automations that have fired."""
+    return {one["resource"]["prefect.resource.name"] for one in events(project, "prefect.automation.triggered")}
+
+
+@pytest.mark.parametrize(
+    ("event", "automation"),
+    [
+        ("passgate.drift", "desk-no-7: the history has drifted"),
+        ("passgate.sign-off-pending", "desk-no-7: a release awaits its sign-off"),
+    ],
+)
+def test_what_a_team_has_to_know_fires_its_automation(deployed: Project, event: str, automation: str) -> None:
+    def has_fired() -> bool:
+        # The server may have heard of an event before it minded the automation.
+        told = {
+            "id": str(uuid4()),
+            "event": event,
+            "occurred": datetime.now(UTC).isoformat(),
+            "resource": {"prefect.resource.id": "passgate.run.one", "passgate.gate": "nightly"},
+            "related": [{"prefect.resource.id": "prefect.tag.desk-no-7", "prefect.resource.role": "tag"}],
+        }
+        api(deployed, "POST", "events", [told])
+        time.sleep(1)
+        return automation in fired(deployed)
+
+    wait_until(has_fired, seconds=200)
+
+
+def test_the_lack_of_a_nightly_fires_its_automation(deployed: Project) -> None:
+    shipped = yaml.safe_load((deployed.path / "prefect-automations.yaml").read_text())["automations"]
+    (lacking,) = [one for one in shipped if one["trigger"]["within"] == 26 * 3600]
+    lacking["name"] = "desk-no-7: no nightly for ten seconds"
+    lacking["trigger"]["within"] = 10
+    file = deployed.write("lacking.yaml", yaml.safe_dump({"automations": [lacking]}))
+    created = prefect(deployed, "automation", "create", "--from-file", str(file))
+    assert created.returncode == 0, created.stdout + created.stderr
+    wait_until(lambda: lacking["name"] in fired(deployed), seconds=200)
+
+
+def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how_it_goes_on(deployed: Project) -> None:
+    mark = f"4242.{time.time_ns()}"
+    deployed.write("hangs.sh", f"sleep {mark}")
+    request = json.dumps({"agent": f"cli:sh '{deployed.path}/hangs.sh'", "k": 1})
+    begun = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={request}")
+    assert begun.returncode == 0, begun.stdout + begun.stderr
+    wait_until(lambda: marked_processes(f"sleep\x00{mark}") != [], seconds=200)
+    running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}, "parent_task_run_id": {"is_null_": True}}}
+    (flow_run,) = [one for one in api(deployed, "POST", "flow_runs/filter", running) if "hangs.sh" in one["name"]]
+    cancelled = prefect(deployed, "flow-run", "cancel", flow_run["id"])
+    assert cancelled.returncode == 0, cancelled.stdout + cancelled.stderr
+    path = f"flow_runs/{flow_run['id']}"
+    wait_until(lambda: api(deployed, "GET", path)["state"]["type"] == "CANCELLED", seconds=200)
+    wait_until(lambda: marked_processes(f"sleep\x00{mark}") == [])
+    (run,) = [one for one in deployed.run_folders() if "hangs.sh" in (one / "plan.json").read_text()]
+    assert list(run.glob("journal*"))
+    logs = {"logs": {"flow_run_id": {"any_": [flow_run["id"]]}}}
+    wait_until(
+        lambda: any(f"--resume {run.name}" in one["message"] for one in api(deployed, "POST", "logs/filter", logs))
+    )
 
 
 @pytest.mark.parametrize("given", ['{"k": 0}', '{"jobs": 0}', '{"max_cost": -1}', '{"agnet": "nop"}'])

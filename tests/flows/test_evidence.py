@@ -12,6 +12,7 @@ from tests.conftest import Project
 pytestmark = pytest.mark.slow
 
 AGENT = "python:agent:agent"
+PLAIN = ("--engine", "none")
 GATES = """
 version: 1
 suites:
@@ -134,3 +135,41 @@ def test_what_was_red_on_main_too_is_nobodys_fault(repository: Project) -> None:
     (reason,) = [reason for reason in verdict["reasons"] if reason["task_id"] == "a"]
     assert reason["blocking"] is False
     assert "failed at the baseline too" in reason["message"]
+
+
+def merged(project: Project, prompt: str, wanted: str) -> None:
+    """Merge an edit of the task into main, and go on from there on a branch."""
+    text = TASK.format(name="a").replace("Say yes.}", f"{prompt}}}").replace('"yes"', wanted)
+    project.git("checkout", "-q", "main")
+    project.write("suites/golden/a.yaml", text)
+    project.git("commit", "-q", "-am", f"{prompt} {wanted}")
+    project.git("checkout", "-q", "-B", "change")
+    project.git("commit", "-q", "--allow-empty", "-m", "Break the agent")
+
+
+def test_an_edited_task_is_guarded_by_its_runs_before_the_edit_unless_its_graders_are_others(
+    repository: Project,
+) -> None:
+    repository.git("checkout", "-q", "main")
+    repository.write("gates.yaml", GATES.replace("k: 3", "k: 10"))
+    repository.write("suites/golden/b.yaml", TASK.format(name="b"))
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "More trials")
+    run(repository, *PLAIN)
+    assert run(repository, *PLAIN)["decision"] == "PASS"
+    merged(repository, "Please say yes.", '"yes"')
+    says(repository, a="f")
+    verdict = run(repository, *PLAIN)
+    assert verdict["decision"] == "FAIL"
+    (reason,) = [reason for reason in verdict["reasons"] if reason["blocking"]]
+    assert "judged against its version before the edit (20 trials)" in reason["message"]
+    assert [one["before_edit"] for one in verdict["confirmations"]] == [20]
+    assert "golden/a is judged against its version before the edit, 20 trials" in verdict["notes"]
+    shown = repository.passgate("baseline", "show", "--agent", AGENT).stdout
+    assert "green, edited" in shown
+    merged(repository, "Please say yes.", '"ye"')
+    verdict = run(repository, *PLAIN)
+    assert verdict["decision"] == "PASS", verdict["reasons"]
+    assert [one["why"].rpartition("; ")[2] for one in verdict["not_admitted"]] == [
+        "its graders, its k or its metric are not those of its earlier runs"
+    ]

@@ -65,8 +65,10 @@ def test_doing_nothing_fails_the_merge_gate_and_every_task_says_why(shipped: Pro
     assert verdict["decision"] == "FAIL"
     tasks = {task["task_id"] for task in verdict["measurement"]["tasks"]}
     assert {reason["task_id"] for reason in verdict["reasons"]} == tasks
+    summary = (shipped.run_folders()[0] / "summary.md").read_text()
     for task in tasks:
-        assert task in result.stdout
+        assert task in summary
+    assert "more tasks in report.html of the run" in result.stdout
     state = newest_flow_run(shipped, "ci_merge")["state"]
     assert (state["type"], state["name"]) == ("FAILED", "GateFailed")
 

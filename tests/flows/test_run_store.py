@@ -25,7 +25,7 @@ from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 from tests.builders import task_document
 from tests.conftest import Project
 from tests.flows.test_seam import AGENT, GATES, calls, elsewhere, judged
@@ -85,7 +85,7 @@ def test_a_run_is_kept_at_its_url_and_comes_to_the_same_verdict(
     assert [reason.message for reason in there.reasons] == [reason.message for reason in here.reasons]
     names = {re.sub("[0-9a-f]{64}", "DIGEST", name) for name in object_store.keys(f"{url}/{there.run_id}")}
     kept = {name for name in names if not name.startswith(("journal/", "lease/"))}
-    assert kept >= {"plan.json", "snapshot/DIGEST.tar.gz", "verdict.json", *REPORTS}
+    assert kept >= {"plan.json", "snapshot/DIGEST.tar.gz", "verdict.json", *RUN_FILES}
     assert kept == {name for name in kept if "/" not in name or name.startswith(("snapshot/", "report/"))}
     folder = repository.path / ".passgate/runs" / there.run_id
     assert (folder / "verdict.json").read_bytes() == object_store.content(f"{url}/{there.run_id}/verdict.json")

@@ -3,12 +3,14 @@
 import json
 import os
 import random
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ import pytest
 
 from tests.cli.test_killed import AGENTS, SAYS_YES
 from tests.conftest import PATIENT, Project, clean_environment
-from tests.processes import parent_of, process_ids, wait_until
+from tests.processes import how_to_resume, parent_of, process_ids, wait_until
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -230,6 +232,46 @@ def test_a_lost_process_loses_what_is_in_flight(bare_project: Project, of_one_pr
         set_up(bare_project, agent)
         run_with_a_loss(bare_project, agent, ["--runner", "process", "--workers", "3"], children_with(b"spawn_main"))
     assert what_counts(bare_project) == of_one_process
+    (why,) = failed_task_runs(bare_project)["golden/t3"]
+    assert re.match(r"0/\d+ trials passed; output_check: ", why), why
+
+
+def failed_task_runs(project: Project) -> dict[str, list[str]]:
+    """The messages of failed task runs in the embedded engine's database, by the names of the task runs."""
+    query = "SELECT r.name, s.message FROM task_run r JOIN task_run_state s ON s.id = r.state_id WHERE s.name = ?"
+    found = defaultdict[str, list[str]](list)
+    with closing(sqlite3.connect(Path(project.environment["PREFECT_HOME"]) / "prefect.db")) as database:
+        for name, message in database.execute(query, ("TaskFailed",)):
+            found[name].append(message)
+    return found
+
+
+@pytest.mark.parametrize("runner", ["process", "dask", "ray"])
+def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(bare_project: Project, runner: str) -> None:
+    with running_agent() as agent:
+        agent.replies = [Says(pause=0.5)]
+        set_up(bare_project, agent)
+        with begun(bare_project, "--runner", runner, "--workers", "2") as command:
+            wait_for_trials(bare_project, command, 5)
+            command.send_signal(signal.SIGTERM)
+            command.communicate(timeout=200)
+        said = (bare_project.path / "stderr.txt").read_text()
+        assert command.returncode == 130, said
+        assert said.splitlines()[-1].endswith(how_to_resume(bare_project.path))
+        assert "Traceback" not in said
+        wait_until(lambda: with_environment(bare_project.environment["PREFECT_HOME"]) == [])
+        assert len(finished(bare_project)) < TASKS * K
+
+
+def with_environment(mark: str) -> list[int]:
+    """The processes that carry a mark in their environment."""
+    found = []
+    for one in process_ids():
+        try:
+            found += [one] if mark.encode() in Path(f"/proc/{one}/environ").read_bytes() else []
+        except OSError:
+            continue
+    return found
 
 
 def test_a_lost_worker_of_ray_loses_what_is_in_flight(bare_project: Project, of_one_process: Any) -> None:

@@ -21,7 +21,7 @@ from tests.builders import task_document
 from tests.conftest import Project
 from tests.flows.test_seam import GATES
 from tests.object_store import ObjectStore, object_store
-from tests.processes import parent_of, process_ids, wait_until
+from tests.processes import how_to_resume, parent_of, process_ids, wait_until
 
 __all__ = ["object_store"]
 
@@ -56,6 +56,23 @@ def asked(server: dict[str, str], method: str, path: str, content: Any = None) -
     return answers[-1].json() if answers[-1].content else None
 
 
+def failed_task_run(server: dict[str, str], name: str) -> dict[str, Any]:
+    """A task run of the newest ci_merge that has failed, once the server has it, which other tests use too."""
+    begun = {"flows": {"name": {"any_": ["ci_merge"]}}, "flow_runs": {"start_time": {"is_null_": False}}}
+    flow_run = asked(server, "POST", "flow_runs/filter", begun | {"sort": "START_TIME_DESC", "limit": 1})[0]
+    wanted = {"flow_runs": {"id": {"any_": [flow_run["id"]]}}, "task_runs": {"name": {"any_": [name]}}}
+    found: list[dict[str, Any]] = []
+
+    def is_recorded() -> bool:
+        found[:] = [
+            one for one in asked(server, "POST", "task_runs/filter", wanted) if one["state_name"] == "TaskFailed"
+        ]
+        return bool(found)
+
+    wait_until(is_recorded)
+    return found[0]
+
+
 def make_pool(server: dict[str, str], name: str, working_folder: Path) -> None:
     from prefect.workers.process import ProcessWorker
 
@@ -65,7 +82,8 @@ def make_pool(server: dict[str, str], name: str, working_folder: Path) -> None:
 
 
 @contextmanager
-def a_worker(server: dict[str, str], name: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+def a_worker(server: dict[str, str], name: str, folder: Path, environment: dict[str, str]) -> Iterator[int]:
+    """A worker of a pool; gives its process id."""
     command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", name, "--limit", "2"]
     worker = subprocess.Popen(
         command,
@@ -76,7 +94,7 @@ def a_worker(server: dict[str, str], name: str, folder: Path, environment: dict[
         start_new_session=True,
     )
     try:
-        yield
+        yield worker.pid
     finally:
         # As when its machine is lost: nobody tells Prefect.
         for process_id in [worker.pid, *descendants(worker.pid)]:
@@ -128,6 +146,7 @@ def test_a_killed_coordinator_is_resumed_from_an_empty_folder_and_repeats_no_fin
         result = other.passgate("run", "ci_merge", "--resume", f"{url}/{run_id}", timeout=300)
     assert result.returncode == 1, result.stderr
     assert "t1" in result.stdout
+    assert failed_task_run(prefect_server, "golden/t1")["state"]["message"].startswith(f"0/{K} trials passed; ")
     done = calls(machine)
     assert len(done) == TASKS * K
     assert {one: done[one] for one in kept} == dict.fromkeys(kept, 1)
@@ -137,7 +156,8 @@ def test_a_killed_coordinator_is_resumed_from_an_empty_folder_and_repeats_no_fin
         (f"t{number}", trial) for number in range(TASKS) for trial in range(K)
     ]
     runs = asked(prefect_server, "POST", "flow_runs/filter", {"flows": {"name": {"any_": ["passgate-batch"]}}})
-    assert {one["parameters"]["store"] for one in runs} == {f"{url}/{run_id}"}
+    stores = {one["parameters"]["store"] for one in runs}
+    assert {store for store in stores if store.startswith(f"{url}/")} == {f"{url}/{run_id}"}
 
 
 def _has_trials(store: ObjectStore, url: str) -> bool:
@@ -154,3 +174,58 @@ def test_what_a_work_pool_needs_is_said(
     result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", object_store.new_url())
     assert result.returncode == 2, result.stderr
     assert "has no work pool 'nowhere': make it with `prefect work-pool create nowhere`" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
+) -> None:
+    pool, url = "without-workers", object_store.new_url()
+    make_pool(prefect_server, pool, repository.path)
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool)
+    errors = repository.path / "errors.log"
+    # As in many images: messages must not wait for the end of the process.
+    environment = repository.full_environment(PYTHONUNBUFFERED="1")
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(repository.command(*run), cwd=repository.path, env=environment, stderr=stderr)
+    try:
+        told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
+        wait_until(lambda: process.poll() is not None or told in errors.read_text(), 400)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=120) == 130, errors.read_text()
+    finally:
+        process.kill()
+        process.wait()
+    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
+
+    def states() -> set[str]:
+        return {one["state_type"] for one in asked(prefect_server, "POST", "flow_runs/filter", tagged)}
+
+    wait_until(lambda: states() == {"CANCELLED"})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
+) -> None:
+    pool, url = "ended-by-a-signal", object_store.new_url()
+    make_pool(prefect_server, pool, repository.path)
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--work-pool", pool, "--k", "60")
+    errors, environment = repository.path / "errors.log", repository.full_environment()
+    with a_worker(prefect_server, pool, repository.path, environment) as worker:
+        with errors.open("wb") as stderr:
+            command = repository.command(*run, "--jobs", "2", "--workers", "2")
+            process = subprocess.Popen(command, cwd=repository.path, env=environment, stderr=stderr)
+        try:
+            wait_until(lambda: process.poll() is not None or _has_trials(object_store, url), 300)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=120) == 130, errors.read_text()
+        finally:
+            process.kill()
+            process.wait()
+        wait_until(lambda: descendants(worker) == [], 120)
+    assert errors.read_text().splitlines()[-1].endswith(how_to_resume(repository.path))
+    assert 0 < len(calls(repository.path)) < TASKS * 60

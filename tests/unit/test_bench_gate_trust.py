@@ -67,6 +67,27 @@ def test_a_target_that_is_missed_is_an_exit_code(tmp_path: Path) -> None:
     assert "MISSED a: rates of a file, 3 tasks x 1: a task from 0.8 to 1 falls to half" in done.stdout
 
 
+def test_results_and_tables_are_written(tmp_path: Path) -> None:
+    page, results = tmp_path / "page.md", tmp_path / "results.json"
+    page.write_text("before\n<!-- gate-trust: begin -->\nold\n<!-- gate-trust: end -->\nafter\n", encoding="utf-8")
+    done = run("--sections", "b", "--out", str(results), "--page", str(page))
+    assert done.returncode == 0, done.stdout + done.stderr
+    written = page.read_text(encoding="utf-8")
+    assert written.startswith("before\n")
+    assert written.endswith("\nafter\n")
+    assert "old" not in written
+    assert "| from 0.2 to 0 | 100.0 % | 100.0 % | 100.0 % | 100.0 % |" in written
+    # No test finds more than the most powerful one.
+    figures = {
+        one["label"]: one["exact"] for block in json.loads(results.read_text())["blocks"] for one in block["figures"]
+    }
+    assert figures["from 0.7 to half: caught"] < figures["from 0.7 to half: bound"] < 0.81
+    page.write_text("no marks", encoding="utf-8")
+    again = run("--from", str(results), "--page", str(page))
+    assert again.returncode == 1
+    assert "lacks <!-- gate-trust: begin -->" in again.stderr
+
+
 def test_every_rate_that_cannot_be_is_named_with_its_place(tmp_path: Path) -> None:
     done = of_rates(tmp_path, '{"a": 0.9,\n "b": 1.5,\n "c": 0,\n "d": true,\n "e": "0.9"}')
     assert done.returncode == 2

@@ -11,7 +11,7 @@ from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.report import report, view_of
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 from tests.builders import a_finished, a_plan, a_policy, a_task, trials_of, verdict_on
 
 TASK = a_task()
@@ -34,8 +34,8 @@ def test_the_verdict_and_every_report_are_written(folder: RunStore) -> None:
     verdict = a_verdict()
     report(RunView(verdict), folder, NO_SECRETS)
     assert folder.read_verdict() == verdict
-    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", "report.html", *REPORTS}
-    for name, make in REPORTS.items():
+    assert {file.name for file in folder.path.iterdir()} == {"verdict.json", "report.html", *RUN_FILES}
+    for name, make in RUN_FILES.items():
         assert (folder.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
 
 
@@ -51,7 +51,7 @@ def test_a_report_can_show_the_trials_their_transcripts_and_the_history_of_their
 
 def test_no_report_holds_a_secret(folder: RunStore) -> None:
     report(RunView(a_verdict("it said hunter22")), folder, Masker(["hunter22"]))
-    for name in REPORTS:
+    for name in RUN_FILES:
         text = (folder.path / name).read_text(encoding="utf-8")
         assert "hunter22" not in text
     assert "it said" in (folder.path / "summary.md").read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from passgate.tasks.graders.programs.grader_reply import GraderReply
 from passgate.tasks.graders.texts import cut, shorten
 from passgate.tasks.model.base import Frozen
 from passgate.tasks.model.grade import Check, JudgeMessage, JudgeRequest, LlmJudge
+from passgate.tasks.model.json_schema import json_schema
 from passgate.tasks.model.json_values import parse_json
 from passgate.tasks.model.transcript import Transcript, Usage, total_usage
 
@@ -60,7 +61,7 @@ class UnusableReplyError(MeasurementError):
 
 def reply_schema(assertions: Sequence[str]) -> dict[str, Any]:
     """The JSON Schema of a reply: every key is required and no other allowed, as strict endpoints ask for it."""
-    return (AssertionReply if assertions else ScoreReply).model_json_schema()
+    return json_schema(AssertionReply if assertions else ScoreReply)
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:

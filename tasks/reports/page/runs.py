@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from passgate.tasks.model.run_view import EarlierRun
+from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.page.charts import Spark, spark
@@ -63,6 +64,11 @@ class _RunsOfAgent(NamedTuple):
     gate: str
     agent: str
     line: Spark | None
+
+    @property
+    def has_trend(self) -> bool:
+        """Whether it has a page of its trend: the name of a run can say anything of its gate."""
+        return self.gate in list(GateName)
 
 
 def runs_page(lines: Sequence[RunLine]) -> str:

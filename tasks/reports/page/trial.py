@@ -12,6 +12,7 @@ from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.page.texts import AnswerComparison, Shown, compared, shown
 from passgate.tasks.reports.page.timeline import TimelineEntry, timeline
+from passgate.tasks.reports.shell_commands import try_command, try_options
 
 MARKS = {
     TrialStatus.PASSED: "✓",
@@ -157,11 +158,4 @@ def _evidence(grade: Grade, limit: int) -> Iterator[tuple[str, Shown]]:
 
 def reproduce(plan: Plan, task: EvalTask) -> str:
     """The shell command that runs a trial of a task again, from the folder of the run."""
-    request = plan.request
-    words = ["passgate", "try", task.name, "--agent", request.agent]
-    for option, value, usual in (
-        ("--suites", request.suites, "suites"),
-        ("--gates", request.gates, "gates.yaml"),
-    ):
-        words += [option, value] if value != usual else []
-    return shlex.join(words)
+    return shlex.join(try_command(task.name, plan.request.agent, try_options(plan.request)))

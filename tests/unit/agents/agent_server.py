@@ -40,8 +40,20 @@ class AgentServer:
         self.replies: list[Says] = [Says()]
         self.asked: list[Asked] = []
         self.url = ""
+        self.at_once = self.most_at_once = 0
+        self._counting = threading.Lock()
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        with self._counting:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            self._answer(handler)
+        finally:
+            with self._counting:
+                self.at_once -= 1
+
+    def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = handler.rfile.read(int(handler.headers["Content-Length"]))
         self.asked.append(Asked(handler.command, handler.path, dict(handler.headers), json.loads(body)))
         says = self.replies[min(len(self.asked), len(self.replies)) - 1]

@@ -56,17 +56,21 @@ class _Answers(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         page = int(parse_qs(urlsplit(self.path).query)["page"][0])
-        self._answer(200, self.server.comments[(page - 1) * 100 : page * 100])
+        if not self._refused():
+            self._send(200, self.server.comments[(page - 1) * 100 : page * 100])
 
+    # What a request changes is stored before it is answered: the test looks as soon as it has the answer.
     def do_POST(self) -> None:
         one = {"id": len(self.server.comments) + 1, "html_url": f"{self.server.url}/7#1", **self._body()}
-        if self._answer(201, one):
+        if not self._refused():
             self.server.comments.append(one)
+            self._send(201, one)
 
     def do_PATCH(self) -> None:
         one = next(one for one in self.server.comments if self.path.endswith(f"/{one['id']}"))
-        if self._answer(200, one):
+        if not self._refused():
             one |= self._body()
+            self._send(200, one)
 
     def do_PUT(self) -> None:
         self.do_PATCH()
@@ -76,21 +80,26 @@ class _Answers(BaseHTTPRequestHandler):
             self._read = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         return self._read
 
-    def _answer(self, status: int, document: Any) -> bool:
+    def _refused(self) -> bool:
+        """Whether the request is refused; answers it then."""
         self.server.requests.append((self.command, self.path))
-        if self.command != "GET":
-            self._body()
         token = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("PRIVATE-TOKEN")
         if self.server.failures:
-            status, document = self.server.failures.pop(0), {"message": "no\x1b[31m"}
+            self._send(self.server.failures.pop(0), {"message": "no\x1b[31m"})
         elif token != "t0ken":
-            status, document = 401, {"message": "Bad credentials"}
+            self._send(401, {"message": "Bad credentials"})
+        else:
+            return False
+        return True
+
+    def _send(self, status: int, document: Any) -> None:
+        if self.command != "GET":
+            self._body()
         body = json.dumps(document).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        return status < 300
 
     def log_message(self, *_: Any) -> None:
         pass

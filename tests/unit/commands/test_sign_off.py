@@ -13,7 +13,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, verdict_digest
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 from tests.unit.releases import committed_run, decide, files_of, release_repository, verdict_of
 
 
@@ -45,7 +45,7 @@ def test_what_is_decided_is_the_verdict(run: RunStore, decision: str, expected: 
 def test_every_report_is_written_again(run: RunStore) -> None:
     before = files_of(run)
     verdict = decide(run, "reject", reason="the tone")
-    for name, make in REPORTS.items():
+    for name, make in RUN_FILES.items():
         assert (run.path / name).read_text(encoding="utf-8") == make(RunView(verdict))
     assert (run.path / "summary.md").read_bytes() != before["summary.md"]
 

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from bench.generated_history import write_generated
 
 from passgate.tasks.commands.view import Viewer
+from passgate.tasks.errors import UsageError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
@@ -122,3 +124,19 @@ def test_a_broken_verdict_does_not_hide_the_other_runs() -> None:
     html = text(Viewer(), "")
     assert ENDED in html
     assert GOING in html
+
+
+def test_the_trend_of_each_gate_is_read_when_it_is_asked_for() -> None:
+    end(a_stored_run(ENDED, TrialStatus.PASSED))
+    a_stored_run(GOING)
+    viewer = Viewer()
+    gate = GOING.split("-")[1]
+    assert f'<a href="trend/{gate}">{gate}</a>' in text(viewer, "")
+    with pytest.raises(UsageError, match="has no runs yet"):
+        viewer.answer("trend/nightly")
+    write_generated(".passgate/history", 12, 3, ())
+    html = text(viewer, "trend/nightly")
+    assert "12 runs from" in html
+    assert '<a href="../">All runs</a>' in html
+    for path in ("trend", "trend/weekly", "trend/nightly/x"):
+        assert viewer.answer(path) is None

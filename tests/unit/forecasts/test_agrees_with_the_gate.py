@@ -126,7 +126,7 @@ def test_the_gate_does_what_was_forecast(changes: dict[str, object], names: tupl
     runs = list(islice((played(plan, baseline, seed) for _ in count()), GATES))
     decisions = Counter(decision for decision, _ in runs)
     assert found.red == pytest.approx(decisions[Decision.FAIL] / GATES, abs=0.035)
-    assert found.chances.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.035)
+    assert found.passed == pytest.approx(decisions[Decision.PASS] / GATES, abs=0.035)
     trials = sum(trials for _, trials in runs) / GATES
     assert found.effort.planned + found.effort.confirming == pytest.approx(trials, rel=0.03)
 

@@ -110,11 +110,18 @@ class TestEvidence:
         [(BaselineState.RED, "failed at the baseline too"), (BaselineState.UNRELIABLE, "the baseline is not reliable")],
     )
     def test_what_was_not_green_before_is_not_this_changes_doing(self, state: BaselineState, says: str) -> None:
-        ruling = evidence("fff", baseline=SETTLED | {"state": state, "runs_green": 5, "passed": 12, "n": 18})
+        ruling = evidence("pff", baseline=SETTLED | {"state": state, "runs_green": 5, "passed": 12, "n": 18})
         reason = only(ruling)
         assert (ruling.decision, reason.rule) == (Decision.PASS, Rule.TASK_FAILED)
         assert reason.message.startswith(f"{says} (5 of 20 runs green, 12 of 18 trials passed); ")
         assert ruling.confirmations == ()
+
+    def test_an_agent_that_passes_nothing_is_not_let_through_because_it_never_did(self) -> None:
+        ruling = evidence("fff", baseline={"state": BaselineState.RED, "runs_green": 0, "passed": 0, "n": 3})
+        assert ruling.decision is Decision.INCONCLUSIVE
+        blocking, reported = ruling.reasons
+        assert (blocking.rule, reported.rule) == (Rule.MISSING_EVIDENCE, Rule.TASK_FAILED)
+        assert blocking.message.startswith("no trial passed, and no failure blocks because the agent was no better")
 
     @pytest.mark.parametrize("state", [BaselineState.RED, BaselineState.UNRELIABLE, BaselineState.GREEN])
     def test_a_flaky_task_is_held_against_its_own_rate(self, state: BaselineState) -> None:
@@ -145,7 +152,7 @@ class TestEvidence:
     def test_what_has_dropped_on_the_branch_is_no_fall_of_this_change(self) -> None:
         counts = {f"r{20 - run:02}": ((0 if run < 3 else 3), 3) for run in range(20)}
         dropped = SETTLED | {"passed": 51, "counts": counts}
-        ruling = evidence("f" * 30, baseline=dropped)
+        ruling = evidence("p" + "f" * 29, baseline=dropped)
         assert (ruling.decision, ruling.confirmations) == (Decision.PASS, ())
         assert only(ruling).message.startswith("its newest runs at the baseline are worse than those before (20 of 20")
 

@@ -173,7 +173,7 @@ def test_a_path_that_is_no_folder_of_a_run_here_is_refused_with_the_remedy(folde
 
 def test_a_beginning_of_several_runs_is_refused(folder: Path) -> None:
     begin("20260101-ab", "20260101-cd")
-    with pytest.raises(UsageError, match="'20260101' matches 2 runs: 20260101-ab, 20260101-cd"):
+    with pytest.raises(UsageError, match="'20260101' matches 2 runs: 20260101-cd, 20260101-ab"):
         find_run("20260101")
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import StorageError
-from passgate.tasks.history.run_store import JournalTranscripts, RunStore
+from passgate.tasks.history.journal_transcripts import JournalTranscripts
+from passgate.tasks.history.run_store import RunStore
 from tests.builders import a_finished, a_task
 
 FIRST, SECOND, REUSED = (

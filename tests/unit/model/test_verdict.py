@@ -2,6 +2,8 @@
 
 import pytest
 from tests.signing import AWAITING, a_sign_off, awaiting
+from tests.unit.reports.measurements import a_failed_task, a_task
+from tests.unit.reports.verdicts import a_verdict
 
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.verdict import Decision, Reason, signed_off
@@ -17,6 +19,12 @@ def headline(decision: Decision, *reasons: Reason, waits: bool = False) -> str:
 
 def test_a_pass_counts_trials() -> None:
     assert headline(Decision.PASS, REPORTED) == "release_candidate PASS: 3 of 3 trials passed"
+
+
+def test_a_pass_says_which_failures_it_does_not_block_on() -> None:
+    tasks = tuple(a_failed_task(task_id=f"t{number}") for number in range(2))
+    verdict = a_verdict(Decision.PASS, (a_task(), *tasks))
+    assert verdict.headline.endswith(" PASS: 5 of 9 trials passed, 2 failed tasks do not block")
 
 
 @pytest.mark.parametrize(("number", "shown"), [(1, "1 blocking reason"), (2, "2 blocking reasons")])

@@ -2,7 +2,17 @@
 
 from typing import Any
 
-from passgate.tasks.model.forecast import Advice, Catch, Cause, Change, CurvePoint, Effort, Forecast, TaskForecast
+from passgate.tasks.model.forecast import (
+    Advice,
+    AgentFall,
+    Catch,
+    Cause,
+    Change,
+    CurvePoint,
+    Effort,
+    Forecast,
+    TaskForecast,
+)
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName, Suite
 
@@ -70,6 +80,10 @@ def a_forecast(**changes: Any) -> Forecast:
         "inconclusive": 0.004,
         "strict_red": 0.453,
         "catches": catches(0.271, 0.657, 0.875),
+        "agent_falls": (
+            AgentFall(share=0.95, red=0.72, strict_red=0.98),
+            AgentFall(share=0.8, red=0.999, strict_red=1),
+        ),
         "effort": Effort(planned=60, confirming=0.0, saved=0.6, cost=1.234, seconds=185),
         "rules": (
             Cause(rule=Rule.GOLDEN_REGRESSION, chance=0.6, share=0.8),

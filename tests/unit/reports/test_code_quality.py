@@ -10,7 +10,7 @@ from passgate.tasks.model.measurement import TaskMeasurement
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Reason, Verdict
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
@@ -18,11 +18,11 @@ MakeVerdict = Callable[..., Verdict]
 
 
 def findings(verdict: Verdict) -> list[dict[str, Any]]:
-    return list(json.loads(REPORTS["code-quality.json"](RunView(verdict))))
+    return list(json.loads(RUN_FILES["code-quality.json"](RunView(verdict))))
 
 
 def test_reads_as_the_golden_file(failing_verdict: Verdict, matches_golden: Callable[[str, str], None]) -> None:
-    matches_golden(REPORTS["code-quality.json"](RunView(failing_verdict)), "code_quality_failing.json")
+    matches_golden(RUN_FILES["code-quality.json"](RunView(failing_verdict)), "code_quality_failing.json")
 
 
 @pytest.mark.parametrize("name", ["failing", "inconclusive", "passing"])

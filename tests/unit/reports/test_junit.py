@@ -15,7 +15,7 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, Reason, Verdict
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
@@ -23,7 +23,7 @@ MakeVerdict = Callable[..., Verdict]
 
 
 def junit(verdict: Verdict) -> str:
-    return REPORTS["junit.xml"](RunView(verdict))
+    return RUN_FILES["junit.xml"](RunView(verdict))
 
 
 def case(document: str, name: str) -> ElementTree.Element:

@@ -11,8 +11,8 @@ from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Comparison, Decision, Reason, Verdict
-from passgate.tasks.reports import REPORTS
 from passgate.tasks.reports.markdown import LIMIT
+from passgate.tasks.reports.run_files import RUN_FILES
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
@@ -20,7 +20,7 @@ MakeVerdict = Callable[..., Verdict]
 
 
 def markdown(verdict: Verdict) -> str:
-    return REPORTS["summary.md"](RunView(verdict))
+    return RUN_FILES["summary.md"](RunView(verdict))
 
 
 def without_fences(text: str) -> str:

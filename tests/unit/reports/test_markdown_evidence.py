@@ -13,15 +13,15 @@ from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run import Edit
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Exemption, Finding, OtherVerdict, Reason, Verdict
-from passgate.tasks.reports import REPORTS
 from passgate.tasks.reports.markdown import LIMIT, evidence_sections
+from passgate.tasks.reports.run_files import RUN_FILES
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeVerdict = Callable[..., Verdict]
 
 
 def markdown(verdict: Verdict) -> str:
-    return REPORTS["summary.md"](RunView(verdict))
+    return RUN_FILES["summary.md"](RunView(verdict))
 
 
 def with_everything(make_verdict: MakeVerdict, text: str, times: int, *tasks: TaskMeasurement) -> Verdict:

@@ -12,7 +12,7 @@ from passgate.tasks.model.measurement import TaskMeasurement, TrialViolation
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Reason, Verdict
-from passgate.tasks.reports import REPORTS
+from passgate.tasks.reports.run_files import RUN_FILES
 
 MakeTask = Callable[..., TaskMeasurement]
 MakeReason = Callable[..., Reason]
@@ -20,7 +20,7 @@ MakeVerdict = Callable[..., Verdict]
 
 
 def sarif(verdict: Verdict) -> str:
-    return REPORTS["violations.sarif"](RunView(verdict))
+    return RUN_FILES["violations.sarif"](RunView(verdict))
 
 
 def results(verdict: Verdict) -> list[dict[str, Any]]:

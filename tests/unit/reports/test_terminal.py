@@ -1,6 +1,7 @@
 """The verdict on a terminal."""
 
 import re
+import shlex
 from collections.abc import Callable
 
 import pytest
@@ -12,8 +13,9 @@ from passgate.tasks.model.measurement import Interval, SuiteMeasurement, TaskMea
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Decision, Reason, Verdict
-from passgate.tasks.reports.terminal import terminal
+from passgate.tasks.reports.terminal import LINES, terminal
 
+PRINTED_NAME = "golden/|`@x` [a](http://b) </details>::error::\\u202e"
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -23,7 +25,76 @@ def test_reads_as_the_golden_file(
 ) -> None:
     verdict = request.getfixturevalue(f"{name}_verdict")
 
-    matches_golden(terminal(verdict, width=100, color=False), f"terminal_{name}.txt")
+    matches_golden(terminal(verdict, width=80, color=False), f"terminal_{name}.txt")
+
+
+def test_a_run_with_many_failures_fits_a_screen(
+    make_failed_task: Callable[..., TaskMeasurement],
+    make_reason: Callable[..., Reason],
+    make_verdict: Callable[..., Verdict],
+    failing_verdict: Verdict,
+) -> None:
+    tasks = tuple(make_failed_task(task_id=f"task-{one:02}") for one in range(62))
+    reasons = tuple(make_reason(task, Rule.TASK_FAILED, f"wrong: {task.failure}") for task in tasks)
+    notes = tuple(f"note {one}" for one in range(57))
+    many = make_verdict(
+        Decision.FAIL,
+        tasks,
+        reasons=reasons,
+        notes=notes,
+        suites=failing_verdict.measurement.suites,
+        comparisons=failing_verdict.comparisons,
+        integrity=failing_verdict.integrity,
+        quarantined=failing_verdict.quarantined,
+    )
+
+    for verdict in (many, failing_verdict):
+        lines = terminal(verdict, width=80, color=False).split("\n")[:-1]
+        assert len(lines) <= LINES < 40
+        assert max(map(cell_len, lines)) <= 80
+    (more,) = [line for line in lines_of(many) if "more task" in line]
+    shown = sum("FAILED  golden/task-" in line for line in lines_of(many))
+    assert more == f"... and {62 - shown} more tasks in report.html of the run"
+    assert shown > 5
+    assert "Also in summary.md of the run: the baseline, notes" in lines_of(failing_verdict)
+
+
+def lines_of(verdict: Verdict) -> list[str]:
+    return terminal(verdict, width=80, color=False).split("\n")
+
+
+def test_a_failure_says_each_thing_once_and_how_to_see_and_to_repeat_it(
+    make_failed_task: Callable[..., TaskMeasurement],
+    make_reason: Callable[..., Reason],
+    make_verdict: Callable[..., Verdict],
+) -> None:
+    task = make_failed_task(failure="expected 'yes', got 'no'")
+    reason = make_reason(task, Rule.TASK_FAILED, f"pass^3 requires every trial to pass: {task.failure}")
+    verdict = make_verdict(Decision.FAIL, (task,), reasons=(reason,))
+
+    shown = terminal(verdict, width=120, color=False, options=("--suites", "my suites")).split("\n")
+
+    assert shown[shown.index("✗ FAILED  golden/repair_invoice_totals  task_failed") :] == [
+        "✗ FAILED  golden/repair_invoice_totals  task_failed",
+        "│ suites/golden/repair_invoice_totals.yaml:1",
+        "│ pass^3 requires every trial to pass",
+        "│ trial 1: expected 'yes', got 'no'",
+        "  passgate show 20260401T020000Z-ci_merge-5f3a --task golden/repair_invoice_totals --trial 1",
+        "  passgate try golden/repair_invoice_totals --agent 'cli:python agent.py' --suites 'my suites'",
+        "",
+        "ci_merge FAIL: 1 blocking reason",
+        "",
+    ]
+
+
+def test_commands_that_are_too_long_are_continued_as_a_shell_reads_them(failing_verdict: Verdict) -> None:
+    text = terminal(failing_verdict, width=80, color=False)
+
+    (words,) = [
+        shlex.split(command.replace("\\\n", ""))
+        for command in re.findall(r"^  (passgate try (?:.*\\\n)?.*)$", text, re.MULTILINE)
+    ][:1]
+    assert words == ["passgate", "try", PRINTED_NAME, "--agent", "cli:python agent.py"]
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 120])
@@ -69,11 +140,13 @@ def test_the_run_line_names_the_models_that_answered(failing_verdict: Verdict, p
     assert "answered by" not in terminal(passing_verdict, width=200, color=False)
 
 
-def test_the_line_below_the_comparisons_says_what_they_say(failing_verdict: Verdict) -> None:
+def test_the_line_below_the_comparisons_says_what_they_say(
+    failing_verdict: Verdict, make_verdict: Callable[..., Verdict]
+) -> None:
     comparison = failing_verdict.comparisons[0].model_copy(update={"confidence": 0.95})
 
     for comparisons, bound in ((failing_verdict.comparisons, "90 %"), ((comparison,), "95 %")):
-        verdict = failing_verdict.model_copy(update={"comparisons": comparisons})
+        verdict = make_verdict(Decision.FAIL, (), comparisons=comparisons)
         assert f"; at least: its lower {bound} bound." in terminal(verdict, width=100, color=False)
 
 
@@ -144,16 +217,18 @@ def test_long_lists_are_bounded(
     make_verdict: Callable[..., Verdict],
 ) -> None:
     violations = tuple(TrialViolation(trial=1, rule="forbidden_tool", message=f"call {one}") for one in range(13))
-    tasks = [make_failed_task(task_id=f"task-{one:02}", violations=violations) for one in range(62)]
-    reasons = tuple(make_reason(task, Rule.TASK_FAILED, "wrong") for task in tasks[:55])
+    task = make_failed_task(violations=violations)
+    limits = tuple(Reason(rule=Rule.LATENCY, blocking=True, message=f"slow {one}") for one in range(7))
     notes = tuple(f"note {one}" for one in range(57))
 
-    text = terminal(make_verdict(Decision.FAIL, tuple(tasks), reasons=reasons, notes=notes), width=80, color=False)
+    text = terminal(make_verdict(Decision.FAIL, (task,), reasons=limits, notes=notes), width=80, color=False)
 
-    for more in ("... and 12 more\n", "... and 3 more violations", "... and 5 more\n", "... and 7 more\n"):
+    for more in ("... and 10 more violations\n", "... and 2 more in summary.md of the run\n"):
         assert more in text
-    assert "✗ FAILED  golden/task-49" in text
-    assert "✗ FAILED  golden/task-50" not in text
+    assert "latency: slow 4\n" in text
+    assert "latency: slow 5\n" not in text
+    assert "note 0" in text
+    assert text.count("\n") <= LINES
 
 
 def test_a_long_failure_keeps_its_beginning_and_its_end(
@@ -164,7 +239,7 @@ def test_a_long_failure_keeps_its_beginning_and_its_end(
     text = terminal(make_verdict(Decision.FAIL, (task,)), width=80, color=False)
 
     assert "line 0\n" in text
-    assert "… 989 lines left out …" in text
+    assert "… 997 lines left out …" in text
     assert "line 999\n" in text
 
 

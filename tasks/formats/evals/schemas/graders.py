@@ -13,6 +13,7 @@ from passgate.tasks.formats.evals.read.node import Key, Keys
 from passgate.tasks.formats.schema_check import JSON_TYPES, Kind
 from passgate.tasks.model.assertions import Criterion, ExpectedCall, FieldCheck, ScoreRange
 from passgate.tasks.model.graders import Aggregator
+from passgate.tasks.model.json_schema import json_schema
 
 Schema = dict[str, Any]
 
@@ -89,7 +90,7 @@ def _form_schema(form: Form) -> Schema:
 
 
 def _mapping_schema(keys: Keys, model: type[BaseModel]) -> Schema:
-    whole = model.model_json_schema(mode="validation")
+    whole = json_schema(model)
     # A model that holds itself stands among its definitions.
     fields = whole.get("$defs", {}).get(model.__name__, whole)["properties"]
     keys = {name: key for name, key in keys.items() if not key.instead}

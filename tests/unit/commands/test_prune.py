@@ -1,0 +1,95 @@
+"""Which runs may leave a history."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from passgate.tasks.commands.history import stored_runs
+from passgate.tasks.commands.prune import PRUNE_COLUMNS, Needs, pruned_runs, runs_before, runs_beyond
+from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.summaries import summarised
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.baseline import Pins
+from passgate.tasks.model.recorded_run import PrunedRuns
+from passgate.tasks.model.run import Revision
+from passgate.tasks.reports.stored_runs import pruned_text
+from tests.builders import a_plan, a_run_id, a_task, trials_of
+
+IDS = tuple(a_run_id(f"2026010{day}") for day in range(1, 7))
+NONE = Needs(runs=2, branch="main", ancestors=(), pins=None, pinned_ancestors=())
+
+
+def summary(run_id: str, *, branch: str = "main", agent: str = "mine", dirty: bool = False, **of_task: Any) -> pa.Table:
+    task, statuses = a_task(**{"task_digest": "1"} | of_task), "ppp"
+    revision = Revision(commit=f"{run_id[7]:0<40}", branch=branch, dirty=dirty)
+    plan = a_plan(task, run_id=run_id, agent=AgentSpec(kind=AgentKind.CLI, target=agent), revision=revision)
+    return summarised(table_of(rows(trials_of(task, statuses), plan)))
+
+
+def pruned(summaries: list[pa.Table], needs: Needs = NONE) -> PrunedRuns:
+    """What goes of a history of which everything is chosen."""
+    table = pa.concat_tables(summaries).select(list(PRUNE_COLUMNS))
+    runs = stored_runs(table)
+    return pruned_runs(runs, [run.run_id for run in runs], table, needs)
+
+
+def gone(*summaries: pa.Table, needs: Needs = NONE) -> tuple[str, ...]:
+    return tuple(run.run_id for run in pruned(list(summaries), needs).gone)
+
+
+def test_the_runs_before_a_day_and_beyond_a_number_of_each_gate_and_agent_are_chosen() -> None:
+    table = pa.concat_tables([*(summary(run_id) for run_id in IDS[:4]), summary(IDS[4], agent="other")])
+    runs = stored_runs(table.select(list(PRUNE_COLUMNS)))
+    assert runs_before(runs, "2026-01-03") == set(IDS[:2])
+    assert runs_beyond(runs, 3) == {IDS[0]}
+    assert runs_beyond(runs, 1) == set(IDS[:3])
+
+
+def test_the_newest_runs_of_each_agent_on_the_baseline_branch_stay() -> None:
+    assert gone(*map(summary, IDS[:4])) == IDS[:2]
+    assert gone(*map(summary, IDS[:3]), summary(IDS[3], agent="other")) == IDS[:1]
+
+
+def test_runs_that_no_baseline_is_made_from_go() -> None:
+    of_branch = summary(IDS[3], branch="topic")
+    assert gone(of_branch, summary(IDS[4], dirty=True), summary(IDS[5])) == IDS[3:5]
+    assert gone(of_branch, needs=NONE.__class__(2, "main", ("4" + "0" * 39,), None, ())) == ()
+
+
+def test_runs_of_a_task_before_it_was_edited_go() -> None:
+    before = [summary(run_id) for run_id in IDS[:2]]
+    assert gone(*before, summary(IDS[2], task_digest="2")) == IDS[:2]
+    removed_since = summary(IDS[3], task_id="other")
+    assert gone(*before, removed_since) == (), "a task that a newer run lacks may come back as it was"
+
+
+@pytest.mark.parametrize(
+    ("pins", "ancestors"),
+    [
+        (Pins(runs=(IDS[0],), reason="x"), ()),
+        (Pins(commit="1" + "0" * 39, reason="x"), ("1" + "0" * 39,)),
+        (Pins(commit="1" + "0" * 39, reason="x"), ()),
+    ],
+)
+def test_the_runs_of_a_pinned_baseline_stay(pins: Pins, ancestors: tuple[str, ...]) -> None:
+    needs = Needs(runs=2, branch="main", ancestors=(), pins=pins, pinned_ancestors=ancestors)
+    result = pruned([summary(run_id) for run_id in IDS], needs)
+    assert result.pinned == IDS[:1]
+    assert result.needed == IDS[4:]
+    assert [run.run_id for run in result.gone] == list(IDS[1:4])
+    assert result.left == 3
+
+
+def test_what_goes_and_what_stays_is_said_and_hostile_text_escaped() -> None:
+    needs = Needs(runs=1, branch="main", ancestors=(), pins=Pins(runs=(IDS[0],), reason="x"), pinned_ancestors=())
+    result = pruned([summary(run_id, agent="\x1b[31mred\u202e") for run_id in IDS[:3]], needs)
+    text = pruned_text(result, done=False, width=120, color=False)
+    assert text.endswith(
+        "1 run would be removed.\n1 run stays: pinned in baseline.yaml\n"
+        "1 run stays: needed by a baseline\n2 runs left.\n"
+    )
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert "1 run is removed." in pruned_text(result, done=True, width=120, color=False)
+    nothing = PrunedRuns(gone=(), pinned=(), needed=(), left=0)
+    assert pruned_text(nothing, done=True, width=80, color=False) == "Nothing to remove.\n0 runs left.\n"

@@ -1,0 +1,84 @@
+"""The runs of a history as texts."""
+
+from collections.abc import Callable
+
+from tests.builders import a_run_id
+
+from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask
+from passgate.tasks.model.task import GateName, Metric, Suite
+from passgate.tasks.reports.stored_runs import pruned_text, run_summary
+
+RUN = RecordedRun(
+    run_id=a_run_id("20260131"),
+    gate=GateName.NIGHTLY,
+    agent="python:agent:agent",
+    git_branch="main",
+    git_commit="5c1f00d1c2a3b4c5",
+    tasks=2,
+    passed=7,
+    measured=8,
+    errors=1,
+    cost=0.5,
+)
+GREEN = RecordedTask(
+    suite=Suite.GOLDEN,
+    task_id="say-yes",
+    k=3,
+    metric=Metric.PASS_HAT_K,
+    outcomes="ppp",
+    passed=3,
+    failed=0,
+    errors=0,
+    not_run=0,
+    confirming_passed=0,
+    confirming_failed=0,
+    violations=0,
+    value=1.0,
+    wall_time_seconds=1.25,
+    total_cost=0.2,
+)
+RED = GREEN.model_copy(
+    update={
+        "suite": Suite.ADVERSARIAL,
+        "task_id": "attack",
+        "k": 10,
+        "outcomes": "ppppfennnn",
+        "passed": 4,
+        "failed": 1,
+        "errors": 1,
+        "not_run": 4,
+        "confirming_passed": 2,
+        "confirming_failed": 1,
+        "violations": 1,
+        "value": None,
+        "wall_time_seconds": None,
+        "total_cost": None,
+    }
+)
+DETAILS = RecordedRunDetails(
+    run=RUN, models=("large", "small"), git_dirty=True, passgate_version="0.1.0", tasks=(GREEN, RED)
+)
+
+
+def test_a_run_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
+    matches_golden(run_summary(DETAILS, width=100, color=False), "history_show.txt")
+
+
+def test_a_run_as_json_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
+    matches_golden(DETAILS.model_dump_json(indent=2) + "\n", "history_show.json")
+
+
+def test_what_is_pruned_reads_as_the_golden_file(matches_golden: Callable[[str, str], None]) -> None:
+    other = RUN.model_copy(update={"run_id": a_run_id("20260201"), "git_commit": "", "git_branch": "", "cost": None})
+    pruned = PrunedRuns(gone=(RUN, other), pinned=("a",), needed=("b", "c"), left=3)
+    matches_golden(pruned_text(pruned, done=False, width=100, color=False), "history_prune.txt")
+
+
+def test_hostile_text_of_a_run_is_escaped() -> None:
+    hostile = "\x1b[31m[bold]red\u202e"
+    task = GREEN.model_copy(update={"task_id": hostile})
+    run = RUN.model_copy(update={"agent": hostile, "git_branch": hostile})
+    changed = {"run": run, "tasks": (task,), "models": (hostile,), "passgate_version": hostile}
+    text = run_summary(DETAILS.model_copy(update=changed), width=200, color=False)
+    assert not {"\x1b", "\u202e"} & set(text)
+    assert text.count("[bold]") == 5
