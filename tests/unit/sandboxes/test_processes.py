@@ -32,6 +32,10 @@ def run(isolation: str, workbench_of):
     return _run
 
 
+SECONDS_TO_SPEAK = 5
+"""A time limit in which a sandbox and its command start also on a busy machine."""
+
+
 def python(program: str, *arguments: str) -> list[str]:
     return [sys.executable, "-c", textwrap.dedent(program), *arguments]
 
@@ -73,7 +77,7 @@ async def test_output_that_is_no_text_is_readable(run) -> None:
 
 
 async def test_time_that_is_up_ends_a_command_and_keeps_what_it_said(run) -> None:
-    result = await run(["sh", "-c", "echo begun; sleep 600"], seconds=0.5)
+    result = await run(["sh", "-c", "echo begun; sleep 600"], seconds=SECONDS_TO_SPEAK)
     assert result.timed_out is True
     assert result.exit_code != 0
     assert result.stdout == "begun\n"
@@ -88,7 +92,7 @@ async def test_a_command_that_ignores_signals_is_ended(run) -> None:
         print("deaf", flush=True)
         time.sleep(60)
     """
-    result = await run(python(program), seconds=1.5)
+    result = await run(python(program), seconds=SECONDS_TO_SPEAK)
     assert (result.timed_out, result.stdout) == (True, "deaf\n")
 
 
@@ -141,8 +145,8 @@ async def test_a_whole_tree_is_ended(run) -> None:
         fi
         sleep 120
     """
-    running = asyncio.create_task(run(["sh", "-c", code, word, "3", code], seconds=2))
-    assert await until(lambda: len(marked(word)) >= 15, seconds=2)
+    running = asyncio.create_task(run(["sh", "-c", code, word, "3", code], seconds=SECONDS_TO_SPEAK))
+    assert await until(lambda: len(marked(word)) >= 15, seconds=SECONDS_TO_SPEAK)
     assert (await running).timed_out is True
     assert await until(lambda: marked(word) == [])
 

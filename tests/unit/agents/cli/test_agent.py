@@ -54,7 +54,7 @@ async def test_the_end_of_a_long_complaint_is_kept(attempt) -> None:
 
 
 async def test_time_that_is_up_ends_the_agent(attempt) -> None:
-    transcript = await attempt(python("import time; print('so far', flush=True); time.sleep(60)"), seconds=1)
+    transcript = await attempt(python("import time; print('so far', flush=True); time.sleep(60)"), seconds=5)
     assert transcript.end is EndReason.TIMED_OUT
     assert transcript.output == "so far"
 

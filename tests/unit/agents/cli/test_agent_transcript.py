@@ -85,7 +85,7 @@ async def test_a_failed_agents_half_transcript_does_not_hide_the_fail(attempt) -
         open(os.environ['PASSGATE_TRANSCRIPT'], 'w').write('{"messages": [')
         time.sleep(60)
     """)
-    assert (await attempt(hanging, seconds=1)).end is EndReason.TIMED_OUT
+    assert (await attempt(hanging, seconds=5)).end is EndReason.TIMED_OUT
 
 
 async def test_a_link_is_no_transcript(attempt, tmp_path: Path) -> None:
