@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from passgate.flows.display.patience import seconds_to_report
+from passgate.flows.display.report_retries import seconds_to_report
 from passgate.flows.slot_pool import LEASE_SECONDS, OUTAGE_SECONDS, SlotPool, SlotUsage
 from passgate.tasks.errors import EngineError, UsageError
 from passgate.tasks.execution.shared_limit import Slot

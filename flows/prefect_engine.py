@@ -15,8 +15,8 @@ from prefect.states import Failed
 
 from passgate.flows.display.artifacts import publish_artifacts
 from passgate.flows.display.events import emit_verdict
-from passgate.flows.display.patience import seconds_to_report
 from passgate.flows.display.progress import progress_artifact
+from passgate.flows.display.report_retries import seconds_to_report
 from passgate.flows.display.states import (
     LONGEST_MESSAGE,
     MAY_CHANGE,

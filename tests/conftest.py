@@ -14,7 +14,7 @@ import httpx
 import pytest
 from hypothesis import settings
 
-from passgate.flows.embedded.schema import lay_down
+from passgate.flows.embedded.schema import make_database
 from passgate.tasks.integrity.git import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
 from tests.upstream import ScriptedUpstream
 
@@ -127,7 +127,7 @@ def started_server(home: Path, port: int | None = None, **settings: str) -> Iter
         **settings,
     }
     # Prefect's own migrations take long on a busy machine.
-    lay_down(home / "prefect.db")
+    make_database(home / "prefect.db")
     server = subprocess.Popen(
         [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
         env={**clean_environment(), **environment},

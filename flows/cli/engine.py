@@ -113,7 +113,7 @@ async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:
 
 async def _accepted(running: "asyncio.Task[Any]") -> None:
     """Wait until Prefect has taken the verdict. Raise `EngineError` if it does not."""
-    from passgate.flows.display.patience import seconds_to_report
+    from passgate.flows.display.report_retries import seconds_to_report
 
     await asyncio.wait([running], timeout=_SECONDS_TO_END)
     if not running.done():

@@ -7,7 +7,7 @@ from typing import Any
 
 from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact, acreate_table_artifact
 
-from passgate.flows.display.patience import until_accepted
+from passgate.flows.display.report_retries import until_accepted
 from passgate.flows.display.states import kept
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore

@@ -1,4 +1,4 @@
-"""The schema of Prefect's database, laid down from a snapshot: its own hundred migrations take ten seconds.
+"""The schema of Prefect's database, made from a snapshot: its own hundred migrations take ten seconds.
 
 `python -m passgate.flows.embedded.schema` writes the snapshot anew, from the Prefect that is installed.
 """
@@ -17,7 +17,7 @@ _HEAD = re.compile(r"INSERT INTO alembic_version VALUES \('(\w+)'\);")
 _REVISION = re.compile(r"^(down_revision|revision)\b[^=]*=\s*(.*)$", re.MULTILINE)
 
 
-def lay_down(database: Path) -> bool:
+def make_database(database: Path) -> bool:
     """Make Prefect's database, unless it is there; whether its schema is that of the installed Prefect, so that Prefect
     need not migrate it.
 

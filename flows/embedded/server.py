@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from passgate.flows.embedded.schema import lay_down
+from passgate.flows.embedded.schema import make_database
 
 _SQLITE = "sqlite+aiosqlite:///"
 _POLL_SECONDS = 0.02
@@ -29,7 +29,7 @@ class EmbeddedServer:
         return self._url
 
     def stop(self) -> None:
-        """End, for at most a few seconds: what the server holds in memory is stored."""
+        """End, and store what the server holds in memory. This takes at most `_SECONDS_TO_STOP`."""
         if self._server is not None:
             self._server.should_exit = True
             self._thread.join(_SECONDS_TO_STOP)
@@ -69,15 +69,15 @@ def _settings() -> dict[Any, Any]:
         PREFECT_API_DATABASE_MIGRATE_ON_START,
     )
 
-    laid_down = _is_laid_down(str(PREFECT_API_DATABASE_CONNECTION_URL.value()))
-    return {PREFECT_API_BLOCKS_REGISTER_ON_START: False, PREFECT_API_DATABASE_MIGRATE_ON_START: not laid_down}
+    is_made = _is_made(str(PREFECT_API_DATABASE_CONNECTION_URL.value()))
+    return {PREFECT_API_BLOCKS_REGISTER_ON_START: False, PREFECT_API_DATABASE_MIGRATE_ON_START: not is_made}
 
 
-def _is_laid_down(url: str) -> bool:
+def _is_made(url: str) -> bool:
     """Whether the database at a URL is as the installed Prefect wants it, without Prefect's migrations."""
     if not url.startswith(_SQLITE) or ":memory:" in url or "?" in url:
         return False
     try:
-        return lay_down(Path(url.removeprefix(_SQLITE)))
+        return make_database(Path(url.removeprefix(_SQLITE)))
     except (OSError, sqlite3.Error):
         return False

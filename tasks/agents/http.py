@@ -54,7 +54,7 @@ class AgentEndpoint:
         self.url = url
         self._method = method
         self._silence = silence_seconds
-        self._patience = retry_policy
+        self._retry_policy = retry_policy
         self._breaker = Breaker(retry_policy)
         self._tls = httpx.create_ssl_context()  # 25 ms, so once for all requests
 
@@ -65,7 +65,7 @@ class AgentEndpoint:
         `MeasurementError` when it could not be reached or the connection broke.
         """
         deadline = time.monotonic() + seconds
-        for attempt in range(1, self._patience.attempts + 1):
+        for attempt in range(1, self._retry_policy.attempts + 1):
             if not self._breaker.admits():
                 raise MeasurementError(f"the agent at {self.url} is not asked: {self._breaker.reason}", transient=True)
             outcome = await self._once(content, headers, seconds=deadline - time.monotonic())
@@ -84,7 +84,7 @@ class AgentEndpoint:
         try:
             async with asyncio.timeout(seconds):
                 # A connection that takes half of the time is not the agent's slowness.
-                reply = await self._exchange(content, headers, min(self._patience.connect_seconds, seconds / 2))
+                reply = await self._exchange(content, headers, min(self._retry_policy.connect_seconds, seconds / 2))
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             self._breaker.failed(repr(error))
             return error
@@ -113,13 +113,13 @@ class AgentEndpoint:
 
     def _pause(self, outcome: Reply | httpx.TransportError, attempt: int) -> float | None:
         """Seconds until the request may be sent again; `None` when it may not."""
-        if attempt == self._patience.attempts:
+        if attempt == self._retry_policy.attempts:
             return None
-        pause = self._patience.pause(attempt, random.random())  # noqa: S311 - no secret
+        pause = self._retry_policy.pause(attempt, random.random())  # noqa: S311 - no secret
         if isinstance(outcome, httpx.TransportError):
             return pause
         asked = retry_after(outcome.headers, datetime.now(UTC)) if outcome.status in _DECLINED else None
-        if asked is None or asked > self._patience.longest_retry_after:
+        if asked is None or asked > self._retry_policy.longest_retry_after:
             return None
         return max(pause, asked)
 

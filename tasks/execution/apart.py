@@ -16,7 +16,7 @@ from passgate.tasks.execution.coordinator import Executor, Round
 from passgate.tasks.execution.ended_trials import EndedTrials
 from passgate.tasks.execution.orders import read_released, write_orders
 from passgate.tasks.execution.shares import Shares
-from passgate.tasks.execution.sizes import divided, joined, seats, sized
+from passgate.tasks.execution.sizes import divided, joined, slots, sized
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Released
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -120,7 +120,7 @@ class _Apart:
     async def _run_all(self, batches: Sequence[Batch], ended: Callable[[BatchOutcome], None]) -> list[Batch]:
         """Run batches side by side; gives the trials of them for which the share was too small."""
         waiting, unpaid = deque(batches), list[Batch]()
-        idle = seats(self._trials_at_once, min(self._workers, max(1, len(batches))))
+        idle = slots(self._trials_at_once, min(self._workers, max(1, len(batches))))
         running: dict[asyncio.Task[BatchOutcome], _Running] = {}
         try:
             while waiting or running:

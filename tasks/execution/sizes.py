@@ -49,8 +49,8 @@ def joined(batches: Sequence[Batch], workers: int) -> list[Batch]:
     return [one.model_copy(update={"continued": True}) for one in made]
 
 
-def seats(trials_at_once: int, workers: int) -> list[int]:
-    """For each worker, how many trials it runs at once, the most first: all together no more than that."""
+def slots(trials_at_once: int, workers: int) -> list[int]:
+    """The number of trials that each worker runs at once, the largest first. Their sum is at most `trials_at_once`."""
     used = min(workers, trials_at_once)
     return [trials_at_once // used + (place < trials_at_once % used) for place in range(used)]
 

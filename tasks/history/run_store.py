@@ -158,7 +158,7 @@ class RunStore:
     def refuse_unwritable(self) -> None:
         """Raise `StorageError` for a URL that cannot be written now."""
         if isinstance(self._storage, UrlStorage):
-            probe = self._storage.without_patience()
+            probe = self._storage.without_retries()
             probe.write(_PROBE, b"")
             probe.remove([_PROBE])
 

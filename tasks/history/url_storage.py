@@ -35,13 +35,13 @@ _S3_OPTIONS: Final = {
 class UrlStorage:
     """Files at a URL. A file there is replaced as a whole, as object stores do."""
 
-    def __init__(self, url: str, files: Any, root: str, *, patience: float = SECONDS_OF_OUTAGE) -> None:
-        """`files` is a file system of fsspec and `root` the URL's path in it; `patience` is in seconds."""
-        self._url, self._files, self._root, self._patience = url, files, root, patience
+    def __init__(self, url: str, files: Any, root: str, *, retry_seconds: float = SECONDS_OF_OUTAGE) -> None:
+        """`files` is a file system of fsspec and `root` the URL's path in it; `retry_seconds` is in seconds."""
+        self._url, self._files, self._root, self._retry_seconds = url, files, root, retry_seconds
         self._makes_folders = url.partition("://")[0] not in _OBJECT_STORES
 
     @classmethod
-    def at(cls, url: str, *, patience: float = SECONDS_OF_OUTAGE) -> "UrlStorage":
+    def at(cls, url: str, *, retry_seconds: float = SECONDS_OF_OUTAGE) -> "UrlStorage":
         """The storage at a URL. Raises `UsageError` where this machine has no driver for it."""
         import fsspec
 
@@ -56,11 +56,11 @@ class UrlStorage:
             raise UsageError(f"{url} needs a driver that is not installed: {remedy}") from error
         except Exception as error:
             raise UsageError(f"{url} cannot be opened: {error}") from error
-        return cls(url, files, str(root).rstrip("/"), patience=patience)
+        return cls(url, files, str(root).rstrip("/"), retry_seconds=retry_seconds)
 
-    def without_patience(self) -> "UrlStorage":
+    def without_retries(self) -> "UrlStorage":
         """The same place, which answers at once or is not there."""
-        return UrlStorage(self._url, self._files, self._root, patience=0.0)
+        return UrlStorage(self._url, self._files, self._root, retry_seconds=0.0)
 
     def read(self, name: str, start: int = 0, end: int | None = None) -> bytes | None:
         def asked() -> bytes:
@@ -171,7 +171,7 @@ class UrlStorage:
 
     def _ridden_out(self, what: str, ask: Callable[[], T], *, missing_is_known: bool = False) -> T:
         """What the store answers, asked again while it does not. Raises `StorageError`."""
-        deadline, pause = time.monotonic() + self._patience, _FIRST_PAUSE
+        deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
         while True:
             try:
                 return ask()

@@ -14,11 +14,11 @@ def test_the_snapshot_is_that_of_the_installed_prefect() -> None:
 
 def test_a_database_is_made_once(tmp_path: Path) -> None:
     database = tmp_path / "home" / "prefect.db"
-    assert schema.lay_down(database)
+    assert schema.make_database(database)
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("INSERT INTO flow (name) VALUES ('kept')")
         connection.commit()
-    assert schema.lay_down(database)
+    assert schema.make_database(database)
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT name FROM flow").fetchall() == [("kept",)]
     assert {entry.suffix for entry in database.parent.iterdir()} <= {".db", ".db-wal", ".db-shm"}
@@ -26,11 +26,11 @@ def test_a_database_is_made_once(tmp_path: Path) -> None:
 
 def test_a_database_of_another_prefect_is_left_to_prefect(tmp_path: Path) -> None:
     database = tmp_path / "prefect.db"
-    assert schema.lay_down(database)
+    assert schema.make_database(database)
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("UPDATE alembic_version SET version_num = 'older'")
         connection.commit()
-    assert not schema.lay_down(database)
+    assert not schema.make_database(database)
     empty = tmp_path / "empty.db"
     empty.touch()
-    assert not schema.lay_down(empty)
+    assert not schema.make_database(empty)

@@ -77,14 +77,14 @@ def each(cost: float) -> Costs:
 
 
 @pytest.mark.parametrize(
-    ("workers", "at_once", "seats"), [(2, 4, [2, 2]), (4, 10, [3, 3, 2, 2]), (8, 3, [1, 1, 1]), (1, 4, [4])]
+    ("workers", "at_once", "slots"), [(2, 4, [2, 2]), (4, 10, [3, 3, 2, 2]), (8, 3, [1, 1, 1]), (1, 4, [4])]
 )
-def test_concurrency_holds_over_all_batches(workers: int, at_once: int, seats: list[int]) -> None:
+def test_concurrency_holds_over_all_batches(workers: int, at_once: int, slots: list[int]) -> None:
     machines = Machines(each(0.0))
     run(machines, *"abcdefgh", workers=workers, at_once=at_once)
-    assert machines.most == len(seats)
-    first = machines.handed_out[: len(seats)]
-    assert [batch.trials_at_once for batch in first] == seats
+    assert machines.most == len(slots)
+    first = machines.handed_out[: len(slots)]
+    assert [batch.trials_at_once for batch in first] == slots
 
 
 def test_without_a_cost_cap_every_batch_is_handed_out_once() -> None:

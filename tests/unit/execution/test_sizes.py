@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.execution.batch import batches_of, confirming_batches
 from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.execution.sizes import MOST_BATCHES, divided, joined, seats, sized
+from passgate.tasks.execution.sizes import MOST_BATCHES, divided, joined, slots, sized
 from passgate.tasks.model.run import Batch
 from tests.builders import a_task
 
@@ -76,7 +76,7 @@ def test_joined_batches_are_no_more_than_the_workers() -> None:
 
 @given(at_once=st.integers(1, 300), workers=st.integers(1, 60))
 def test_seats_use_all_that_runs_at_once_and_no_more(at_once: int, workers: int) -> None:
-    made = seats(at_once, workers)
+    made = slots(at_once, workers)
     assert sum(made) == at_once
     assert len(made) == min(at_once, workers)
     assert max(made) - min(made) <= 1

@@ -148,7 +148,7 @@ def test_an_outage_is_ridden_out(in_s3: RunStore, object_store: ObjectStore) -> 
 
 
 def test_an_outage_that_lasts_is_a_storage_error(object_store: ObjectStore) -> None:
-    storage = UrlStorage.at(object_store.new_url(), patience=0.0)
+    storage = UrlStorage.at(object_store.new_url(), retry_seconds=0.0)
     object_store.stop()
     try:
         with pytest.raises(StorageError, match="cannot read"):
