@@ -17,6 +17,7 @@ from passgate.flows.flow_runs import current_flow_run
 _SECONDS = 5.0
 """So long the server may take to record what it has heard."""
 _PAGE = 200
+_MOST = 10_000  # Task runs of a flow run that is tried again many times
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class ShownStep:
 async def report_missing(steps: Iterable[ShownStep]) -> None:
     """Tell the server of task runs that it should know by now and does not. Raises whatever Prefect raises."""
     due = [step for step in steps if time.monotonic() - step.ended > _SECONDS]
+    if not due:
+        return
     async with get_client() as client:
         if await _missing(client, due):
             await asyncio.sleep(_SECONDS)
@@ -50,8 +53,12 @@ async def _missing(client: PrefectClient, steps: Iterable[ShownStep]) -> list[Sh
 async def _known(client: PrefectClient) -> dict[UUID, TaskRun]:
     of_flow_run = FlowRunFilter(id=FlowRunFilterId(any_=[current_flow_run().id]))
     known: dict[UUID, TaskRun] = {}
-    while page := await client.read_task_runs(flow_run_filter=of_flow_run, limit=_PAGE, offset=len(known)):
+    # A task run that the server records meanwhile moves the others: pages overlap, so `known` is no offset.
+    for start in range(0, _MOST, _PAGE):
+        page = await client.read_task_runs(flow_run_filter=of_flow_run, limit=_PAGE, offset=start)
         known |= {one.id: one for one in page}
+        if len(page) < _PAGE:
+            break
     return known
 
 

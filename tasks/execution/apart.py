@@ -16,7 +16,7 @@ from passgate.tasks.execution.coordinator import Executor, Round
 from passgate.tasks.execution.ended_trials import EndedTrials
 from passgate.tasks.execution.orders import read_released, write_orders
 from passgate.tasks.execution.shares import Shares
-from passgate.tasks.execution.sizes import divided, joined, slots, sized
+from passgate.tasks.execution.sizes import divided, joined, sized, slots
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Released
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus

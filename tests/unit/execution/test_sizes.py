@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from passgate.tasks.execution.batch import batches_of, confirming_batches
 from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.execution.sizes import MOST_BATCHES, divided, joined, slots, sized
+from passgate.tasks.execution.sizes import MOST_BATCHES, divided, joined, sized, slots
 from passgate.tasks.model.run import Batch
 from tests.builders import a_task
 
