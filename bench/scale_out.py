@@ -69,7 +69,7 @@ def _options() -> argparse.Namespace:
 
 
 def _measured(options: argparse.Namespace, workers: int) -> dict[str, Any]:
-    """One run with so many workers: its seconds, those in which trials ran, and the least that these can be."""
+    """One run with so many workers: its seconds, those in which trials ran, and the share between batches."""
     with tempfile.TemporaryDirectory() as name, _agent(options.seconds) as port:
         folder = Path(name) / "project"
         _write_project(folder, options.trials // options.k, options.k)
@@ -84,15 +84,16 @@ def _measured(options: argparse.Namespace, workers: int) -> dict[str, Any]:
         seconds = time.perf_counter() - began
         if ended.returncode != 0 or "without Prefect" in ended.stderr:
             raise SystemExit(ended.stdout + ended.stderr)
-        trials = _trials(folder)
-    lasted = max(start + seconds for start, seconds in trials) - min(start for start, _ in trials)
-    in_trials = sum(seconds for _, seconds in trials)
+        batches = _batches(folder)
+    lasted = max(end for _, end in batches) - min(start for start, _ in batches)
+    in_batches = sum(end - start for start, end in batches)
     return {
         "workers": workers,
         "command_seconds": round(seconds, 2),
         "trials_seconds": round(lasted, 2),
-        "least_seconds": round(len(trials) * options.seconds / (workers * options.at_once), 2),
-        "orchestration": round(1 - in_trials / (lasted * workers * options.at_once), 4),
+        "least_seconds": round(options.trials * options.seconds / (workers * options.at_once), 2),
+        "batches": len(batches),
+        "orchestration": round(1 - in_batches / (lasted * workers), 4),
     }
 
 
@@ -104,13 +105,16 @@ def _write_project(folder: Path, tasks: int, k: int) -> None:
         (suite / f"t{number}.yaml").write_text(TASK.format(number=number), encoding="utf-8")
 
 
-def _trials(folder: Path) -> list[tuple[float, float]]:
-    """When each trial began, and how long it took, in seconds."""
-    parts = folder.glob(".passgate/runs/*/journal*.jsonl")
-    trials = (json.loads(line)["trial"] for part in parts for line in part.read_bytes().splitlines())
-    return [
-        (datetime.fromisoformat(one["started_at"]).timestamp(), one["metrics"]["wall_time_seconds"]) for one in trials
-    ]
+def _batches(folder: Path) -> list[tuple[float, float]]:
+    """When the first trial of each batch began and when its last one ended, in seconds."""
+    return [_span(part) for part in folder.glob(".passgate/runs/*/journal*.jsonl") if part.stat().st_size]
+
+
+def _span(part: Path) -> tuple[float, float]:
+    trials = [json.loads(line)["trial"] for line in part.read_bytes().splitlines()]
+    began = [datetime.fromisoformat(one["started_at"]).timestamp() for one in trials]
+    seconds = [one["metrics"]["wall_time_seconds"] for one in trials]
+    return min(began), max(start + lasted for start, lasted in zip(began, seconds, strict=True))
 
 
 @contextmanager
@@ -147,15 +151,16 @@ def _table(result: dict[str, Any]) -> str:
     lines = [
         (
             f"{result['trials']} trials of {seconds * 1000:g} ms, {at_once} at once in each worker, "
-            f"{result['processors']} processors. `least` is what the agent alone takes. `orchestration` is the "
-            "share of the time, while trials ran, in which a worker could have run one more."
+            f"{result['processors']} processors. `least` is the time of the agent alone. `orchestration` is the share "
+            "of the workers' time, from the first trial to the last, in which a worker has no batch: it starts, it "
+            "waits for its next batch, or none is left."
         ),
         "",
-        "| workers | command, s | trials, s | least, s | speed-up | orchestration |",
-        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| workers | batches | command, s | trials, s | least, s | speed-up | orchestration |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines.extend(
-        f"| {run['workers']} | {run['command_seconds']:.1f} | {run['trials_seconds']:.1f} | "
+        f"| {run['workers']} | {run['batches']} | {run['command_seconds']:.1f} | {run['trials_seconds']:.1f} | "
         f"{run['least_seconds']:.1f} | {first / run['trials_seconds']:.2f} | {run['orchestration']:.1%} |"
         for run in runs
     )

@@ -1,5 +1,6 @@
 """How the trials of a round are divided into batches that run apart, and how many of these each worker runs at once."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -25,7 +26,19 @@ def sized(current: Round, workers: int) -> list[Batch]:
     step = current.batches[0].step if current.batches else "run"
     whole = len(wanted)
     size = min(max(FEWEST, -(-whole // (workers * _FOR_EACH_WORKER))), MOST, -(-whole // workers))
-    return _batches(wanted, max(size, -(-whole // MOST_BATCHES)), step, places)
+    return _batches(wanted, _even(wanted, max(size, -(-whole // MOST_BATCHES)), workers), step, places)
+
+
+def _even(keys: Sequence[TrialKey], size: int, workers: int) -> int:
+    """A size with which each worker has the same number of batches, not above `size`: else some workers have nothing to
+    do while others run the last batches. `size` itself where such batches would be too small or too many.
+    """
+    batches = -(-len(keys) // max(size * workers, 1)) * workers
+    even = -(-len(keys) // max(batches, 1))
+    if even < FEWEST or batches > MOST_BATCHES:
+        return size
+    largest_task = max(Counter(task_id for task_id, _ in keys).values())
+    return min(size, even + largest_task - 1)  # An eval task stays whole, so batches are up to that much smaller
 
 
 def divided(batch: Batch, trials: Sequence[TrialKey], workers: int) -> list[Batch]:

@@ -25,6 +25,7 @@ from passgate.tasks.model.sandbox import Bridge
 from passgate.tasks.providers.apis import ANTHROPIC_APIS, OPENAI_APIS
 
 _LONGEST_SOCKET = 107  # Bytes that the path of a Unix socket may have
+_SECONDS_TO_END = 1.0  # For requests whose connection is closed
 _REST_OF_PATH = 52  # Of these, what the names of the user, the process and the socket take at most
 _APIS = {"openai": {api.path: api for api in OPENAI_APIS}, "anthropic": {api.path: api for api in ANTHROPIC_APIS}}
 
@@ -107,10 +108,16 @@ class _Server(uvicorn.Server):
         await self._ending.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # No trial is left that an answer is for, and an agent that does not read its own would be waited for.
+        # No trial is left that an answer is for. The usual shutdown waits a tenth of a second for clients to end, and
+        # longer for an agent that does not read its answer.
+        for server in self.servers:
+            server.close()
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            _, still_running = await asyncio.wait(self.server_state.tasks, timeout=_SECONDS_TO_END)
+            for task in still_running:
+                task.cancel()
 
 
 @asynccontextmanager
@@ -122,7 +129,6 @@ async def _answering(application: _Application, sockets: list[socket.socket]) ->
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=1,
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets))

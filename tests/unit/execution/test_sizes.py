@@ -19,8 +19,9 @@ def round_of(tasks: int, k: int = 3) -> Round:
     ("tasks", "k", "workers", "batches", "largest"),
     [
         (100, 3, 3, 10, 30),  # a fourth of a worker's trials would be fewer than 30
-        (1000, 5, 4, 17, 300),
-        (1000, 5, 2, 17, 300),
+        (1000, 5, 1, 17, 300),
+        (1000, 5, 4, 20, 250),  # each worker has as many batches as the others
+        (1000, 5, 2, 18, 278),
         (20, 3, 4, 4, 15),  # every worker has something to do
         (20_000, 5, 50, 120, 834),  # a flow run is not to have very many task runs
         (2, 500, 4, 2, 500),  # an eval task stays whole
@@ -75,7 +76,7 @@ def test_joined_batches_are_no_more_than_the_workers() -> None:
 
 
 @given(at_once=st.integers(1, 300), workers=st.integers(1, 60))
-def test_seats_use_all_that_runs_at_once_and_no_more(at_once: int, workers: int) -> None:
+def test_slots_use_all_that_runs_at_once_and_no_more(at_once: int, workers: int) -> None:
     made = slots(at_once, workers)
     assert sum(made) == at_once
     assert len(made) == min(at_once, workers)
