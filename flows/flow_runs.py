@@ -18,6 +18,7 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import run_id_of
 
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
+_SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
 _CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 
 
@@ -85,10 +86,18 @@ def _retries() -> int:
 
 
 class Cancellation:
-    """Whether somebody has cancelled the flow run in Prefect."""
+    """Whether somebody has cancelled a flow run in Prefect."""
 
-    def __init__(self) -> None:
+    def __init__(self, flow_run_id: UUID) -> None:
+        self._flow_run_id = flow_run_id
         self.is_wanted = False
+
+    async def look(self) -> None:
+        """Ask the server once, for at most ten seconds. A server in trouble leaves things as they were."""
+        with suppress(Exception):
+            async with asyncio.timeout(_SECONDS_TO_LOOK), get_client() as client:
+                state = (await client.read_flow_run(self._flow_run_id)).state_type
+            self.is_wanted = state in _CANCELLED
 
 
 @asynccontextmanager
@@ -97,20 +106,16 @@ async def cancelled_by_prefect() -> AsyncIterator[Cancellation]:
 
     A worker ends the process of such a flow run; nobody does that to one that was started by a command.
     """
-    current, cancellation = asyncio.current_task(), Cancellation()
+    current, cancellation = asyncio.current_task(), Cancellation(current_flow_run().id)
 
-    async def watch(flow_run_id: UUID) -> None:
+    async def watch() -> None:
         while not cancellation.is_wanted:
             await asyncio.sleep(_SECONDS)
-            # A server in trouble is asked again.
-            with suppress(Exception):
-                async with get_client() as client:
-                    state = (await client.read_flow_run(flow_run_id)).state_type
-                cancellation.is_wanted = state in _CANCELLED
+            await cancellation.look()
         if current is not None:
             current.cancel()
 
-    watching = asyncio.create_task(watch(current_flow_run().id))
+    watching = asyncio.create_task(watch())
     try:
         yield cancellation
     finally:

@@ -184,9 +184,12 @@ async def _attempt(
         current = asyncio.current_task()
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
         get_run_logger().warning("%s", way_on)
-        # What a worker of Prefect has ended is the worker's to tell, unless somebody has cancelled the flow run.
-        of_worker = current_flow_run().deployment_id is not None and not cancellation.is_wanted
-        if of_worker or current is None or RunStore.of(run_id).has_verdict():
+        by_worker = current_flow_run().deployment_id is not None
+        if by_worker and not cancellation.is_wanted:
+            # A worker ends the process at once when somebody cancels the flow run.
+            await asyncio.create_task(cancellation.look())
+        # What a worker of Prefect has ended otherwise is the worker's to tell.
+        if (by_worker and not cancellation.is_wanted) or current is None or RunStore.of(run_id).has_verdict():
             raise
         current.uncancel()
         return cancelled(gate, run_id, way_on, in_prefect=cancellation.is_wanted)

@@ -22,6 +22,8 @@ from tests.processes import marked_processes, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
+BY_WORKER = "Flow run was cancelled successfully."
+"""The message of the last state of a flow run that a worker of Prefect has cancelled."""
 SECRET = "hunter2-hunter2"
 # An agent that needs the secret, and never does its task.
 AGENT = f'[ "$DESK_KEY" = {SECRET} ] && exit 1; printf ok > result.txt'
@@ -167,10 +169,14 @@ def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how
     cancelled = prefect(deployed, "flow-run", "cancel", flow_run["id"])
     assert cancelled.returncode == 0, cancelled.stdout + cancelled.stderr
     path = f"flow_runs/{flow_run['id']}"
-    wait_until(lambda: api(deployed, "GET", path)["state"]["type"] == "CANCELLED", seconds=200)
+    wait_until(lambda: api(deployed, "GET", path)["state"]["message"] == BY_WORKER, seconds=200)
     wait_until(lambda: marked_processes(f"sleep\x00{mark}") == [])
     (run,) = [one for one in deployed.run_folders() if "hangs.sh" in (one / "plan.json").read_text()]
     assert list(run.glob("journal*"))
+    states = api(deployed, "GET", f"flow_run_states/?flow_run_id={flow_run['id']}")
+    ended = [one for one in states if one["type"] not in {"SCHEDULED", "PENDING", "RUNNING", "CANCELLING"}]
+    assert [one["type"] for one in ended] == ["CANCELLED", "CANCELLED"]
+    assert f"passgate run ci_merge --resume {run.name}" in ended[0]["message"]
     logs = {"logs": {"flow_run_id": {"any_": [flow_run["id"]]}}}
     wait_until(
         lambda: any(f"--resume {run.name}" in one["message"] for one in api(deployed, "POST", "logs/filter", logs))
