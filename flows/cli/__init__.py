@@ -62,7 +62,9 @@ def _exit_code(ended: int | BaseException) -> int:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, TyperException):
-        warn(f"{error.format_message()} (see `passgate --help`)")
+        # pydantic, with which typer reads values, begins its messages so.
+        message = error.format_message().replace(": Value error, ", ": ", 1)
+        warn(f"{message} (see `passgate --help`)")
         return ExitCode.BAD_INPUT
     if isinstance(error, typer.Abort | KeyboardInterrupt):
         warn("interrupted")

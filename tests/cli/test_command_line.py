@@ -81,6 +81,13 @@ def test_a_gate_with_a_hyphen_is_told_its_name(bare_project: Project, command: s
     assert "'ci-merge' is no gate; did you mean 'ci_merge'?" in result.stderr
 
 
+def test_a_value_that_an_option_does_not_have_is_told_those_that_it_has(bare_project: Project) -> None:
+    result = bare_project.passgate("run", "ci_merge", "--runner", "proces")
+    assert result.returncode == 2
+    told = "passgate: Invalid value for '--runner': 'proces' is not one of 'process', 'dask', 'ray'."
+    assert result.stderr.startswith(told), result.stderr
+
+
 @pytest.mark.parametrize("command", ["validate", "show", "check-graders", "try"])
 def test_an_empty_path_is_not_the_current_folder(bare_project: Project, command: str) -> None:
     bare_project.write("suites/golden/one.yaml", GOOD.format(name="one"))
