@@ -83,7 +83,12 @@ def test_the_embedded_engine_shows_the_steps_the_failed_task_and_the_reasons(gat
     logged = "\n".join(row[0] for row in stored(gate, "SELECT message FROM log"))
     assert all(line in logged for line in message.splitlines())
     artifacts = {key: json.loads(str(data)) for key, data in stored(gate, "SELECT key, data FROM artifact")}
-    assert set(artifacts) == {f"gate-ci-merge{what}" for what in ("", "-suites", "-tasks", "-page", "-progress")}
+    kinds = {"": "markdown", "-suites": "table", "-tasks": "table", "-page": "markdown", "-progress": "progress"}
+    assert dict(stored(gate, "SELECT key, type FROM artifact")) == {
+        f"gate-ci-merge{what}": kind for what, kind in kinds.items()
+    }
+    page = (run_folder / "report.html").as_uri()
+    assert artifacts["gate-ci-merge-page"] == f"[{run_folder.name}]({page})"
     for told in (run_folder.name, "ci_merge FAIL", "golden/bad"):
         assert told in artifacts["gate-ci-merge"]
     assert json.loads(artifacts["gate-ci-merge-suites"])[0]["trials"] == "2/4"
