@@ -1,6 +1,7 @@
 """Batches as flow runs of a deployment on a work pool of Prefect: any worker of the pool, on any machine, runs them."""
 
 import asyncio
+import difflib
 import secrets
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 FLOW: Final = "passgate-batch"
 ENTRYPOINT: Final = "passgate.flows.batch.batch"
 WORKERS: Final = 16  # Batches at once on a pool without a limit of its own
+_NAMED_POOLS: Final = 5
 _POLL_SECONDS: Final = 2.0
 _SECONDS_TO_TELL: Final = 10.0  # How long batches wait for a worker before passgate says why
 _SECONDS_TO_HOLD: Final = 120.0  # How long a flow run that runs may go without holding its batch
@@ -44,6 +46,18 @@ def refuse_work_pool(request: RunRequest) -> None:
     """Raise `UsageError` for a work pool whose workers could not reach the run."""
     if request.work_pool is not None and request.run_store is None and request.run is None:
         raise UsageError("--work-pool needs --run-store: its workers reach the run at a URL, as in s3://bucket/runs")
+
+
+async def refuse_missing_pool(request: RunRequest) -> None:
+    """Raise `UsageError` for a work pool that the Prefect server does not have.
+
+    Raises what Prefect raises where its server cannot tell.
+    """
+    if request.work_pool is not None:
+        from prefect import get_client
+
+        async with get_client() as client:
+            await _pool(client, request.work_pool)
 
 
 @asynccontextmanager
@@ -85,8 +99,12 @@ async def _pool(client: "PrefectClient", name: str) -> Any:
     try:
         return await client.read_work_pool(name)
     except ObjectNotFound as error:
+        known = [pool.name for pool in await client.read_work_pools()]
+        most_alike = difflib.get_close_matches(name, known, n=_NAMED_POOLS, cutoff=0.0)
+        there = ", ".join(most_alike) + (", and others" if len(known) > len(most_alike) else "") or "none"
         remedy = f"make it with `prefect work-pool create {name}`, or correct --work-pool"
-        raise UsageError(f"the Prefect server has no work pool {name!r}: {remedy}") from error
+        listed = f"it has {there} (`prefect work-pool ls`)"
+        raise UsageError(f"the Prefect server has no work pool {name!r}; {listed}: {remedy}") from error
 
 
 def _project() -> str:

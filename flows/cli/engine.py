@@ -70,6 +70,24 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
         await evaluate(plan.gate, request, NoEngine(), plan)
 
 
+async def refuse_missing_work_pool(plan: Plan) -> None:
+    """Raise `UsageError` for a work pool that is not there, before the run begins. Without an answer of Prefect, say
+    nothing: the run tells.
+    """
+    if plan.request.work_pool is None:
+        return
+    try:
+        async with _prefect(plan):
+            from passgate.flows.work_pool import refuse_missing_pool
+
+            async with asyncio.timeout(_seconds_to_start()):
+                await refuse_missing_pool(plan.request)
+    except UsageError:
+        raise
+    except Exception:  # noqa: BLE001 - whatever it is, it is Prefect's
+        return
+
+
 def _refuse_without_prefect(plan: Plan, engine: EngineName) -> None:
     """Raise `EngineError` if the run needs Prefect, and Prefect has failed."""
     limit = plan.agent.concurrency_limit if engine is EngineName.PREFECT else None

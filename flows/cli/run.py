@@ -156,10 +156,9 @@ async def _run(
     progress: bool,
 ) -> "Verdict":
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
-    from passgate.flows.cli.engine import run_gate
+    from passgate.flows.cli.engine import refuse_missing_work_pool, run_gate
     from passgate.flows.cli.progress import Progress
     from passgate.tasks.errors import EngineError, first_known
-    from passgate.tasks.execution.shared_limit import refuse_uncounted
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.load import load
     from passgate.tasks.reports.messages import warn
@@ -167,25 +166,23 @@ async def _run(
     plan = load(gate, request)
     if plan.base.doubt:
         warn(f"this change may have chosen who judges it, which CI does not let pass: {plan.base.doubt}")
-    # On import, Prefect loads the modules that its settings name, and the change has edited these settings.
-    if plan.base.prefect_edits:
-        engine = options.EngineName.NONE
-        if plan.request.runner is not None:
-            warn(
-                f"the change edits settings of Prefect: the trials run in this process, not on {plan.request.runner!s}"
-            )
-        if plan.agent.concurrency_limit is not None:
-            limit = plan.agent.concurrency_limit
-            warn(f"the change edits settings of Prefect: the trials run without slots of the concurrency limit {limit}")
-    elif engine is options.EngineName.NONE:
-        refuse_uncounted(plan)
+    engine = _engine_of(plan, engine)
     store = RunStore.of(plan.run_id)
+    if engine is options.EngineName.PREFECT:
+        try:
+            await refuse_missing_work_pool(plan)
+        except BaseException:
+            if request.run is None:
+                store.remove()
+            raise
     store.begin()
     begin(store, plan)
     failure: Exception | None = None
     with Progress(plan, store) if progress else nullcontext():
         try:
-            await run_gate(store, plan, request.model_copy(update={"run": plan.run_id}), engine)
+            await run_gate(
+                store, plan, request.model_copy(update={"run": plan.run_id, "agent": plan.request.agent}), engine
+            )
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
     verdict = store.read_verdict()
@@ -194,3 +191,23 @@ async def _run(
     if failure is not None:
         warn(f"the verdict stands, but {first_known(failure) or failure}")
     return verdict
+
+
+def _engine_of(plan: "Plan", engine: options.EngineName) -> options.EngineName:
+    """The engine of a plan's run: none where the change edits settings of Prefect, which is said."""
+    from passgate.tasks.execution.shared_limit import refuse_uncounted
+    from passgate.tasks.reports.messages import warn
+
+    # On import, Prefect loads the modules that its settings name, and the change has edited these settings.
+    if plan.base.prefect_edits:
+        if plan.request.runner is not None:
+            warn(
+                f"the change edits settings of Prefect: the trials run in this process, not on {plan.request.runner!s}"
+            )
+        if plan.agent.concurrency_limit is not None:
+            limit = plan.agent.concurrency_limit
+            warn(f"the change edits settings of Prefect: the trials run without slots of the concurrency limit {limit}")
+        return options.EngineName.NONE
+    if engine is options.EngineName.NONE:
+        refuse_uncounted(plan)
+    return engine

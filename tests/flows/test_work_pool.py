@@ -171,9 +171,16 @@ def test_what_a_work_pool_needs_is_said(
     run = ("run", "ci_merge", "--agent", "python:agent:agent")
     result = repository.passgate(*run, "--work-pool", "nowhere")
     assert (result.returncode, "--work-pool needs --run-store" in result.stderr) == (2, True), result.stderr
-    result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", object_store.new_url())
+    url = object_store.new_url()
+    make_pool(prefect_server, "nowhere-else", repository.path)
+    result = repository.passgate(*run, "--work-pool", "nowhere", "--run-store", url)
     assert result.returncode == 2, result.stderr
-    assert "has no work pool 'nowhere': make it with `prefect work-pool create nowhere`" in result.stderr
+    assert "has no work pool 'nowhere'; it has nowhere-else" in result.stderr
+    remedy = "(`prefect work-pool ls`): make it with `prefect work-pool create nowhere`, or correct --work-pool\n"
+    assert result.stderr.endswith(remedy)
+    assert "--resume" not in result.stderr
+    assert object_store.keys(url) == []
+    assert not list(repository.path.glob(".passgate/runs/*"))
 
 
 @pytest.mark.slow
