@@ -13,12 +13,13 @@ from prefect.states import Running
 from prefect.utilities.engine import propose_state
 
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.model.run import RunRequest
+from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.planning.plan import run_id_of
 
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
 _SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
+_SECONDS_TO_NAME = 5.0
 _CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 
 
@@ -50,6 +51,14 @@ def continued(request: RunRequest, run_id: str) -> RunRequest:
         return request
     store.begin()
     return request.model_copy(update={"run": store.location if store.is_elsewhere else run_id})
+
+
+async def name_after(plan: Plan) -> None:
+    """Name the flow run after the agent of its plan, which the request of a resumed run does not have."""
+    flow_run, name = current_flow_run(), f"{plan.gate} {plan.request.agent}"
+    if flow_run.name != name:
+        async with asyncio.timeout(_SECONDS_TO_NAME), get_client() as client:
+            await client.update_flow_run(flow_run.id, name=name)
 
 
 async def tried_again(state: State[Any]) -> bool:

@@ -36,6 +36,7 @@ from passgate.flows.flow_runs import (
     continued,
     current_flow_run,
     end_without_retries,
+    name_after,
     own_run_id,
     tried_again,
 )
@@ -102,6 +103,7 @@ class PrefectEngine:
         """Say which run this is and where it is kept, and show how far it has come."""
         self._masker = masker_of(plan)
         get_run_logger().info("run %s", kept(plan.run_id))
+        await _unharmed(name_after(plan), "the flow run keeps its name")
         async with progress_artifact(plan):
             yield
 

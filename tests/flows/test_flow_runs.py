@@ -25,6 +25,13 @@ flow = ci_merge.with_options(retries=9, retry_delay_seconds=2)
 state = asyncio.run(flow(RunRequest(agent=sys.argv[1]), return_state=True))
 print("STATE", state.name)
 """
+RESUME = """
+import asyncio, sys
+from passgate.flows.ci_merge import ci_merge
+from passgate.tasks.model.run import RunRequest
+state = asyncio.run(ci_merge(RunRequest(run=sys.argv[1]), return_state=True))
+print("STATE", state.name)
+"""
 IN_A_SANDBOX = WRITES_OK + "environment: {{sandbox: flaky}}\n"
 
 
@@ -122,4 +129,17 @@ def test_a_run_that_is_cancelled_in_prefect_keeps_its_journal_and_says_how_it_go
     assert journal_of(project).count(b"\n") == 2
     assert marked_processes(f"sleep\x00{mark}") == []
     agent.write_text("printf ok > result.txt")
-    assert project.passgate("run", "ci_merge", "--resume", folder.name, "--engine", "none").returncode == 0
+    assert project.passgate("run", "ci_merge", "--resume", folder.name).returncode == 0
+    resumed = flow_run(project)
+    assert (resumed["state_name"], resumed["name"]) == ("GatePassed", f"ci_merge cli:sh {agent} {{prompt_file}}")
+    assert resumed["parameters"]["request"]["agent"] == f"cli:sh {agent} {{prompt_file}}"
+
+
+def test_the_flow_run_of_a_resumed_run_is_named_after_the_agent_of_its_plan(project: Project) -> None:
+    gate_of(project, k=1)
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
+    assert project.passgate("run", "ci_merge", "--agent", "nop", "--engine", "none").returncode == 1
+    (folder,) = project.run_folders()
+    ended = project.run([sys.executable, "-c", RESUME, folder.name], timeout=200)
+    assert "STATE GateFailed" in ended.stdout, ended.stdout + ended.stderr
+    assert flow_run(project)["name"] == "ci_merge nop"
