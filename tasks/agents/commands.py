@@ -31,6 +31,7 @@ AGENTV_PLACEHOLDERS: Final = {
 }  # Each with passgate's name for what it stands for
 _PLACEHOLDER = re.compile(r"(?<!\$)\{([a-z_]+|[A-Z_]+)\}")
 _OF_A_FILE = re.compile(r"\{(\w+)\}")
+_ON_WORK_POOL: Final = "; on a work pool, check `working_dir` of its job variables, in which batches run"
 _SANDBOX_FILES = f"{SANDBOXES}/*/files"
 _DETAIL: Final = 2000
 _ROLES: Final = ("system", "user", "assistant")
@@ -112,7 +113,7 @@ class Places:
         project = repository_of(working_folder)
         start = None if cwd is None else project / cwd
         if start is not None and not start.is_dir():
-            raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}")
+            raise UsageError(f"the agent's `cwd` is no folder: {start}; name one relative to {project}{_ON_WORK_POOL}")
         sandboxes = tuple(sorted(suites_folder.glob(_SANDBOX_FILES))) if suites_folder else ()
         return cls(working_folder, project, start, sandboxes)
 
@@ -186,10 +187,16 @@ def _refuse_missing(program: str, places: Places) -> None:
         if places.start is None:
             return
         place = str(places.start / place)
-    if shutil.which(place) is None:
-        is_there = "/" in place and Path(place).is_file()
-        remedy = f"cannot be run: `chmod +x {place}`" if is_there else "is not on this machine: check --agent and PATH"
-        raise UsageError(f"the agent command {program!r} {remedy}")
+    if shutil.which(place) is not None:
+        return
+    if "/" not in place:
+        remedy = "is not on this machine: check --agent and PATH"
+    elif Path(place).is_file():
+        remedy = f"cannot be run: `chmod +x {place}`"
+    else:
+        looked = f"there is no file {place}" if place != program else "there is no such file"
+        remedy = f"is not on this machine: {looked}; check --agent{_ON_WORK_POOL if place != program else ''}"
+    raise UsageError(f"the agent command {program!r} {remedy}")
 
 
 def _formatted(file: Path, files_format: str) -> str:

@@ -101,9 +101,17 @@ def test_a_cwd_that_is_no_folder_is_refused(cwd: str) -> None:
 @pytest.mark.parametrize(
     ("command", "cwd", "match"),
     [
-        ("{project}/gone.sh", None, "is not on this machine"),
+        (
+            "{project}/gone.sh",
+            None,
+            r"is not on this machine: there is no file /.*/gone\.sh; .* `working_dir` of its job",
+        ),
         ("{project}/agent.py", None, r"cannot be run: `chmod \+x /.*/agent\.py`"),
-        ("./gone.sh", "agents/desk", "is not on this machine"),
+        (
+            "./gone.sh",
+            "agents/desk",
+            r"is not on this machine: there is no file /.*/agents/desk/gone\.sh; check --agent",
+        ),
         ("./words.txt", "agents/desk", r"cannot be run: `chmod \+x "),
     ],
 )
