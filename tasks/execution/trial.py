@@ -103,14 +103,14 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
                 resources.agent, task, known.trial.trial, sandbox.for_the_agent, access, known.judge, seconds=seconds
             )
             known.agent_paid = access.paid
-        metrics = trial_metrics(said.transcript)
-        known.said(said.transcript, metrics, sandbox.isolation)
+        changes = await asyncio.to_thread(sandbox.changes_of_the_agent) if sandbox.is_used else None
+        transcript = said.transcript.model_copy(update={"file_changes": changes})
+        metrics = trial_metrics(transcript)
+        known.said(transcript, metrics, sandbox.isolation)
         said.checked()
-        if sandbox.is_used:
-            await asyncio.to_thread(sandbox.restore)
         evidence = Evidence(
             task=task,
-            transcript=said.transcript,
+            transcript=transcript,
             metrics=metrics,
             sandbox=sandbox,
             suites_folder=resources.suites_folder,
@@ -119,7 +119,7 @@ async def _measured(task: EvalTask, known: TrialRecord, resources: TrialResource
         )
         grades, with_grades = await resources.grade(evidence)
         known.trial = known.trial.model_copy(update={"grades": grades, "metrics": with_grades})
-    return {**trial_result(task, said.transcript, metrics, grades)._asdict(), "grades": grades}
+    return {**trial_result(task, transcript, metrics, grades)._asdict(), "grades": grades}
 
 
 def _access(task: EvalTask, meter: Meter | None) -> AbstractContextManager[ModelAccess]:

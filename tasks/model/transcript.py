@@ -93,6 +93,44 @@ END_IN_WORDS = {
 """How the reason of a trial begins that failed because of its end."""
 
 
+class ChangeKind(StrEnum):
+    """What became of a file."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    DELETED = "deleted"
+
+
+class ChangedFile(Frozen):
+    """A file of the workspace that is not as it was before the agent began."""
+
+    path: str
+    """In the workspace, with `/` between folders."""
+    change: ChangeKind
+    size: int | None = None
+    """In bytes, after the agent has ended; `None` if the file is deleted."""
+    diff: str | None = None
+    """A unified diff; `None` if the file is large or no text, or if its earlier content is not known."""
+
+
+class FileChanges(Frozen):
+    """The files that an agent added, modified or deleted in its workspace, in the order of their paths."""
+
+    files: tuple[ChangedFile, ...] = ()
+    left_out: int = 0
+    """The number of changed files that are not in `files`."""
+    too_many_files: bool = False
+    """Whether the workspace had too many files to compare them: then none is listed."""
+
+    @property
+    def remark(self) -> str:
+        """What `files` does not say; empty if it says everything."""
+        if self.too_many_files:
+            return "the workspace has too many files to compare them"
+        more = "one more changed file" if self.left_out == 1 else f"{self.left_out:,} more changed files"
+        return more if self.left_out else ""
+
+
 class Transcript(Frozen):
     """What an agent said and did in one trial."""
 
@@ -109,6 +147,8 @@ class Transcript(Frozen):
     printed: str = ""
     """What a Python agent printed, its last 64 KiB."""
     wall_time_seconds: float = 0.0
+    file_changes: FileChanges | None = None
+    """Of the workspace; passgate compares it, whatever an agent reports. `None` if nobody used the workspace."""
 
     @property
     def steps(self) -> tuple[Message, ...]:

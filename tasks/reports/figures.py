@@ -118,6 +118,11 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def size(number_of_bytes: int) -> str:
+    """`1 byte`, `48,113 bytes`."""
+    return f"{number_of_bytes:,} byte{'' if number_of_bytes == 1 else 's'}"
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """At most so many of the names, as in `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from passgate.tasks.model.grade import Grade
-from passgate.tasks.model.transcript import Message
+from passgate.tasks.model.transcript import ChangeKind, FileChanges, Message
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import Marked, heading, rendered
@@ -20,6 +20,8 @@ _MOST_MESSAGES = 100
 _MOST_CALLS = 50  # Of one message
 _MOST_CHECKS = 100  # Of one grade
 _MOST_IN_ALL = 3000  # Lines
+_CHANGE_STYLES = {ChangeKind.ADDED: "green", ChangeKind.MODIFIED: "yellow", ChangeKind.DELETED: "red"}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}  # By the first character of a line
 _UNMEASURED = frozenset({TrialStatus.ERROR, TrialStatus.NOT_RUN})
 _STYLES = {
     TrialStatus.PASSED: "bold green",
@@ -84,6 +86,8 @@ def _parts(finished: FinishedTrial) -> Iterator[RenderableType]:
     trial, known = finished.trial, finished.trial.metrics.model_dump(exclude_none=True)
     score = f", score {trial.score:.2f}" if trial.score is not None and 0 < trial.score < 1 else ""
     yield from _transcript(finished)
+    if finished.transcript.file_changes:
+        yield from _file_changes(finished.transcript.file_changes)
     for grade in trial.grades:
         yield from _grade(grade)
     if known:
@@ -125,6 +129,25 @@ def _message(message: Message) -> Iterator[RenderableType]:
             yield _marked("error" if call.is_error else "result", result, indent=2)
     if len(message.tool_calls) > _MOST_CALLS:
         yield Text(f"  ... and {figures.count(len(message.tool_calls) - _MOST_CALLS, 'more call')}", "dim")
+
+
+def _file_changes(changes: FileChanges) -> Iterator[RenderableType]:
+    yield heading("changed files" if changes.files or changes.remark else "changed files  none")
+    for file in changes.files:
+        size = "" if file.size is None else f", {figures.size(file.size)}"
+        yield _marked(file.change.value, f"{file.path}{size}", style=_CHANGE_STYLES[file.change])
+        if file.diff:
+            yield _diff(file.diff)
+    if changes.remark:
+        yield Text(changes.remark, "dim")
+
+
+def _diff(diff: str) -> Marked:
+    """A unified diff without the names of the files, which stand above it."""
+    bounded = "\n".join(map(_without_middle, diff.split("\n")[2:]))
+    lines = printable_lines(bounded, lines=_MOST_LINES, limit=2 * _LONGEST_LINE)
+    styled = [Text(line, _DIFF_STYLES.get(line[:1], "")) for line in lines]
+    return Marked("│", Text("\n").join(styled), style="dim", indent=2)
 
 
 def _grade(grade: Grade, within: str = "") -> Iterator[RenderableType]:

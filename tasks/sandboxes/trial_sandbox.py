@@ -15,6 +15,8 @@ from typing import Self
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.sandbox import Bridge, ProcessResult
+from passgate.tasks.model.transcript import FileChanges
+from passgate.tasks.sandboxes.changed_files import NO_FILES, WorkspaceFiles, changes_since
 from passgate.tasks.sandboxes.isolation import STARTED, TRIAL_FOLDERS, Isolation
 from passgate.tasks.sandboxes.processes import run_process
 
@@ -57,6 +59,9 @@ class TrialSandbox:
     files: Mapping[str, Path] = field(default_factory=dict)
     # Environment variables that the task wants for the agent.
     variables: Mapping[str, str] = field(default_factory=dict)
+    # The folder that the workspace is a copy of, and what was in the workspace before the agent began.
+    template: Path | None = None
+    before: WorkspaceFiles = NO_FILES
     _folder: TrialFolder
     _around: Surroundings = field(repr=False)
     _is_agents: bool = False
@@ -137,6 +142,11 @@ class TrialSandbox:
             await asyncio.to_thread(self.restore)
         return result.model_copy(update={"stderr": result.stderr.replace(STARTED, "", 1)})
 
+    def changes_of_the_agent(self) -> FileChanges:
+        """Restore the folders, and list the files of the workspace that changed since `before`."""
+        self.restore()
+        return changes_since(self.before, self.workspace, self.template)
+
     def restore(self) -> None:
         """Make the trial's folders usable again, whatever the agent did to them: that is for the graders to judge."""
         for folder in (self._folder.path / name for name in TRIAL_FOLDERS):
@@ -156,7 +166,7 @@ def _existing(folder: Path, command: Sequence[str]) -> Path:
 
 def new_sandbox(folder: Path, template: Path | None, around: Surroundings, *, network: bool) -> TrialSandbox:
     """A sandbox in a folder that is not there yet; its workspace is a copy of the template."""
-    sandbox = TrialSandbox(network=network, _folder=TrialFolder(folder), _around=around)
+    sandbox = TrialSandbox(network=network, template=template, _folder=TrialFolder(folder), _around=around)
     if template is not None:
         shutil.copytree(template, sandbox.workspace, symlinks=True, dirs_exist_ok=True)
     return sandbox

@@ -17,6 +17,7 @@ from passgate.tasks.files.temporary import TemporaryFolder
 from passgate.tasks.model.messages import TaskMessage
 from passgate.tasks.model.sandbox import SANDBOXES, Bridge, SandboxFile
 from passgate.tasks.model.task import EvalTask
+from passgate.tasks.sandboxes.changed_files import NO_FILES, files_of
 from passgate.tasks.sandboxes.isolation import INPUTS_FOLDER, best_isolation
 from passgate.tasks.sandboxes.trial_sandbox import Surroundings, TrialSandbox, new_sandbox, run_all
 from passgate.tasks.sandboxes.workspaces import Once, Workspaces
@@ -87,7 +88,8 @@ class Workbench(AbstractContextManager["Workbench"], AbstractAsyncContextManager
             await self._workspaces.run_hook("before_each", task.workspace, sandbox, task)
             try:
                 await run_all(sandbox, task.reset, RESET_SECONDS, "the task's reset")
-                yield sandbox
+                before = await asyncio.to_thread(files_of, sandbox.workspace) if sandbox.is_used else NO_FILES
+                yield replace(sandbox, before=before)
             finally:
                 await self._workspaces.run_last_hook("after_each", task.workspace, sandbox, task)
         finally:

@@ -68,7 +68,7 @@ def test_the_variables_of_prompts() -> None:
         for row in rows(table(section(PAGE, "llm_grader"), "variables"))[2:]
         for code in code_in(row[0])
     }
-    assert {name for name in documented if "NAME" not in name} == {*_WORK, *_QUESTION, *_AUTHORS} - {"file_changes"}
+    assert {name for name in documented if "NAME" not in name} == {*_WORK, *_QUESTION, *_AUTHORS}
 
 
 def test_the_tools_that_only_look() -> None:

@@ -18,7 +18,7 @@ from passgate.tasks.graders.judges.asking import read_reply
 from passgate.tasks.model.agent import HttpOptions
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import Budgets
-from passgate.tasks.model.transcript import Transcript
+from passgate.tasks.model.transcript import FileChanges, Transcript
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.record import record
 from tests.builders import a_finished, a_plan, a_task, task_document
@@ -27,7 +27,7 @@ from tests.docs.examples import KINDS, SHIPPED_FILE, check_agents, check_gates, 
 from tests.docs.keys import own_names
 from tests.docs.pages import Block, blocks
 
-WRITTEN_BY_PASSGATE = {"end", "detail", "printed", "wall_time_seconds", "refused"}
+WRITTEN_BY_PASSGATE = {"end", "detail", "printed", "wall_time_seconds", "file_changes", "refused"}
 AGENTS = {
     name: entry
     for example in blocks("yaml")
@@ -47,7 +47,8 @@ def test_json_examples_are_transcripts_or_replies(block: Block) -> None:
     document = json.loads(block.text)
     if "messages" in document:
         assert transcript_of(document).complete
-        assert own_names(Transcript) - WRITTEN_BY_PASSGATE <= set(re.findall(r'"(\w+)":', block.text))
+        written_by_passgate = WRITTEN_BY_PASSGATE | own_names(FileChanges)
+        assert own_names(Transcript) - written_by_passgate <= set(re.findall(r'"(\w+)":', block.text))
     elif block.page == "docs/agents.md":
         options = HttpOptions.model_validate(AGENTS["desk-service"]["http"])
         answered = read_http_reply(block.text.encode(), options)

@@ -17,7 +17,7 @@ from passgate.tasks.metering import relay
 from passgate.tasks.model.forecast import TARGET
 from passgate.tasks.model.task import LEAST_TRIALS, Hook
 from passgate.tasks.providers import wire
-from passgate.tasks.sandboxes import workbench
+from passgate.tasks.sandboxes import changed_files, workbench
 from passgate.tasks.stats import ratios
 from tests.docs.pages import section
 
@@ -34,6 +34,11 @@ NUMBERS = {8: "eight"}
         ("docs/agents.md", "python", f"prints more than {MAX_PRINTED_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"JSON of at most {transcripts.MAX_TRANSCRIPT_BYTES // MIB} MiB"),
         ("docs/agents.md", "The transcript", f"the last {PRINTED_BYTES // KIB} KiB"),
+        ("docs/agents.md", "Changed files", f"by path: at most {changed_files.MOST_FILES}"),
+        ("docs/agents.md", "Changed files", f"more than {changed_files.MOST_ENTRIES:,} files and folders"),
+        ("docs/agents.md", "Changed files", f"text of at most {changed_files.MOST_COMPARED // KIB} KiB"),
+        ("docs/agents.md", "Changed files", f"at most {changed_files.MOST_LINES} lines differ"),
+        ("docs/agents.md", "Changed files", f"room for {changed_files.MOST_DIFF // KIB} KiB"),
         ("docs/graders.md", "llm_rubric", f"longer than {LONGEST_CONVERSATION:,} characters"),
         ("docs/eval-graders.md", "regex", f"more than {assertions.CPU_SECONDS} seconds of CPU time"),
         ("docs/eval-graders.md", "regex", f"more than {assertions.LONGEST_TEXT:,} characters"),

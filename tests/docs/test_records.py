@@ -6,7 +6,16 @@ from passgate.tasks.history import run_store
 from passgate.tasks.history.columns import SCHEMA_VERSION, SUMMARY_VERSION
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity import who_judges
-from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import (
+    ChangedFile,
+    ChangeKind,
+    EndReason,
+    FileChanges,
+    Message,
+    ToolCall,
+    Transcript,
+    Usage,
+)
 from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
 from passgate.tasks.planning.snapshot import FILES
@@ -37,6 +46,10 @@ def test_the_keys_of_a_transcript() -> None:
     assert message == list(Message.model_fields)
     assert call == list(ToolCall.model_fields)
     assert usage == list(Usage.model_fields)
+    changes, file = map(cells, tables(section("docs/agents.md", "Changed files")))
+    assert changes == list(FileChanges.model_fields)
+    assert file == list(ChangedFile.model_fields)
+    assert code_in(meanings("docs/agents.md", "Changed files")["change"]) == set(ChangeKind)
 
 
 def test_the_columns_of_the_history() -> None:

@@ -17,9 +17,10 @@ from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.json_values import digest_of
 from passgate.tasks.model.task import Budgets, Suite
-from passgate.tasks.model.transcript import EndReason, Usage
+from passgate.tasks.model.transcript import ChangedFile, ChangeKind, EndReason, FileChanges, Transcript, Usage
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task, a_trial
+from tests.function_agent import FunctionAgent
 from tests.unit.benches import Function, MakeBench, benches, says
 
 
@@ -193,6 +194,30 @@ async def test_every_attempt_has_a_fresh_workspace(bench) -> None:
 
     await run_trial(a_task(), 0, bench(leaves_a_file))
     assert seen == [[], []]
+
+
+async def test_the_transcript_has_the_files_that_the_agent_changed_and_not_those_that_it_reports(bench) -> None:
+    def works(attempt: Attempt) -> Transcript:
+        (attempt.workspace / "notes.txt").write_text("done\n")
+        reported = FileChanges(files=(ChangedFile(path="report.md", change=ChangeKind.ADDED),))
+        return Transcript(output="yes", file_changes=reported)
+
+    finished = await run_trial(a_task(reset=("echo todo > todo.txt",)), 0, bench(works))
+
+    changes = finished.transcript.file_changes
+    assert changes is not None
+    assert [(file.path, file.change) for file in changes.files] == [("notes.txt", ChangeKind.ADDED)]
+    assert (changes.files[0].diff or "").endswith("\n+done")
+
+
+async def test_without_a_workspace_no_files_are_compared(bench) -> None:
+    class Chat(FunctionAgent):
+        uses_workspace = False
+
+    resources = replace(bench(says("yes")), agent=Chat(says("yes")))
+    finished = await run_trial(a_task(), 0, resources)
+    assert finished.transcript.output == "yes"
+    assert finished.transcript.file_changes is None
 
 
 async def test_a_sandbox_that_cannot_be_brought_about_is_an_error(bench) -> None:

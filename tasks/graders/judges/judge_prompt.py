@@ -88,8 +88,6 @@ def filled(template: str, variables: Mapping[str, Variable], marker: str) -> str
 def _variable(name: str, evidence: Evidence, further: Mapping[str, Variable]) -> Variable | None:
     if name in further:
         return further[name]
-    if name == "file_changes":
-        raise MeasurementError("the prompt asks for file_changes, which passgate does not record")
     for texts, shows_work in ((_WORK, True), (_QUESTION, False)):
         if name in texts:
             return Variable(cut(texts[name](evidence), LONGEST_PART), is_material=True, shows_work=shows_work)
@@ -135,6 +133,7 @@ _WORK: Final[_Texts] = {
     ),
     "messages": lambda evidence: _json(code_input.messages_of(evidence)),
     "tool_calls": tool_calls_text,
+    "file_changes": code_input.changes_text,
 }  # What the agent said and did, by the names that variables of prompts have for it
 _QUESTION: Final[_Texts] = {
     **dict.fromkeys(("question", "input"), asked_text),
@@ -176,8 +175,7 @@ def judge_prompt(asked: Asked, evidence: Evidence) -> JudgePrompt:
 
     A template that shows the agent's work is the question itself. Any other one is the criteria, and the judge is shown
     what the agent was asked, what it was hoped to answer, its answer and its tool calls. Either way what is marked
-    stands between two lines that the agent cannot write. Raises `MeasurementError` when it is too long, or asks for
-    `file_changes`, which nobody records.
+    stands between two lines that the agent cannot write. Raises `MeasurementError` when it is too long.
     """
     names = dict.fromkeys(match[1] for match in _PLACEHOLDER.finditer(asked.template))
     known = {name: _variable(name, evidence, _further(asked)) for name in names}

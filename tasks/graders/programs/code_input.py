@@ -10,7 +10,7 @@ from passgate.tasks.errors import MeasurementError
 from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.model.messages import MessageCall, TaskMessage
 from passgate.tasks.model.task import EvalTask
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import FileChanges, Message, ToolCall, Transcript
 
 _OF_THE_PROMPT: Final = ("prompt", "messages", "vars")
 
@@ -73,13 +73,20 @@ def code_input(evidence: Evidence, config: Mapping[str, Any], output_path: Path 
         **_figures(evidence),
         "start_time": None,
         "end_time": None,
-        "file_changes": None,
+        "file_changes": changes_text(evidence) or None,
         "workspace_path": str(evidence.sandbox.workspace),
         "config": dict(config),
         **_known(output_path=None if output_path is None else str(output_path)),
     }
     # AgentV's SDK makes one camelCase key of two such as `traceSummary` and `trace_summary`, and keeps the later value.
     return _agentevals(snake, evidence) | snake
+
+
+def changes_text(evidence: Evidence) -> str:
+    """The changed files of the workspace as unified diffs, and one line for a file without a diff."""
+    changes = evidence.transcript.file_changes or FileChanges()
+    texts = [one.diff or f"{one.change}: {one.path}, not shown as text" for one in changes.files]
+    return "\n".join([*texts, changes.remark] if changes.remark else texts)
 
 
 def encoded(document: Mapping[str, Any]) -> bytes:

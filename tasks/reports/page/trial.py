@@ -7,9 +7,10 @@ from typing import NamedTuple
 from passgate.tasks.model.grade import Grade
 from passgate.tasks.model.run import Plan
 from passgate.tasks.model.task import Budgets, EvalTask
-from passgate.tasks.model.transcript import EndReason, Transcript
+from passgate.tasks.model.transcript import ChangedFile, ChangeKind, EndReason, Transcript
 from passgate.tasks.model.trial import MEASURED, Trial, TrialStatus
 from passgate.tasks.reports import figures
+from passgate.tasks.reports.escape import readable
 from passgate.tasks.reports.page.texts import AnswerComparison, Shown, compared, shown
 from passgate.tasks.reports.page.timeline import TimelineEntry, timeline
 from passgate.tasks.reports.shell_commands import try_command, try_options
@@ -21,6 +22,8 @@ MARKS = {
     TrialStatus.NOT_RUN: "○",
 }
 """A sign beside each colour."""
+_CHANGE_MARKS = {ChangeKind.ADDED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "-"}
+_DIFF_LINES = {"+": "added", "-": "deleted", "@": "place", "\\": "place"}  # By the first character of a line
 _LINE = 2000
 _MOST_GRADES, _MOST_CHECKS = 60, 200
 
@@ -44,6 +47,25 @@ class GradeShown(NamedTuple):
     """The evidence, each with its kind: `passed`, `failed`, `violation` or `error`."""
 
 
+class FileShown(NamedTuple):
+    """A file that the agent changed."""
+
+    path: str
+    change: str
+    mark: str
+    size: str
+    diff: tuple[tuple[str, str], ...]
+    """The lines of a unified diff, each with its kind: `added`, `deleted`, `place` or nothing."""
+
+    @property
+    def added_lines(self) -> int:
+        return sum(kind == "added" for kind, _ in self.diff)
+
+    @property
+    def deleted_lines(self) -> int:
+        return sum(kind == "deleted" for kind, _ in self.diff)
+
+
 class TrialShown(NamedTuple):
     """A trial with all that is known of it."""
 
@@ -61,6 +83,9 @@ class TrialShown(NamedTuple):
     """The final answer, where it is not the last message."""
     remarks: tuple[str, ...]
     printed: Shown | None
+    files: tuple[FileShown, ...]
+    files_remark: str
+    """What `files` does not say: that there are more, or none."""
 
 
 def anchor(name: str, number: int | None = None) -> str:
@@ -81,6 +106,7 @@ def trial_shown(
         expected = task.reference_answer if task.expected_messages else task.expected_output
         answer = compared(expected, known.output, bounds.text)
     last = known.messages[-1].content if known.messages else ""
+    changes = known.file_changes
     return TrialShown(
         anchor=anchor(f"{trial.suite}/{trial.task_id}", trial.trial),
         number=trial.trial,
@@ -94,6 +120,19 @@ def trial_shown(
         output=shown(known.output, bounds.text) if known.output and known.output != last else None,
         remarks=tuple(_remarks(trial, transcript)),
         printed=shown(known.printed, bounds.text) if known.printed else None,
+        files=tuple(_file(file, bounds.text) for file in changes.files) if changes else (),
+        files_remark=(changes.remark or ("" if changes.files else "none")) if changes else "",
+    )
+
+
+def _file(file: ChangedFile, limit: int) -> FileShown:
+    text, _ = readable("\n".join((file.diff or "").split("\n")[2:]), limit)
+    return FileShown(
+        path=shown(file.path, _LINE).text,
+        change=file.change.value,
+        mark=_CHANGE_MARKS[file.change],
+        size="" if file.size is None else figures.size(file.size),
+        diff=tuple((_DIFF_LINES.get(line[:1], ""), line) for line in text.split("\n")) if text else (),
     )
 
 

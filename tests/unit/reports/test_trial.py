@@ -12,7 +12,15 @@ from tests.unit.reports.hostile import HOSTILE
 
 from passgate.tasks.model.grade import Check, Grade, Violation, ViolationRule
 from passgate.tasks.model.task import Metric, Suite
-from passgate.tasks.model.transcript import EndReason, Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import (
+    ChangedFile,
+    ChangeKind,
+    EndReason,
+    FileChanges,
+    Message,
+    ToolCall,
+    Transcript,
+)
 from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics, TrialStatus
 from passgate.tasks.reports.trial import recorded_trial_report, trial_as_json
 
@@ -55,8 +63,20 @@ def a_finished(text: str = "", transcript: Transcript | None = None, **changes: 
         Message(role="assistant", content=f"I look.{text}", tool_calls=(call,)),
         Message(role="assistant", tool_calls=(ToolCall(tool="delete_user", refused=True),)),
     )
+    diff = (
+        f"--- a/orders.csv\n+++ b/orders.csv\n@@ -1,2 +1,2 @@\n order,state{text}\n-A-17,open{text}\n+A-17,closed{text}"
+    )
+    files = (
+        ChangedFile(path=f"orders{text}.csv", change=ChangeKind.MODIFIED, size=23, diff=diff),
+        ChangedFile(path=f"receipt{text}.pdf", change=ChangeKind.ADDED, size=48_113),
+        ChangedFile(path=f"draft{text}.md", change=ChangeKind.DELETED),
+    )
     known = transcript or Transcript(
-        messages=messages, output=f"Done.{text}", end=EndReason.COMPLETED, wall_time_seconds=4.2
+        messages=messages,
+        output=f"Done.{text}",
+        end=EndReason.COMPLETED,
+        wall_time_seconds=4.2,
+        file_changes=FileChanges(files=files, left_out=2),
     )
     return FinishedTrial(trial=Trial(**plain | changes), transcript=known)
 
@@ -123,6 +143,11 @@ def test_what_is_too_long_says_how_much_is_left_out() -> None:
     assert re.search(r"\n… [\d,]+ lines left out …\n", text)
     assert text.startswith("golden/refund, trial 2")
     assert text.endswith("  passgate try golden/refund --agent 'cli:python agent.py'\n")
+
+
+def test_an_agent_that_changed_no_file_is_told_from_one_without_a_workspace() -> None:
+    assert "changed files  none\n" in shown(a_finished(transcript=Transcript(file_changes=FileChanges())))
+    assert "changed files" not in shown(a_finished(transcript=Transcript()))
 
 
 def test_what_is_special_about_a_trial_is_said() -> None:

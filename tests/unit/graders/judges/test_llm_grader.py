@@ -11,7 +11,7 @@ from passgate.tasks.graders.interface import Evidence
 from passgate.tasks.graders.judges.llm_grader import RESULTS_VARIABLE, grade_by_judge
 from passgate.tasks.model.assertions import LlmGrader
 from passgate.tasks.model.task import Scoring
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript
+from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript
 from tests.word_overlap_judge import WordOverlapJudge
 
 MakeEvidence = Callable[..., Evidence]
@@ -228,10 +228,16 @@ async def test_in_a_conversation_the_question_is_all_that_was_said_before(
     assert "[[ ## conversation ## ]]" in user
 
 
-async def test_changed_files_are_not_to_be_had(make_evidence: MakeEvidence, said: Said, recorded_judge: Any) -> None:
-    evidence = make_evidence(transcript=said("Paris"), judge=recorded_judge(reply(score=1)))
-    result = await grade(options(prompt="{{ file_changes }}"), evidence)
-    assert result.error == "the prompt asks for file_changes, which passgate does not record"
+async def test_changed_files_are_shown_as_diffs(make_evidence: MakeEvidence, recorded_judge: Any) -> None:
+    files = (
+        ChangedFile(
+            path="a.txt", change=ChangeKind.MODIFIED, size=2, diff="--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-b\n+c"
+        ),
+        ChangedFile(path="b.bin", change=ChangeKind.ADDED, size=90_000),
+    )
+    transcript = Transcript(output="Paris", file_changes=FileChanges(files=files, left_out=1))
+    _, user = await asked(make_evidence(transcript=transcript), recorded_judge, prompt="{{ file_changes }}")
+    assert "-b\n+c\nadded: b.bin, not shown as text\none more changed file\n===" in user
 
 
 async def test_the_results_of_a_composite_are_a_variable(

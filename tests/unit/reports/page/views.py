@@ -24,7 +24,7 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, Suite
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.reports.page.build import PAGE, Key, articles_on_page, files_beside, page
 
@@ -34,7 +34,16 @@ def a_transcript(answer: str = "yes", *calls: ToolCall) -> Transcript:
     used = Usage(tokens_in=1200, tokens_out=80, cost_usd=0.01)
     first = Message(role="assistant", content="I look first.", tool_calls=calls, usage=used, latency_ms=850.0)
     last = Message(role="assistant", content=answer, usage=used, latency_ms=1500.0)
-    return Transcript(messages=(Message(role="user", content="Say yes."), first, last), output=answer)
+    diff = f"--- a/notes.md\n+++ b/notes.md\n@@ -1,2 +1,2 @@\n a note\n-answer:\n+answer: {answer}"
+    files = (
+        ChangedFile(path="answer.pdf", change=ChangeKind.ADDED, size=48_113),
+        ChangedFile(path="notes.md", change=ChangeKind.MODIFIED, size=21, diff=diff),
+    )
+    return Transcript(
+        messages=(Message(role="user", content="Say yes."), first, last),
+        output=answer,
+        file_changes=FileChanges(files=files),
+    )
 
 
 def a_view(*groups: tuple[EvalTask, Sequence[tuple[Trial, Transcript]]], **changes: Any) -> RunView:
