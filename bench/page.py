@@ -23,7 +23,7 @@ from passgate.tasks.model.policy import GatePolicy, Policy
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.run_view import EarlierRun, RunView
 from passgate.tasks.model.task import Budgets, EvalTask, GateName, Metric, Suite
-from passgate.tasks.model.transcript import Message, ToolCall, Transcript, Usage
+from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges, Message, ToolCall, Transcript, Usage
 from passgate.tasks.model.trial import Trial, TrialMetrics, TrialStatus
 from passgate.tasks.report import TRIALS_BESIDE
 from passgate.tasks.reports.page.build import Key, articles_on_page, files_beside, page
@@ -113,7 +113,18 @@ def _transcript(luck: random.Random) -> Transcript:
     ]
     answer = f"The total is {luck.choice(['42.00', '41.99', '42.01'])}.\nOne line was rounded twice.\nThe tests pass."
     ask = Message(role="user", content="The totals in invoices.py are wrong. Find out why, and repair them.")
-    return Transcript(messages=(ask, *steps, Message(role="assistant", content=answer)), output=answer)
+    messages = (ask, *steps, Message(role="assistant", content=answer))
+    return Transcript(messages=messages, output=answer, file_changes=_file_changes(luck))
+
+
+def _file_changes(luck: random.Random) -> FileChanges:
+    """A repaired file, with a diff of twenty lines."""
+    kept = [f"     total += line.amount * {luck.random():.4f}" for _ in range(16)]
+    line = "    total += round(line.amount, 2)"
+    changed = [f"-{line}", f"-{line}", "+    total += line.amount", "+    total = round(total, 2)"]
+    lines = ["--- a/invoices.py", "+++ b/invoices.py", "@@ -1,18 +1,18 @@", *kept[:8], *changed, *kept[8:]]
+    repaired = ChangedFile(path="invoices.py", change=ChangeKind.MODIFIED, size=4_213, diff="\n".join(lines))
+    return FileChanges(files=(repaired, ChangedFile(path="invoices.pdf", change=ChangeKind.ADDED, size=48_113)))
 
 
 def _trial(task: EvalTask, number: int, digest: str, *, passed: bool, luck: random.Random) -> Trial:
