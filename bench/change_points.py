@@ -20,7 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from passgate.tasks.stats.change_points import ChangePoint, change_points
-from passgate.tasks.stats.change_series import Family, Floats, Levels, PassCounts
+from passgate.tasks.stats.change_series import Family, Floats
+from passgate.tasks.stats.levels import Levels
+from passgate.tasks.stats.pass_counts import PassCounts
 
 SUITES = {"golden": (8, 3), "adversarial": (9, 10), "open_ended": (8, 5), "failure_replays": (8, 5)}
 NIGHTS = 60

@@ -13,7 +13,9 @@ from passgate.tasks.history.encoding import Codes, codes_of, encoded
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, TrendChange
 from passgate.tasks.stats.change_points import ChangePoint, change_points
-from passgate.tasks.stats.change_series import Floats, Levels, PassCounts
+from passgate.tasks.stats.change_series import Floats
+from passgate.tasks.stats.levels import Levels
+from passgate.tasks.stats.pass_counts import PassCounts
 
 Integers = npt.NDArray[np.int64]
 _SAME_TASK: Final = ("suite", "task_id", "task_digest", "grader_digest", "k", "metric")

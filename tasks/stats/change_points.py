@@ -7,7 +7,7 @@ alarms in `RUNS` runs is at most `FALSE_ALARMS`, however many series there are. 
 maximum likelihood, and tested once more between its neighbours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.stats.change_series import LEAST_BEFORE, Family, Floats, Windows
+from passgate.tasks.stats.change_series import LEAST_BEFORE, Alarms, Family
 
 FALSE_ALARMS: Final = 0.1
 """The expected number of false alarms of a whole history in `RUNS` runs: a tenth of what is promised."""
@@ -81,40 +81,24 @@ class _Ramp(NamedTuple):
     after: float
 
 
-class _Alarms(NamedTuple):
-    """Splits with enough evidence, each an entry of every array."""
-
-    evidence: Floats
-    starts: npt.NDArray[np.int64]
-    splits: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
-
-
 def _of_family(family: Family, least: float) -> list[ChangePoint]:
-    found: list[list[_Alarms]] = [[] for _ in range(family.series)]
-    for before, after in _lengths(family.runs):
-        if after < family.least_after:
-            continue
-        ends = np.arange(LEAST_BEFORE + after, family.runs + 1)
-        splits = ends - after
-        places = Windows(np.maximum(splits - before, 0), splits, ends)
-        evidence = family.evidence(places)
-        for series in np.flatnonzero((evidence > least).any(axis=1)).tolist():
-            which = np.flatnonzero(evidence[series] > least)
-            found[series].append(_Alarms(evidence[series][which], *(place[which] for place in places)))
-    return [
-        change
-        for series, some in enumerate(found)
-        if some
-        for change in _of_series(family, series, _joined(some), least)
-    ]
+    found = [alarms for alarms in family.alarms(_lengths(family.runs), least) if len(alarms.series)]
+    if not found:
+        return []
+    alarms = Alarms(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    changes = (_of_series(family, series, of_series, least) for series, of_series in _by_series(alarms))
+    return [change for of_series in changes for change in of_series]
 
 
-def _joined(alarms: list[_Alarms]) -> _Alarms:
-    return _Alarms(*(np.concatenate(column) for column in zip(*alarms, strict=True)))
+def _by_series(alarms: Alarms) -> Iterator[tuple[int, Alarms]]:
+    """Each series with its alarms, in their order."""
+    order = np.argsort(alarms.series, kind="stable")
+    series, firsts = np.unique(alarms.series[order], return_index=True)
+    for one, which in zip(series.tolist(), np.split(order, firsts[1:]), strict=True):
+        yield one, alarms.taken(which)
 
 
-def _of_series(family: Family, series: int, alarms: _Alarms, least: float) -> list[ChangePoint]:
+def _of_series(family: Family, series: int, alarms: Alarms, least: float) -> list[ChangePoint]:
     splits: list[int] = []
     left = np.ones(len(alarms.evidence), dtype=bool)
     while left.any():
@@ -155,7 +139,7 @@ def _refined(family: Family, series: int, splits: list[int], least: float) -> li
     return splits
 
 
-def _change(family: Family, series: int, start: int, split: int, end: int, alarms: _Alarms) -> ChangePoint:
+def _change(family: Family, series: int, start: int, split: int, end: int, alarms: Alarms) -> ChangePoint:
     near = (np.abs(alarms.splits - split) <= _NEAR) & (alarms.ends > split)
     return ChangePoint(
         series=series,

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.stats.change_points import FALSE_ALARMS, RUNS, change_points, threshold
-from passgate.tasks.stats.change_series import Floats, Levels, PassCounts, Windows
+from passgate.tasks.stats.change_series import Family, Floats
+from passgate.tasks.stats.levels import Levels
+from passgate.tasks.stats.pass_counts import PassCounts
 
 NO_GROUPS = np.zeros((0, 1))
 
@@ -105,11 +107,30 @@ def test_the_bound_holds_whatever_the_rate(before: int, after: int, rate: float,
     random = np.random.default_rng(before * 1000 + after)
     n = np.full((400, before + after), float(trials))
     passed = random.binomial(trials, rate, n.shape).astype(float)
-    place = Windows(np.array([0]), np.array([before]), np.array([before + after]))
-    evidence = np.sort(PassCounts(passed, n, np.zeros((0, 400))).evidence(place)[:, 0])[::-1]
+    series = PassCounts(passed, n, np.zeros((0, 400)))
+    evidence = np.sort([series.confirmed(task, 0, before, before + after) for task in range(400)])[::-1]
     for rank in (4, 16, 64):
         chance = rank / 400
         assert evidence[rank - 1] <= np.log(4 / chance) + 1.5  # four sides, and the luck of 400 draws
+
+
+def alarms_of(family: Family, least: float, above: float) -> list[tuple[float, ...]]:
+    """The alarms with more evidence than `above` of those with more than `least`."""
+    found = [zip(*alarms, strict=True) for alarms in family.alarms([(8, 1), (8, 3), (16, 4), (32, 12)], least)]
+    return sorted(tuple(map(float, one)) for alarms in found for one in alarms if one[1] > above)
+
+
+@given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from([4.0, 8.0, 16.0]))
+@settings(max_examples=60, deadline=None)
+def test_a_higher_threshold_excludes_the_alarms_below_it_and_no_other(seed: int, absent: float, least: float) -> None:
+    random = np.random.default_rng(seed)
+    n = np.where(random.random((9, 60)) < absent, 0, random.choice([1, 3, 10], (9, 1))).astype(float)
+    rates = np.where(np.arange(60) < random.integers(5, 60, (9, 1)), random.random((9, 1)), random.random((9, 1)))
+    values = np.where(n > 0, rates + random.normal(0, 0.1, n.shape), np.nan)
+    groups = np.array([[1.0] * 5 + [0.0] * 4, [0.0, 1.0] * 4 + [0.0]])
+    families = [PassCounts(random.binomial(n.astype(int), rates).astype(float), n, groups), Levels(values, 0.1)]
+    for family in families:
+        assert alarms_of(family, least, least) == alarms_of(family, 1.0, least)
 
 
 def test_more_series_and_runs_need_more_evidence_and_none_are_no_mistake() -> None:
