@@ -15,7 +15,6 @@ from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
 from passgate.tasks.errors import ExitCode, InputError, PassgateError, first_known
 from passgate.tasks.files.temporary import BUG_PREFIX
-from passgate.tasks.reports.figures import count
 from passgate.tasks.reports.messages import warn, write_line
 
 
@@ -70,6 +69,8 @@ def _exit_code(ended: int | BaseException) -> int:
         warn("interrupted")
         return ExitCode.INTERRUPTED
     if isinstance(error, InputError):
+        from passgate.tasks.reports.figures import count
+
         for problem in error.problems:
             write_line(str(problem))
         warn(f"{count(len(error.problems), 'problem')} found, nothing was run")

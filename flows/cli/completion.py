@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from passgate.tasks.errors import ExitCode
-from passgate.tasks.model.task import GateName
+from passgate.tasks.model.names import GateName
 
 ASKED: Final = "_PASSGATE_COMPLETE"
 """The environment variable by which a shell asks what could come next."""

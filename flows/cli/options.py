@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from passgate.flows.cli.completion import complete_gates, complete_runs
+from passgate.tasks.model.names import GateName, Suite
 from passgate.tasks.model.runner import RunnerName
-from passgate.tasks.model.task import GateName, Suite
 
 
 def named_path(text: str) -> Path:

@@ -10,7 +10,7 @@ import typer
 from passgate.flows.cli import options
 from passgate.flows.cli.completion import complete_runs
 from passgate.flows.process.worker_report import BegunRun, WorkerReport
-from passgate.tasks.model.task import GateName
+from passgate.tasks.model.names import GateName
 
 if TYPE_CHECKING:
     from passgate.tasks.history.run_store import RunStore

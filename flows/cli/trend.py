@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from passgate.flows.cli import options
-from passgate.tasks.model.task import GateName
+from passgate.tasks.model.names import GateName
 
 if TYPE_CHECKING:
     from passgate.tasks.model.trend import Trend

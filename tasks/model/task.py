@@ -9,6 +9,8 @@ from pydantic import Field, StringConstraints, model_validator
 from passgate.tasks.model.base import Frozen, Seconds, Share, Text
 from passgate.tasks.model.graders import Grader, vetoes_of
 from passgate.tasks.model.messages import TaskMessage, as_prompt
+from passgate.tasks.model.names import GateName as GateName
+from passgate.tasks.model.names import Suite as Suite
 
 LEAST_TRIALS: Final = 10
 """With fewer trials a sequential test saves next to nothing, so such tasks keep the AND or OR rule."""
@@ -84,13 +86,6 @@ class Workspace(Frozen):
     required_python_modules: tuple[Text, ...] = ()
 
 
-class Suite(StrEnum):
-    GOLDEN = "golden"
-    ADVERSARIAL = "adversarial"
-    OPEN_ENDED = "open_ended"
-    FAILURE_REPLAYS = "failure_replays"
-
-
 class Metric(StrEnum):
     """How k trials decide a task: `pass@k` one success is enough, `pass^k` all must succeed; by `mean` their mean score
     reaches the threshold, by `confidence_interval` the lower end of its 95 % interval does.
@@ -104,12 +99,6 @@ class Metric(StrEnum):
 
 BY_TRIALS: Final = frozenset({Metric.PASS_AT_K, Metric.PASS_HAT_K})
 """The metrics that ask which trials passed, not for their scores."""
-
-
-class GateName(StrEnum):
-    CI_MERGE = "ci_merge"
-    NIGHTLY = "nightly"
-    RELEASE_CANDIDATE = "release_candidate"
 
 
 class Budgets(Frozen):

@@ -37,6 +37,13 @@ def test_commands_for_authors_start_without_the_engine(bare_project: Project, co
     assert modules.isdisjoint({"prefect", "pandas", "pyarrow", "matplotlib"})
 
 
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_who_asks_for_help_does_not_wait_for_the_models_of_a_run(bare_project: Project, option: str) -> None:
+    modules = imported_by(bare_project, option)
+    assert "passgate.flows.cli.app" in modules
+    assert modules.isdisjoint({"pydantic", "passgate.tasks.model.task", "passgate.tasks.reports.figures"})
+
+
 def test_help_names_every_command_and_the_exit_codes(bare_project: Project) -> None:
     result = bare_project.passgate("--help")
     assert result.returncode == 0
