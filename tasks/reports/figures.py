@@ -41,7 +41,7 @@ def missing(errors: int, not_run: int) -> tuple[str, ...]:
 def task_summary(task: TaskMeasurement) -> str:
     """`1/3 trials passed, pass^3 0 %, pass rate 33 % [6 %, 79 %]`, then what is missing and the confirming trials.
 
-    For a task that was stopped early, what cannot be estimated is left out.
+    For a task that was stopped early or has no measured trial, what cannot be estimated is left out.
     """
     facts = [f"{task.passed}/{task.n} trials passed", *missing(task.errors, task.not_run)]
     # A planned trial that is absent from the run's records counts neither as an error nor as not run.
@@ -51,9 +51,9 @@ def task_summary(task: TaskMeasurement) -> str:
         facts.append("decided early")
     if task.sequential is not None:
         facts.append(f"sequential test: {task.state}")
-    elif task.value is not None or not task.stopped_early:
+    elif task.value is not None or (task.n and not task.stopped_early):
         facts.append(f"{metric_name(task.metric, task.k)} {'undefined' if task.value is None else percent(task.value)}")
-    if task.pass_rate is not None or not task.stopped_early:
+    if task.pass_rate is not None or (task.n and not task.stopped_early):
         facts.append(f"pass rate {percent(task.pass_rate)} {interval(task.pass_rate_interval)}")
     confirming = task.confirming_passed + task.confirming_failed
     if confirming or task.confirming_errors:

@@ -24,6 +24,9 @@ from passgate.tasks.reports.page.trial import MARKS, anchor, reproduce
 _NAME, _TEXT = 300, 4000
 _MOST_DOTS = 30
 _MOST_REASONS = 100
+_REASONS_OPEN = 8
+"""Blocking reasons that stand open, so that the suites and the tasks are not far below them."""
+_REASONS_FOLDED = 3  # Fewer are not worth a click
 DECISION_MARKS = {Decision.PASS: "✓", Decision.FAIL: "✗", Decision.INCONCLUSIVE: "?"}
 _STATE_MARKS = {TaskState.PASSED: "✓", TaskState.FAILED: "✗", TaskState.UNDECIDED: "?"}
 _DOT_ORDER = (TrialStatus.FAILED, TrialStatus.ERROR, TrialStatus.PASSED, TrialStatus.NOT_RUN)
@@ -143,6 +146,8 @@ class RunPage(NamedTuple):
     sign_off: str
     commands: tuple[str, ...]
     reasons: tuple[ReasonShown, ...]
+    reasons_open: int
+    """So many blocking reasons stand open; the others are folded."""
     more_reasons: int
     suites: tuple[SuiteRow, ...]
     comparisons: tuple[tuple[str, ...], ...]
@@ -180,6 +185,7 @@ def run_page(view: RunView, links: Links) -> RunPage:
     """What the page of a run shows of it."""
     verdict, trials = view.verdict, by_task(view.trials)
     reasons = findings.ordered_reasons(verdict)
+    blocking = sum(reason.blocking for reason in reasons[:_MOST_REASONS])
     rows = [
         task_row(finding, rank, trials.get(finding.name, ()), view, links)
         for rank, finding in enumerate(worst_first(verdict))
@@ -187,11 +193,12 @@ def run_page(view: RunView, links: Links) -> RunPage:
     return RunPage(
         verdict=verdict,
         mark=DECISION_MARKS[verdict.decision],
-        headline=line(verdict.headline),
+        headline=line(verdict.headline.removeprefix(f"{verdict.gate} {verdict.decision}").removeprefix(": ")),
         facts=tuple((name, line(value)) for name, value in _facts(verdict) if value),
         sign_off=line(findings.signed(verdict.sign_off), _TEXT) if verdict.sign_off else "",
         commands=findings.sign_off_commands(verdict) if verdict.awaiting_sign_off else (),
         reasons=tuple(reason_shown(reason, trials, links) for reason in reasons[:_MOST_REASONS]),
+        reasons_open=_REASONS_OPEN if blocking >= _REASONS_OPEN + _REASONS_FOLDED else blocking,
         more_reasons=max(0, len(reasons) - _MOST_REASONS),
         suites=tuple(_suite(suite, view) for suite in verdict.measurement.suites),
         comparisons=tuple(figures.comparison_cells(one, line) for one in verdict.comparisons),

@@ -97,7 +97,8 @@ def timeline(transcript: Transcript, budgets: Budgets, *, text: int, most: int) 
     Of more than `most` messages the middle is left out, and an entry says so.
     """
     used, messages = _Used(budgets), transcript.messages
-    steps = [used.after(message) if message.role == "assistant" else () for message in messages]
+    counted = transcript.complete  # What an agent reports nothing of cannot be set against a budget
+    steps = [used.after(message) if counted and message.role == "assistant" else () for message in messages]
     return tuple(
         _entry(messages[place], steps[place], text) if place >= 0 else TimelineEntry("", None, gap=-place)
         for place in _kept(len(messages), most)

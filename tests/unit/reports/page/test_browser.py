@@ -153,6 +153,16 @@ def test_print_leaves_out_what_only_a_screen_needs(opened: Open) -> None:
     assert tab.locator("#reasons").is_visible()
 
 
+def test_print_keeps_the_names_of_the_columns_and_the_width_of_the_paper(opened: Open) -> None:
+    tab = opened(viewport={"width": 720, "height": 1000})  # A4 within the margins
+    tab.emulate_media(media="print")
+    heads = tab.locator("#task-table thead th").all_inner_texts()
+    assert heads == ["state", "task", "trials", "value", "earlier runs", "baseline", "cost", "time"]
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 720
+    sizes = "[...document.querySelectorAll('p,pre,code,td')].map(each => parseFloat(getComputedStyle(each).fontSize))"
+    assert max(tab.evaluate(sizes)) <= 11
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make install-axe")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier(opened: Open, typical: Path, scheme: str) -> None:

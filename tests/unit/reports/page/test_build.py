@@ -107,6 +107,18 @@ def test_it_begins_with_the_verdict_and_each_reason_links_to_its_task() -> None:
         assert reason.message in text_of(html)
 
 
+def test_of_many_reasons_the_first_are_open_and_the_others_one_click_away() -> None:
+    runs = [a_run(a_task(task_id=f"task-{number:02}"), "fpf") for number in range(12)]
+    html = rendered(a_view(*runs))[0]
+    assert "<summary>4 more reasons that block</summary>" in html
+    assert html.index("task-07</a>:") < html.index("4 more reasons") < html.index("task-08</a>:")
+    assert "more reasons that block" not in rendered(a_view(*runs[:10]))[0]
+
+
+def test_the_headline_repeats_nothing() -> None:
+    assert '<p class="headline">4 blocking reasons</p>' in rendered(typical_view())[0]
+
+
 def test_failed_trials_are_on_the_page_beside_a_passed_one_and_the_others_in_files() -> None:
     html, files = rendered(typical_view())
     for trial in ("golden/fallen/0", "golden/fallen/1", "golden/fallen/2", "golden/broken/2", "adversarial/leak/1"):

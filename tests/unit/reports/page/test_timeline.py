@@ -41,3 +41,9 @@ def test_of_many_messages_the_middle_is_left_out_and_still_counts() -> None:
         *("95", "96", "97", "98", "99"),
     ]
     assert entries[-1].uses[0].text == "step 100"
+
+
+def test_no_step_is_counted_of_an_agent_that_reports_none() -> None:
+    said = Transcript(messages=(Message(role="assistant", content="yes"),), complete=False)
+    (entry,) = timeline(said, Budgets(max_steps=4), text=100, most=10)
+    assert entry.uses == ()
