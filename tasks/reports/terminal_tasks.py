@@ -45,7 +45,7 @@ def heading_of(found: Sequence[TaskFinding]) -> str:
 
 
 def task_lines(found: Sequence[TaskFinding], page: Sheet, room: int) -> list[str]:
-    """The tasks in at most about so many lines: the first ones in full, then some in a line each, then a line that says
+    """The tasks in at most about so many lines: the first ones in full, then some in a line or two each, then a line that says
     how many more there are and where. The first task is always in full.
     """
     full: list[list[str]] = []
@@ -61,9 +61,12 @@ def task_lines(found: Sequence[TaskFinding], page: Sheet, room: int) -> list[str
         number = max([one for one, size in enumerate(sizes) if size <= room * _SHARE_IN_FULL] + [1])
         brief = max(0, room - sizes[number] - 1)
     lines = [line for block in full[:number] for line in block]
-    for finding in found[number : number + brief]:
-        lines += page.lines(_in_a_line(finding, page.width))
     more = len(found) - number - brief
+    spare = room - sizes[number] - brief - bool(more > 0)
+    for finding in found[number : number + brief]:
+        short = page.lines(*_in_short(finding, page.width, most=2 if spare > 0 else 1))
+        spare -= len(short) - 1
+        lines += short
     return [*lines, *([f"... and {figures.count(more, 'more task')} in report.html of the run"] if more > 0 else [])]
 
 
@@ -104,15 +107,20 @@ def _in_full(finding: TaskFinding, page: Sheet) -> Iterator[RenderableType]:
             yield Marked("", Text(f"  {line}", "dim"))
 
 
-def _in_a_line(finding: TaskFinding, width: int) -> Marked:
-    """The state and the name, and the beginning of why."""
+def _in_short(finding: TaskFinding, width: int, *, most: int) -> Iterator[RenderableType]:
+    """The state and the name, and the beginning of why: in one line where it has room there, else in `most` lines."""
     task = finding.task
     mark, title, style = _title(finding)
     why = f"does not block: {finding.why_not_blocking}" if finding.why_not_blocking else task.failure or task.error
-    why = why or next((reason.message for reason in finding.reasons), "")
-    title.append(f"  {printable(why, width)}")
-    title.truncate(width - 2, overflow="ellipsis")
-    return Marked(mark, title, style=style)
+    why = printable(why or next((reason.message for reason in finding.reasons), ""), width)
+    whole = Text.assemble(title, f"  {why}" if why else "")
+    if most == 1 or whole.cell_len <= width - 2:
+        whole.truncate(width - 2, overflow="ellipsis")
+        yield Marked(mark, whole, style=style)
+        return
+    for line_mark, line, line_style in ((mark, title, style), ("│", Text(why), "dim")):
+        line.truncate(width - 2, overflow="ellipsis")
+        yield Marked(line_mark, line, style=line_style)
 
 
 def _verdict_texts(finding: TaskFinding) -> list[str]:

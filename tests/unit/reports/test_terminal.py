@@ -63,6 +63,22 @@ def lines_of(verdict: Verdict) -> list[str]:
     return terminal(verdict, width=80, color=False).split("\n")
 
 
+def test_a_task_without_room_for_all_of_it_still_says_why_where_a_line_is_free(
+    make_failed_task: Callable[..., TaskMeasurement], make_verdict: Callable[..., Verdict]
+) -> None:
+    why = "output_check: the answer does not contain the day on which the release goes out"
+    tasks = [make_failed_task(task_id=f"a-task-with-a-long-name-{one}", failure=why) for one in range(4)]
+    reasons = [
+        Reason(rule=Rule.TASK_FAILED, blocking=True, suite=t.suite, task_id=t.task_id, message=why) for t in tasks
+    ]
+
+    text = terminal(make_verdict(Decision.FAIL, tasks, reasons=reasons), width=80, color=False)
+
+    assert text.count("\n") <= 40
+    last = text[text.index("a-task-with-a-long-name-3") :].split("\n")
+    assert last[1] == f"│ {why[:77]}…"
+
+
 def test_a_failure_says_each_thing_once_and_how_to_see_and_to_repeat_it(
     make_failed_task: Callable[..., TaskMeasurement],
     make_reason: Callable[..., Reason],
