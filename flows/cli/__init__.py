@@ -1,10 +1,12 @@
 """The command line. `main` is the only place that turns errors into messages and exit codes."""
 
 import errno
+import os
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 from typer.exceptions import TyperException
@@ -13,9 +15,11 @@ from passgate.flows.cli.app import VerdictCode, app
 from passgate.flows.cli.terminal import take_standard_streams, warnings_printed
 from passgate.flows.process.interrupts import ignore_interrupts
 from passgate.flows.process.worker_report import WorkerReport
-from passgate.tasks.errors import ExitCode, InputError, PassgateError, first_known
+from passgate.tasks.errors import ExitCode, InputError, PassgateError, UsageError, first_known
 from passgate.tasks.files.temporary import BUG_PREFIX
 from passgate.tasks.reports.messages import warn, write_line
+
+GATES = "gates.yaml"
 
 
 def main(arguments: Sequence[str] | None = None, *, report: WorkerReport | None = None) -> int:
@@ -77,8 +81,22 @@ def _exit_code(ended: int | BaseException) -> int:
         return error.exit_code
     if isinstance(error, PassgateError):
         warn(str(error))
+        if isinstance(error, UsageError) and (folder := _project_above()):
+            warn(f"there is no gates.yaml in this folder, but in {folder}: start passgate there")
         return error.exit_code
     with tempfile.NamedTemporaryFile("w", prefix=BUG_PREFIX, suffix=".txt", delete=False, encoding="utf-8") as file:
         traceback.print_exception(error, file=file)
     warn(f"a bug in passgate: {type(error).__name__}: {error}\nThe details for a report are in {file.name}")
     return ExitCode.BUG
+
+
+def _project_above() -> str | None:
+    """The nearest folder above that has a gates file, relative to the working folder, which has none."""
+    try:
+        here = Path.cwd()
+        if (here / GATES).exists():
+            return None
+        above = next((folder for folder in here.parents if (folder / GATES).is_file()), None)
+    except OSError:
+        return None
+    return None if above is None else os.path.relpath(above)

@@ -95,7 +95,8 @@ def pin(
     before = write(Path(gates), pins)
     lines = [f"pinned  {pin_text(pins)}", *([f"before  {pin_text(before)}"] if before is not None else [])]
     answer(lambda: "\n".join(lines), lambda: {"pinned": pins, "before": before}, as_json=as_json, quiet=quiet)
-    warn(f"commit {Path(gates).parent / PINS_FILE}, so that it holds for everyone")
+    if not quiet:
+        warn(f"commit {Path(gates).parent / PINS_FILE}, so that it holds for everyone")
     return 0
 
 

@@ -43,7 +43,7 @@ def init(
     exists.
     """
     from passgate.flows.cli.output import answer
-    from passgate.tasks.errors import StorageError
+    from passgate.tasks.errors import UsageError
 
     named = None if agent is None else _named(agent, folder)
     wanted, written = _contents(agent, named), set()
@@ -55,7 +55,7 @@ def init(
                 (folder / name).write_bytes(content)
                 written.add(name)
     except OSError as error:
-        raise StorageError(f"cannot write into {folder}: {error}") from error
+        raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
     lines = [f"{'wrote' if name in written else 'kept '} {folder / name}" for name in wanted]
     then = f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
     if named is not None:

@@ -46,7 +46,7 @@ def say_verdict(verdict: "Verdict", text: Callable[[], str], *, as_json: bool, q
 
 
 def put(content: str | bytes, output: Path | None) -> None:
-    """Print the content, or write it whole to a file. Raise `StorageError`.
+    """Print the content, or write it whole to a file. Raise `UsageError`.
 
     A pipe, a device or a link that is there is written into, not replaced.
     """
@@ -62,11 +62,11 @@ def put(content: str | bytes, output: Path | None) -> None:
 
 @contextmanager
 def open_output(output: Path | None) -> Iterator[IO[bytes]]:
-    """A stream to a file that is there whole or not at all, or to standard output. Raise `StorageError`.
+    """A stream to a file that is there whole or not at all, or to standard output. Raise `UsageError`.
 
     A pipe, a device or a link that is there is written into, not replaced.
     """
-    from passgate.tasks.errors import StorageError
+    from passgate.tasks.errors import UsageError
 
     if output is None:
         sys.stdout.flush()
@@ -77,7 +77,7 @@ def open_output(output: Path | None) -> Iterator[IO[bytes]]:
         with _opened(output) as stream:
             yield stream
     except OSError as error:
-        raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
+        raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
 
 
 @contextmanager

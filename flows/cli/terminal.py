@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.reports.messages import warn
 
 _NARROWEST, _WIDEST = 60, 140
@@ -101,11 +101,11 @@ def say(text: str) -> None:
 
 
 def write_plot(file: Path, svg: str) -> None:
-    """Write a picture. Raise `StorageError`."""
+    """Write a picture. Raise `UsageError`."""
     try:
         file.write_text(svg, encoding="utf-8")
     except OSError as error:
-        raise StorageError(f"cannot write {file}: {error}") from error
+        raise UsageError(f"cannot write {file}: {error.strerror or error}") from error
 
 
 class _Warnings(logging.Handler):

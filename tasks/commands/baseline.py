@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from passgate.tasks.errors import StorageError, UsageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import load_pins, load_tasks, policy_of_run
 from passgate.tasks.formats.project_files import PINS_FILE, write_pins
 from passgate.tasks.history.baseline import COLUMNS, baseline_of
@@ -91,7 +91,7 @@ def pinned_runs(history: History, names: Sequence[str]) -> tuple[str, ...]:
 def pin(gates: Path, pins: Pins) -> Pins | None:
     """Write baseline.yaml beside the gates file and give what was pinned there before.
 
-    Raises `InputError` for a file there that cannot be read, `StorageError`.
+    Raises `InputError` for a file there that cannot be read, `UsageError` for one that cannot be written.
     """
     before = load_pins(gates)
     write_pins(gates.parent / PINS_FILE, pins)
@@ -105,5 +105,5 @@ def clear(gates: Path) -> Pins | None:
         if before is not None:
             file.unlink()
     except OSError as error:
-        raise StorageError(f"cannot remove {file}: {error}") from error
+        raise UsageError(f"cannot remove {file}: {error.strerror or error}") from error
     return before

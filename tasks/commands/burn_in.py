@@ -13,7 +13,7 @@ from statistics import fmean
 
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.batch import confirming_batches
 from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.execution.resources import TrialResources
@@ -93,8 +93,10 @@ async def burn_in(
         folder.mkdir(mode=stat.S_IRWXU)
         # What a burn-in leaves behind belongs in no commit.
         write_atomically(folder.parent / ".gitignore", "*\n", mode=PRIVATE_FILE)
-    except OSError as error:
-        raise StorageError(f"cannot make {folder}: {error}") from error
+    except (OSError, StorageError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        remedy = "start passgate in a folder that you can write to"
+        raise UsageError(f"cannot write into {folder.parent}: {why}: {remedy}") from error
     cost_cap = CostCap(plan.request.max_cost)
     async with resources_of(plan, cost_cap, grade) as resources:
         series = _Series(plan, resources, cost_cap, finished, tell)

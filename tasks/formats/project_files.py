@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 import yaml
 
-from passgate.tasks.errors import Problem
+from passgate.tasks.errors import Problem, StorageError, UsageError
 from passgate.tasks.files.atomic_write import write_atomically
 from passgate.tasks.formats.document import DocumentPath, UnreadableFileError, read_document, read_source
 from passgate.tasks.formats.findings import Finding, is_address
@@ -107,11 +107,14 @@ def _pins_findings(pins: Pins) -> Iterator[Finding]:
 
 
 def write_pins(file: Path, pins: Pins) -> None:
-    """Write a file whole or not at all, over what was there; every text is of one line. Raises `StorageError`."""
+    """Write a file whole or not at all, over what was there; every text is of one line. Raises `UsageError`."""
     content = pins.model_dump(mode="json", exclude_none=True)
     if not pins.runs:
         del content["runs"]
-    write_atomically(file, _PINS_HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    try:
+        write_atomically(file, _PINS_HEADER + yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
+    except StorageError as error:  # no record of a run: a place that the user named
+        raise UsageError(str(error)) from error
 
 
 def read_quarantine(

@@ -45,8 +45,8 @@ def heading_of(found: Sequence[TaskFinding]) -> str:
 
 
 def task_lines(found: Sequence[TaskFinding], page: Sheet, room: int) -> list[str]:
-    """The tasks in at most about so many lines: the first ones in full, then some in a line or two each, then a line that says
-    how many more there are and where. The first task is always in full.
+    """The tasks in at most about so many lines: the first ones in full, then some in a line or two each, then a line
+    that says how many more there are and where. The first task is always in full.
     """
     full: list[list[str]] = []
     for finding in found[: max(room, 1)]:

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from passgate import __version__
+from passgate.flows.cli import main
 from tests.cli.test_validate import GOOD
 from tests.conftest import Project
 
@@ -79,6 +80,22 @@ def test_what_cannot_be_done_is_exit_2_with_a_message_and_no_traceback(
     assert result.returncode == 2
     assert result.stderr.strip()
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("words", [("run", "ci_merge"), ("report", "last"), ("trend",)], ids=" ".join)
+def test_who_starts_passgate_below_the_project_is_told_where_it_is(
+    bare_project: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    below = bare_project.path / "src" / "agent"
+    below.mkdir(parents=True)
+    bare_project.write("gates.yaml", "version: 1\n")
+    told = "passgate: there is no gates.yaml in this folder, but in ../..: start passgate there\n"
+    for is_there in (True, False):
+        if not is_there:
+            (bare_project.path / "gates.yaml").unlink()
+        monkeypatch.chdir(below)
+        assert main(words) == 2
+        assert capsys.readouterr().err.endswith(told) is is_there
 
 
 @pytest.mark.parametrize("command", ["run", "forecast", "burn-in"])

@@ -91,6 +91,48 @@ def test_json_is_one_document_and_quiet_prints_no_result(
     assert capsys.readouterr().out == verdict
 
 
+UNWRITABLE = [
+    ("init", "gates.yaml/below"),
+    ("trend", "--output", "none/trend.csv"),
+    ("history", "export", "none/rows.csv"),
+    ("forecast", "nightly", "--assume", "0.9", "--runs", "100", "--plot", "none/plot.svg"),
+    ("convert", "suites", "--to", "eval", "--out", "gates.yaml/EVAL.yaml", "--lossy"),
+]
+
+
+@pytest.mark.parametrize("words", UNWRITABLE, ids=" ".join)
+def test_a_named_place_that_cannot_be_written_is_bad_input(
+    recorded: Project, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(recorded.path)
+
+    assert main([*words, "--quiet"]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "written" in shown.err or "cannot write" in shown.err
+
+
+def test_a_pin_prints_nothing_under_quiet(
+    recorded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(recorded.path)
+
+    assert main(["baseline", "pin", "--commit", "HEAD", "--reason", "good", "--quiet"]) == 0
+    assert main(["baseline", "clear", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_burn_in_that_has_no_place_is_bad_input(bare_project: Project) -> None:
+    bare_project.write("suites/golden/first.yaml", TASK)
+    bare_project.write("suites/_shared/yes.json", '{"messages": [], "output": "yes"}')
+    bare_project.write(".passgate/burn-in", "a file in the way")
+
+    result = bare_project.passgate("burn-in", "nightly", "--runs", "2")
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "start passgate in a folder that you can write to" in result.stderr
+
+
 def test_a_run_as_json_is_its_verdict(recorded: Project) -> None:
     result = recorded.passgate("run", "nightly", "--engine", "none", "--json", GITHUB_ACTIONS="true")
 

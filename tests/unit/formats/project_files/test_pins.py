@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from passgate.tasks.errors import StorageError
+from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.project_files import read_pins, write_pins
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.reports.escape import printable
@@ -79,11 +79,11 @@ def test_what_is_written_says_only_what_was_given(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "baseline.yaml"
     (file / "in the way").mkdir(parents=True)
-    with pytest.raises(StorageError, match=r"cannot write .*baseline\.yaml"):
+    with pytest.raises(UsageError, match=r"cannot write .*baseline\.yaml"):
         write_pins(file, Pins(commit="abc", reason="why"))
     assert list(tmp_path.iterdir()) == [file]
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot write"):
+    with pytest.raises(UsageError, match="cannot write"):
         write_pins(tmp_path / "gone" / "baseline.yaml", Pins(commit="abc", reason="why"))
