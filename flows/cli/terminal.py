@@ -19,19 +19,26 @@ _NARROWEST, _WIDEST = 60, 140
 
 
 class StandardStream(io.FileIO):
-    """A standard stream that never raises. It keeps the first error and drops everything after it."""
+    """A standard stream that raises nothing but an interrupt. It keeps the first error and drops everything after it,
+    and after an interrupt too.
+    """
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self.failure: OSError | None = None
+        self._interrupted = False
 
     def write(self, data: "ReadableBuffer") -> int:
         """Write or drop some of the bytes and return how many."""
-        if self.failure is None:
+        if self.failure is None and not self._interrupted:
             try:
                 return super().write(data)
             except OSError as error:
                 self.failure = error
+            except KeyboardInterrupt:
+                # Nobody knows how much is written. Whoever flushes again would write it twice.
+                self._interrupted = True
+                raise
         return memoryview(data).nbytes
 
 

@@ -1,10 +1,14 @@
 """Standard streams that are closed, broken or full: a command ends as it would have, or says what it could not do."""
 
+import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
+import termios
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,3 +173,24 @@ def test_a_message_is_there_as_soon_as_it_is_said(bare_project: Project, unbuffe
         finally:
             ending.cancel()
             process.stdin.close()
+
+
+SAYS_MORE_THAN_A_PIPE_HAS_ROOM_FOR = """
+import os
+from passgate.flows.cli.terminal import say, take_standard_streams
+take_standard_streams()
+os.write(1, bytes(60_000))
+say("".join(f"{number:04}\\n" for number in range(1600)))
+"""
+
+
+def test_what_is_interrupted_while_it_is_written_is_not_written_twice() -> None:
+    command = [sys.executable, "-c", SAYS_MORE_THAN_A_PIPE_HAS_ROOM_FOR]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        while int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder) <= 60_000:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.read()[60_000:].decode().splitlines()
+    assert lines
+    assert lines[:-1] == [f"{number:04}" for number in range(len(lines) - 1)]
