@@ -11,16 +11,14 @@ from typing import Annotated, Final
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.ci_files import CiService, ci_contents, left_to_do, service_of
 
 _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
-_WORKFLOW: Final = Path(".github", "workflows", "passgate.yaml")
 _SCHEMAS: Final = Path("suites", "_shared", "schema")
 _SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
-_UNNAMED: Final = 'AGENT: ""'
 _REPOSITORY: Final = "my-repository"
-_UNPINNED: Final = "==0.0.0"
 
 
 def init(
@@ -33,20 +31,25 @@ def init(
             "openai:MODEL, or a name in your agents.yaml.",
         ),
     ] = None,
+    ci: Annotated[
+        CiService | None,
+        typer.Option(help="Whose CI runs the gates. Default: gitlab if .gitlab-ci.yml is there, else github."),
+    ] = None,
     prefect: Annotated[
         bool, typer.Option("--prefect", help="Also write Prefect deployments of the gates, and automations.")
     ] = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
-    """Write one task for each suite, gates.yaml, agents.yaml, their schemas and a CI workflow. Keep every file that
+    """Write one task for each suite, gates.yaml, agents.yaml, their schemas and the CI jobs. Keep every file that
     exists.
     """
     from passgate.flows.cli.output import answer
     from passgate.tasks.errors import UsageError
 
     named = None if agent is None else _named(agent, folder)
-    wanted, written = _contents(agent, named), set()
+    service = ci or service_of(folder)
+    wanted, written = _contents(agent, named, service), set[Path]()
     wanted |= _deployments(_repository_name(folder), named) if prefect else {}
     try:
         for name, content in wanted.items():
@@ -57,11 +60,10 @@ def init(
     except OSError as error:
         raise UsageError(f"cannot write into {folder}: {error.strerror or error}") from error
     lines = [f"{'wrote' if name in written else 'kept '} {folder / name}" for name in wanted]
-    then = f"Then: name your agent in {_WORKFLOW}, or the workflow fails: `env.AGENT`"
+    lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
     if named is not None:
-        then = f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent"
-        then += "" if _WORKFLOW in written else f"\nThen: put it into env.AGENT of {_WORKFLOW}"
-    lines.append(f"\nNext: passgate run ci_merge   # proves the graders with the reference solutions\n{then}")
+        lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
+    lines += [f"Then: {what}" for what in left_to_do(service, folder, written, named=named is not None)]
     made = [str(folder / name) for name in wanted if name in written]
     kept = [str(folder / name) for name in wanted if name not in written]
     answer(lambda: "\n".join(lines), lambda: {"wrote": made, "kept": kept}, as_json=as_json, quiet=quiet)
@@ -87,7 +89,7 @@ def _named(agent: str, folder: Path) -> str:
     return agent if is_there or not looks_like_a_form(agent) else _NAME
 
 
-def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
+def _contents(agent: str | None, named: str | None, service: CiService) -> dict[Path, bytes]:
     """Return the content of every file to write, by its path in the repository."""
     from passgate import __version__
 
@@ -100,13 +102,10 @@ def _contents(agent: str | None, named: str | None) -> dict[Path, bytes]:
         contents = {path.relative_to(scaffold): path.read_bytes() for path in starters if path.suffix != ".pyc"}
         contents[_GATES] = gates.read_bytes()
         schemas = {name: package.joinpath("schema", f"{name}.schema.json").read_bytes() for name in _SCHEMA_NAMES}
-        workflow = (scaffold / "workflow.yaml").read_text(encoding="utf-8").replace(_UNPINNED, f"=={__version__}")
-    # JSON is valid YAML, even if the agent's command contains quotes.
+        of_service = ci_contents(service, scaffold, named, __version__)
     if named == _NAME:
         contents[_AGENTS] = f"version: 1\nagents:\n  {_NAME}:\n    agent: {json.dumps(agent)}\n".encode()
-    if named is not None:
-        workflow = workflow.replace(_UNNAMED, f"AGENT: {json.dumps(named)}")
-    contents[_WORKFLOW] = workflow.encode()
+    contents |= of_service
     named_schemas = {path: _with_schema(path, content) for path, content in contents.items()}
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
 

@@ -29,7 +29,7 @@ from tests.builders import SHIPPED, task_document
 from tests.conftest import REPOSITORY
 from tests.schema_store import published_schema
 
-_GITLAB_JOBS = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
+GITLAB_JOBS = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
 SHIPPED_FILE = yaml.safe_load((REPOSITORY / "gates.yaml").read_text(encoding="utf-8"))
 
 
@@ -162,7 +162,7 @@ def _check_sandbox(document: dict[str, Any], folder: Path) -> None:
 
 
 def _check_gitlab_jobs(document: dict[str, Any], folder: Path) -> None:
-    Draft202012Validator(published_schema(_GITLAB_JOBS)).validate(document)
+    Draft202012Validator(published_schema(GITLAB_JOBS)).validate(document)
 
 
 KINDS: dict[str, Callable[[dict[str, Any], Path], None]] = {

@@ -1,0 +1,74 @@
+"""The CI files that `passgate init` writes, and what they leave for you to do."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+_UNPINNED: Final = "==0.0.0"
+_INCLUDING: Final = Path(".gitlab-ci.yml")
+
+
+class CiService(StrEnum):
+    """A service whose CI runs the gates."""
+
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
+class CiFile(NamedTuple):
+    """The file that runs the gates."""
+
+    file: Path
+    scaffold: str
+    """The name of its scaffold."""
+    agent: str
+    """The key that names the agent."""
+    shown: str
+    """The key as users are told of it."""
+
+
+CI_FILES: Final = {
+    CiService.GITHUB: CiFile(Path(".github", "workflows", "passgate.yaml"), "workflow.yaml", "AGENT", "env.AGENT"),
+    CiService.GITLAB: CiFile(Path(".gitlab", "passgate.yml"), "gitlab.yml", "PASSGATE_AGENT", "PASSGATE_AGENT"),
+}
+
+
+def service_of(folder: Path) -> CiService:
+    """The service of a repository: GitLab where it has GitLab's file, else GitHub."""
+    return CiService.GITLAB if (folder / _INCLUDING).exists() else CiService.GITHUB
+
+
+def ci_contents(service: CiService, scaffold: Path, named: str | None, version: str) -> dict[Path, bytes]:
+    """The content of the files, by their paths in the repository. They install this version of passgate.
+
+    `named` is the agent; `None` leaves its place empty.
+    """
+    ci = CI_FILES[service]
+    text = (scaffold / ci.scaffold).read_text(encoding="utf-8").replace(_UNPINNED, f"=={version}")
+    if named is not None:
+        # JSON is valid YAML, even if the agent's command contains quotes.
+        text = text.replace(f'{ci.agent}: ""', f"{ci.agent}: {json.dumps(named)}", 1)
+    contents = {ci.file: text.encode()}
+    if service is CiService.GITLAB:
+        contents[_INCLUDING] = f"include:\n  - local: {ci.file.as_posix()}\n".encode()
+    return contents
+
+
+def left_to_do(service: CiService, folder: Path, written: set[Path], *, named: bool) -> list[str]:
+    """What you have to do in files that were there before, and where no agent is named."""
+    ci, left = CI_FILES[service], []
+    if not named:
+        left.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
+    elif ci.file not in written:
+        left.append(f"put it into {ci.shown} of {ci.file}")
+    if service is CiService.GITLAB and ci.file.as_posix() not in _text(folder / _INCLUDING):
+        left.append(f"let {_INCLUDING} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
+    return left
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
