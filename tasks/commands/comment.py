@@ -22,6 +22,8 @@ _SECONDS: Final = 20.0
 _PAGE: Final = 100
 _MOST_PAGES: Final = 50
 _PAUSES: Final = (1.0, 3.0)
+_LONGEST_PAUSE: Final = 60.0
+_REFUSED: Final = frozenset({401, 403, 404})
 _BUSY: Final = frozenset({429, 500, 502, 503, 504})
 _LONGEST_ANSWER: Final = 300
 _PULL_REQUEST: Final = re.compile(r"refs/pull/(\d+)/")
@@ -43,6 +45,8 @@ class CommentService:
     """The URL of all comments."""
     comment: str
     """The URL of one, before its id."""
+    user: str
+    """The URL that says whose the token is."""
     method: str
     """How a comment is changed."""
     headers: Mapping[str, str]
@@ -80,6 +84,7 @@ def _github(environment: Mapping[str, str], pull_request: int | None) -> Comment
         name="GitHub",
         comments=f"{issues}/{number}/comments",
         comment=f"{issues}/comments",
+        user=f"{api}/user",
         method="PATCH",
         headers={"Authorization": f"Bearer {token}", "Accept": "application/vnd.github+json"},
         longest=65_000,
@@ -98,6 +103,7 @@ def _gitlab(environment: Mapping[str, str], pull_request: int | None) -> Comment
         name="GitLab",
         comments=notes,
         comment=notes,
+        user=f"{api}/user",
         method="PUT",
         headers={"PRIVATE-TOKEN": token},
         longest=900_000,
@@ -128,7 +134,8 @@ def comment(run_id: str, service: CommentService) -> str:
         kept = body[: service.longest].rpartition("\n\n")[0]
         body = f"{kept}\n\nThe rest is left out: {service.name} takes no longer comment."
     with httpx.Client(headers=dict(service.headers), timeout=_SECONDS) as client:
-        earlier = next((one for one in _comments(client, service) if _is_ours(one, marker)), None)
+        author = _author(client, service)
+        earlier = next((one for one in _comments(client, service) if _is_ours(one, marker, author)), None)
         if earlier is None:
             written = _asked(client, service, "POST", service.comments, json={"body": body})
         else:
@@ -137,8 +144,26 @@ def comment(run_id: str, service: CommentService) -> str:
     return str(written.get("html_url", "")) if isinstance(written, dict) else ""
 
 
-def _is_ours(one: Any, marker: str) -> bool:
-    return isinstance(one, dict) and str(one.get("body", "")).startswith(marker) and isinstance(one.get("id"), int)
+def _author(client: httpx.Client, service: CommentService) -> int | None:
+    """The id of the user that the token is of; `None` for that of an app, such as a job's own token in GitHub Actions.
+
+    A token that is none at all is refused where the comments are asked for.
+    """
+    answer = _answered(client, service, "GET", service.user)
+    found = None if answer.status_code in _REFUSED else _document(service, answer)
+    return found.get("id") if isinstance(found, dict) else None
+
+
+def _is_ours(one: Any, marker: str, author: int | None) -> bool:
+    """Whether a comment is an earlier one of the gate. Anybody can write the marker, and who has written a comment can
+    change it after us.
+    """
+    if not isinstance(one, dict) or not str(one.get("body", "")).startswith(marker):
+        return False
+    by = one.get("user") or one.get("author")
+    if not isinstance(by, dict) or not isinstance(one.get("id"), int):
+        return False
+    return by.get("type") == "Bot" if author is None else by.get("id") == author
 
 
 def _comments(client: httpx.Client, service: CommentService) -> Iterator[Any]:
@@ -152,21 +177,41 @@ def _comments(client: httpx.Client, service: CommentService) -> Iterator[Any]:
 
 
 def _asked(client: httpx.Client, service: CommentService, method: str, url: str, **request: Any) -> Any:
+    return _document(service, _answered(client, service, method, url, **request))
+
+
+def _answered(client: httpx.Client, service: CommentService, method: str, url: str, **request: Any) -> httpx.Response:
+    """The answer of the service. One that is busy is asked again."""
     for pause in (*_PAUSES, None):
         try:
             answer = client.request(method, url, **request)
         except httpx.HTTPError as error:
             raise CommentError(f"{service.name} cannot be reached: {error or type(error).__name__}") from error
-        if answer.status_code not in _BUSY or pause is None:
-            return _document(service, answer)
-        time.sleep(pause)
+        is_busy = answer.status_code in _BUSY or _is_rate_limited(answer)
+        if pause is None or not is_busy:
+            return answer
+        time.sleep(max(pause, _wanted_pause(answer)))
     raise AssertionError
+
+
+def _is_rate_limited(answer: httpx.Response) -> bool:
+    """GitHub answers 403 too where it limits the rate: https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api"""
+    limited = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
+    return answer.status_code == 429 or (answer.status_code == 403 and limited)
+
+
+def _wanted_pause(answer: httpx.Response) -> float:
+    """The seconds that the service asks for, within reason."""
+    seconds = answer.headers.get("retry-after", "")
+    return min(float(seconds), _LONGEST_PAUSE) if seconds.isdecimal() else 0.0
 
 
 def _document(service: CommentService, answer: httpx.Response) -> Any:
     if not answer.is_success:
         text = printable(answer.text, _LONGEST_ANSWER)
-        remedy = "; the token needs permission to write comments" if answer.status_code in (401, 403, 404) else ""
+        remedy = "; the token needs permission to write comments" if answer.status_code in _REFUSED else ""
+        if _is_rate_limited(answer):
+            remedy = "; that is its rate limit, so run the job again later"
         raise CommentError(f"{service.name} answered {answer.status_code}: {text}{remedy}")
     try:
         return answer.json()

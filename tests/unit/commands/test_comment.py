@@ -32,6 +32,8 @@ class Forge(ThreadingHTTPServer):
         self.comments: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str]] = []
         self.failures: list[int] = []  # Statuses of the next answers
+        self.user: dict[str, Any] | None = {"id": 42, "type": "User"}  # None for the token of an app
+        self.headers: dict[str, str] = {}  # Of the failures
 
     @property
     def url(self) -> str:
@@ -55,13 +57,18 @@ class _Answers(BaseHTTPRequestHandler):
     server: Forge
 
     def do_GET(self) -> None:
+        if self.path == "/user":
+            self._send(200, self.server.user) if self.server.user else self._send(403, {"message": "no user"})
+            return
         page = int(parse_qs(urlsplit(self.path).query)["page"][0])
         if not self._refused():
             self._send(200, self.server.comments[(page - 1) * 100 : page * 100])
 
     # What a request changes is stored before it is answered: the test looks as soon as it has the answer.
     def do_POST(self) -> None:
-        one = {"id": len(self.server.comments) + 1, "html_url": f"{self.server.url}/7#1", **self._body()}
+        by = "author" if "/notes" in self.path else "user"
+        one = {"id": len(self.server.comments) + 1, by: self.server.user or {"id": 9, "type": "Bot"}, **self._body()}
+        one["html_url"] = f"{self.server.url}/7#1"
         if not self._refused():
             self.server.comments.append(one)
             self._send(201, one)
@@ -97,6 +104,8 @@ class _Answers(BaseHTTPRequestHandler):
             self._body()
         body = json.dumps(document).encode()
         self.send_response(status)
+        for name, value in self.server.headers.items() if status >= 400 else ():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -150,6 +159,18 @@ def test_a_gate_has_one_comment_that_each_run_changes(forge: Forge, kind: str) -
     assert "FAIL" not in forge.comments[-1]["body"]
 
 
+@pytest.mark.parametrize("user", [{"id": 42, "type": "User"}, None], ids=["of a user", "of an app"])
+def test_the_comment_of_somebody_else_is_left_alone_whatever_it_begins_with(
+    forge: Forge, user: dict[str, Any] | None
+) -> None:
+    forge.user = user
+    comment(kept(failing_verdict()), comment_service(forge.github, None))
+    forged = {**forge.comments[0], "id": 7, "user": {"id": 6, "type": "User"}}
+    forge.comments.insert(0, forged)
+    comment(kept(passing_verdict()), comment_service(forge.github, None))
+    assert ["PASS" in one["body"] for one in forge.comments] == [False, True]
+
+
 def test_each_gate_has_a_comment_of_its_own(forge: Forge) -> None:
     service = comment_service(forge.github, None)
     comment(kept(failing_verdict()), service)
@@ -181,6 +202,17 @@ def test_what_the_service_refuses_is_said_in_its_words(forge: Forge, failures: l
         comment(kept(failing_verdict()), comment_service(forge.github, None))
     assert "t0ken" not in str(raised.value)
     assert "\x1b" not in str(raised.value)
+
+
+@pytest.mark.parametrize("headers", [{"Retry-After": "0"}, {"X-RateLimit-Remaining": "0"}])
+def test_a_rate_limit_is_waited_for_and_is_no_question_of_permission(forge: Forge, headers: dict[str, str]) -> None:
+    forge.headers, service = headers, comment_service(forge.github, None)
+    forge.failures = [403, 429]
+    comment(kept(failing_verdict()), service)
+    assert len(forge.comments) == 1
+    forge.failures = [403, 403, 403]
+    with pytest.raises(CommentError, match=r"answered 403: .* that is its rate limit"):
+        comment(kept(failing_verdict()), service)
 
 
 def test_a_service_that_is_not_there_is_said() -> None:
