@@ -101,7 +101,7 @@ def _finding(finding: TaskFinding) -> str:
             parts += [label, escape.markdown_fence(lines)]
     values = task.metrics.model_dump()
     names = [name for name in task.tracked_metrics if name in values]
-    if names:
+    if any(values[name] is not None for name in names):
         parts.append(_table(names, [_row(figures.tracked(name, values[name]) for name in names)], left=0))
     return _joined(parts)
 

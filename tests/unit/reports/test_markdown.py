@@ -47,6 +47,13 @@ def test_tracked_metrics_that_no_trial_has_are_left_out(make_failed_task: MakeTa
     assert "model_config" not in markdown(make_verdict(Decision.FAIL, (task,)))
 
 
+def test_a_table_without_any_figure_is_left_out(make_failed_task: MakeTask, make_verdict: MakeVerdict) -> None:
+    task = make_failed_task(tracked_metrics=("tokens_in",))
+    assert task.metrics.tokens_in is None
+
+    assert "tokens_in" not in markdown(make_verdict(Decision.FAIL, (task,)))
+
+
 def test_trials_that_were_not_run_stand_apart_from_errors(failing_verdict: Verdict) -> None:
     assert "| failure_replays | 2/4 | 14/15 +2 errors +3 not run | " in markdown(failing_verdict)
 
