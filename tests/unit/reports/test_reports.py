@@ -1,11 +1,48 @@
-"""The reports that a run's folder holds."""
+"""The reports of a run."""
 
+import time
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from tests.unit.reports.hostile import HOSTILE
+from tests.unit.reports.measurements import a_failed_task
+from tests.unit.reports.verdicts import a_reason, a_verdict
+
+from passgate.tasks.model.measurement import TrialViolation
+from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.run_view import RunView
-from passgate.tasks.model.verdict import Verdict
+from passgate.tasks.model.verdict import Decision, Verdict
+from passgate.tasks.reports.annotations import github_annotations
 from passgate.tasks.reports.run_files import RUN_FILES
+from passgate.tasks.reports.terminal import terminal
+
+INVALID = HOSTILE + b"\xff\xfe \xc3\x28".decode("utf-8", "surrogateescape")
+ATTACK = f"{INVALID}{'x' * 10_000_000}{INVALID}"
+
+TEXTS: dict[str, Callable[[Verdict], str]] = {
+    "terminal": partial(terminal, width=80, color=False),
+    "annotations": github_annotations,
+    **{name: lambda verdict, make=make: make(RunView(verdict)) for name, make in RUN_FILES.items()},
+}
 
 
 def test_every_report_of_a_run_is_text_that_can_be_written(failing_verdict: Verdict) -> None:
     assert set(RUN_FILES) == {"junit.xml", "summary.md", "violations.sarif", "code-quality.json"}
     for name, make in RUN_FILES.items():
         assert make(RunView(failing_verdict)).encode(), name
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_ten_megabytes_of_hostile_text_make_a_small_report_soon(name: str) -> None:
+    violation = TrialViolation(trial=1, rule="safety_violation", message=INVALID)
+    task = a_failed_task(task_id=INVALID, file=INVALID, failure=ATTACK, error=INVALID, violations=(violation,))
+    reasons = tuple(a_reason(task, rule, INVALID) for rule in (Rule.SAFETY_VIOLATION, Rule.TASK_FAILED))
+    verdict = a_verdict(Decision.FAIL, (task,), reasons=reasons, notes=(INVALID,), agent=INVALID, judge=INVALID)
+
+    began = time.process_time()
+    text = TEXTS[name](verdict)
+
+    assert time.process_time() - began < 10
+    assert len(text.encode()) < 1_000_000, "of a lone surrogate there is an escape"
+    assert not set(text) & set("\x00\x07\x1b\x9b\u202e\u2066\uffff")
