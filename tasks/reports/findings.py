@@ -8,7 +8,7 @@ from typing import NamedTuple
 from passgate.tasks.model.measurement import TaskMeasurement, TaskState
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, Reason, SignOff, Verdict
+from passgate.tasks.model.verdict import Confirmation, Exemption, Finding, OtherVerdict, Reason, SignOff, Verdict
 from passgate.tasks.reports import figures
 
 TASK_LIMIT = 50
@@ -18,6 +18,7 @@ EDIT_LIMIT = 10
 OTHER_REASON_LIMIT = 5  # The number of reasons that are shown of the verdict by the change's own files
 VIOLATION_LIMIT = 10
 OTHER_VERDICT = "Judged by this change's own files, the verdict would be:"
+SAME_VERDICT = "Judged by this change's own files, the verdict would be the same."
 NO_OTHER_VERDICT = "This change's own files cannot be read or run, so they give no verdict."
 HOW_TO_SIGN_OFF = "a person decides with one of these commands"
 _ORDER = (Finding.FALLEN, Finding.UNFINISHED, Finding.UNDECIDED, Finding.FITS)
@@ -75,12 +76,27 @@ class TaskFinding(NamedTuple):
         # No report may excuse a violation.
         if self.task.state is TaskState.PASSED or self.blocks or self.task.violations:
             return ""
-        if self.withheld:
-            return self.withheld
-        if self.confirmation and self.confirmation.finding is not Finding.FALLEN:
-            return self.compared
+        if self._excuse:
+            return self._excuse
         rules = ", ".join(dict.fromkeys(reason.rule for reason in self.reasons))
         return f"{rules}: reported only" if rules else ""
+
+    @property
+    def _excuse(self) -> str:
+        """Why no failure of the task blocks in this run."""
+        if self.withheld:
+            return self.withheld
+        is_excused = self.confirmation and self.confirmation.finding is not Finding.FALLEN
+        return self.compared if is_excused else ""
+
+    @property
+    def why_in_short(self) -> str:
+        """Why the task does not block or what is wrong with it, for a line that has room for one of them."""
+        first = next((reason.message for reason in self.reasons), "")
+        if self.why_not_blocking:
+            # A reason that is only reported begins with why, as that the task failed at the baseline too.
+            return f"does not block: {self._excuse or first}"
+        return self.task.failure or self.task.error or first
 
 
 class ViolationGroup(NamedTuple):
@@ -223,3 +239,10 @@ def sign_off_commands(verdict: Verdict) -> tuple[str, ...]:
 def signed(sign_off: SignOff) -> str:
     """`approved by NAME at 2026-04-01 02:09:00+00:00: REASON`."""
     return f"{sign_off.decided} at {sign_off.at.isoformat(sep=' ', timespec='seconds')}: {sign_off.reason}"
+
+
+def is_same_verdict(verdict: Verdict, other: OtherVerdict) -> bool:
+    """Whether another verdict says what this one does, for the same reasons."""
+    reasons = (blocking(verdict.reasons), blocking(other.reasons))
+    told = [[(reason.rule, reason.suite, reason.task_id) for reason in of_one] for of_one in reasons]
+    return verdict.decision is other.decision and told[0] == told[1]

@@ -193,6 +193,8 @@ def _integrity(verdict: Verdict, room: int) -> str:
     other = integrity.change
     if integrity.by_base and other is None:
         parts.append(findings.NO_OTHER_VERDICT)
+    elif integrity.by_base and other is not None and findings.is_same_verdict(verdict, other):
+        parts.append(findings.SAME_VERDICT)
     elif integrity.by_base and other is not None:
         parts.append(f"{findings.OTHER_VERDICT} **{escape.markdown(other.headline, _HEADLINE)}**")
         reasons = findings.blocking(other.reasons)

@@ -55,7 +55,7 @@ def terminal(verdict: Verdict, *, width: int, color: bool, options: Sequence[str
 def _other_sections(verdict: Verdict, width: int) -> Iterator[tuple[str, Iterator[RenderableType]]]:
     """What stands between the tasks and the reasons, each with its name. It begins with an empty line and a heading."""
     if verdict.integrity:
-        yield "who judged", _integrity_section(verdict.integrity)
+        yield "who judged", _integrity_section(verdict, verdict.integrity)
     yield "the baseline", _comparisons_section(verdict.comparisons, width)
     yield "notes", _notes_section(verdict)
 
@@ -171,7 +171,7 @@ def _reported(verdict: Verdict) -> Iterator[str]:
             yield f"{reason.rule}{f' {subject}' if subject else ''}, not blocking: {reason.message}"
 
 
-def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
+def _integrity_section(verdict: Verdict, integrity: Integrity) -> Iterator[RenderableType]:
     """Which edits there are of files that judge, whose files judged, and what the change's own would have said."""
     judges = (
         f"the files of the {integrity.name} {printable(integrity.judging, NAME)[:12]}"
@@ -183,12 +183,12 @@ def _integrity_section(integrity: Integrity) -> Iterator[RenderableType]:
         yield Marked("!", Text(f"{edit.kind} {printable(edit.path, NAME)} ({edit.what})"), style="bold yellow")
     yield from _more(len(integrity.edits) - _EDITS, "more in summary.md of the run")
     if integrity.by_base:
-        yield from _other_verdict(integrity.change)
+        yield from _other_verdict(verdict, integrity.change)
 
 
-def _other_verdict(other: OtherVerdict | None) -> Iterator[RenderableType]:
-    if other is None:
-        yield Marked("·", Text(findings.NO_OTHER_VERDICT))
+def _other_verdict(verdict: Verdict, other: OtherVerdict | None) -> Iterator[RenderableType]:
+    if other is None or findings.is_same_verdict(verdict, other):
+        yield Marked("·", Text(findings.NO_OTHER_VERDICT if other is None else findings.SAME_VERDICT))
         return
     yield Marked("·", Text(findings.OTHER_VERDICT))
     yield _quiet(printable(other.headline, MESSAGE), DECISION_STYLE[other.decision])

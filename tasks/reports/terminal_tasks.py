@@ -109,10 +109,8 @@ def _in_full(finding: TaskFinding, page: Sheet) -> Iterator[RenderableType]:
 
 def _in_short(finding: TaskFinding, width: int, *, most: int) -> Iterator[RenderableType]:
     """The state and the name, and the beginning of why: in one line where it has room there, else in `most` lines."""
-    task = finding.task
     mark, title, style = _title(finding)
-    why = f"does not block: {finding.why_not_blocking}" if finding.why_not_blocking else task.failure or task.error
-    why = printable(why or next((reason.message for reason in finding.reasons), ""), width)
+    why = printable(finding.why_in_short, width)
     whole = Text.assemble(title, f"  {why}" if why else "")
     if most == 1 or whole.cell_len <= width - 2:
         whole.truncate(width - 2, overflow="ellipsis")

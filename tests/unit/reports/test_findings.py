@@ -118,6 +118,24 @@ def test_why_a_failed_task_does_not_block(
     assert changed(not_admitted=(Exemption(task="adversarial/repair_invoice_totals", why="new"),)) == ""
 
 
+def test_in_short_a_task_that_does_not_block_says_why_and_another_what_is_wrong(
+    make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict
+) -> None:
+    task = make_failed_task(failure="wrong")
+    red = make_reason(task, Rule.TASK_FAILED, "failed at the baseline too; pass^3 requires ...", blocking=False)
+    blocking = make_reason(task, Rule.TASK_FAILED, "pass^3 requires ...")
+
+    def in_short(**changes: object) -> str:
+        (finding,) = findings.every_task(make_verdict(Decision.FAIL, (task,)).model_copy(update=changes))
+        return finding.why_in_short
+
+    assert in_short(reasons=(red,)) == "does not block: failed at the baseline too; pass^3 requires ..."
+    assert in_short(reasons=(red,), quarantined=(Exemption(task=task.name, why="until May"),)) == (
+        "does not block: until May"
+    )
+    assert in_short(reasons=(blocking,)) == "wrong"
+
+
 @pytest.mark.parametrize("finding", [Finding.UNDECIDED, Finding.UNFINISHED, Finding.FALLEN])
 def test_what_has_fallen_is_no_excuse(
     finding: Finding, make_failed_task: MakeTask, make_reason: MakeReason, make_verdict: MakeVerdict

@@ -87,6 +87,15 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
     assert "| judged by the files of | <code>fedcba9876543210fedcba9876543210fedcba98</code> |" in shown
 
 
+def test_a_change_whose_own_files_say_the_same_is_told_so_in_a_line(make_verdict: MakeVerdict) -> None:
+    same = OtherVerdict(decision=Decision.PASS, headline="ci_merge PASS: 3 tasks")
+    verdict = make_verdict(Decision.PASS, (), integrity=an_integrity(change=same))
+
+    shown = markdown(verdict)
+    assert "Judged by this change's own files, the verdict would be the same." in shown
+    assert "ci_merge PASS: 3 tasks" not in shown
+
+
 def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict) -> None:
     shown = markdown(make_verdict(Decision.PASS, (), integrity=an_integrity(change=None)))
 

@@ -133,6 +133,15 @@ def test_edits_and_both_verdicts_are_shown(make_verdict: MakeVerdict) -> None:
     ]
 
 
+def test_a_change_whose_own_files_say_the_same_is_told_so_in_a_line(make_verdict: MakeVerdict) -> None:
+    same = OtherVerdict(decision=Decision.PASS, headline="ci_merge PASS: 3 tasks")
+    verdict = make_verdict(Decision.PASS, (), integrity=an_integrity(change=same))
+
+    shown = lines(verdict)
+    assert "· Judged by this change's own files, the verdict would be the same." in shown
+    assert "ci_merge PASS: 3 tasks" not in shown
+
+
 def test_a_change_whose_own_files_cannot_judge_is_told(make_verdict: MakeVerdict) -> None:
     verdict = make_verdict(Decision.PASS, (), integrity=an_integrity(change=None))
 
