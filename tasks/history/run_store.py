@@ -311,26 +311,30 @@ class RunStore:
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""
-        for place in self._places:
-            place.write(_VERDICT, _bytes(verdict_text(verdict)))
-            for name, text in reports.items():
-                place.write(name, _bytes(text))
+        for name, text in {_VERDICT: verdict_text(verdict), **reports}.items():
+            self._write_twice(name, text)
 
     def write_report(self, name: str, text: str) -> None:
         """Write one more file that is a view of the run; the name may be that of a file in a folder of it.
 
         Raises `StorageError`.
         """
-        for place in self._places:
-            place.write(name, _bytes(text))
+        self._write_twice(name, text)
 
     def write_attestation(self, text: str | None) -> None:
         """Write the signed statement about the verdict, or take away that of an earlier one. Raises `StorageError`."""
+        if text is not None:
+            self._write_twice(_ATTESTATION, text)
+            return
         for place in self._places:
-            if text is None:
-                place.remove([_ATTESTATION])
-            else:
-                place.write(_ATTESTATION, _bytes(text))
+            place.remove([_ATTESTATION])
+
+    def _write_twice(self, name: str, text: str) -> None:
+        """Write a file where the run is kept, and its copy here, where commands have to know whose copy it is."""
+        if self.is_elsewhere and LocalStorage(self.here).size(_LOCATION) is None:
+            self.settle_here()
+        for place in self._places:
+            place.write(name, _bytes(text))
 
     def copy_records(self, folder: Path) -> None:
         """Copy what a signed verdict names into a folder: the statement, the verdict, the journal."""

@@ -10,8 +10,10 @@ import pytest
 
 from tests.builders import write_task
 from tests.conftest import Project
+from tests.object_store import ObjectStore, object_store
 from tests.signing import a_run_that_awaits, write_gate, write_keys
 
+__all__ = ["object_store"]
 pytestmark = pytest.mark.slow
 
 APPROVE = ("--by", "Ada", "--decision", "approve", "--reason", "read every transcript")
@@ -71,6 +73,29 @@ def test_a_release_is_run_approved_signed_and_verified(project: Project, tmp_pat
     verified = project.passgate("verify", envelope, "--key", str(public))
     assert verified.returncode == 1
     assert "differs  verdict.json" in verified.stdout
+
+
+def test_a_release_at_a_url_is_signed_off_in_another_clone_which_knows_it_then(
+    project: Project, object_store: ObjectStore, tmp_path: Path
+) -> None:
+    write_gate(project.path)
+    project.write("agent.sh", "echo yes")
+    project.git("add", ".")
+    project.git("commit", "-q", "-m", "Release")
+    url, clone = object_store.new_url(), Project(tmp_path / "clone")
+    project.git("clone", "-q", str(project.path), str(clone.path))
+    project.environment |= {**object_store.environment, "PASSGATE_ENGINE": "none"}
+    clone.environment = dict(project.environment)
+    agent = "cli:sh {project}/agent.sh"
+    assert project.passgate("run", "release_candidate", "--agent", agent, "--run-store", url).returncode == 3
+    private, public = write_keys(tmp_path)
+    signed = clone.passgate("sign-off", f"{url}/last", *APPROVE, "--key", str(private))
+    assert signed.returncode == 0, signed.stderr
+    kept = {name.partition("/")[2] for name in object_store.keys(url)}
+    assert {"verdict.intoto.json", "report.html", "report/trials-1.html"} <= kept
+    assert project.passgate("verify", f"{url}/last", "--key", str(public)).returncode == 0
+    page = clone.passgate("report", "last")
+    assert page.returncode == 0, page.stderr
 
 
 def test_a_release_is_rejected_once_and_for_all(released: Project) -> None:
