@@ -11,6 +11,7 @@ from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
@@ -21,6 +22,7 @@ from passgate.tasks.execution.coordinator import Executor
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.in_process import cost_left, in_process
 from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.files.removal import remove_tree
 from passgate.tasks.grade import grade
 from passgate.tasks.history.journal import Journal
 from passgate.tasks.history.run_store import RunStore
@@ -33,8 +35,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_NEW_CLUSTER: Final = "local"  # As an address of Ray
 _PACKAGES: Final = {RunnerName.DASK: "prefect_dask", RunnerName.RAY: "prefect_ray"}
-_SECONDS_TO_CLOSE = 5.0
+_SECONDS_TO_END = 3.0  # How long batches have to end when the run does; they look for its orders every second
+_SECONDS_TO_CLOSE = 3.0
 _SECONDS_TO_CONNECT = 15.0
 
 
@@ -101,10 +105,14 @@ class _Cluster:
         self._request, self._handed_out = request, handed_out
         self._runner: Any = None
         self._opening = asyncio.Lock()
+        self._results: set[asyncio.Future[Any]] = set()
 
     async def open(self) -> None:
         """Start the task runner, or connect to where it is. Raises `UsageError`."""
         self._runner = await _in_thread(partial(_started, self._request), then=_wait_for_ever)
+        if threading.current_thread() is threading.main_thread():
+            # Ray has put a handler before it that prints a stack of its own.
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
     async def workers(self) -> int:
         """How many batches run at once."""
@@ -123,7 +131,7 @@ class _Cluster:
                 partial(submitted, runner, store, batch.model_copy(update={"plan_digest": plan_digest})),
                 contextvars.copy_context(),
             )
-            return BatchOutcome.model_validate_json(await _in_thread(future.result))
+            return BatchOutcome.model_validate_json(await self._result(future))
         except PassgateError:
             raise
         except BrokenExecutor as error:
@@ -132,11 +140,28 @@ class _Cluster:
         except Exception as error:
             raise WorkerLostError(f"{type(error).__name__}: {error}") from error
 
+    async def _result(self, future: Any) -> Any:
+        """What a task run gives. Whoever is cancelled here leaves it for `close` to wait for."""
+        result = asyncio.ensure_future(_in_thread(future.result))
+        self._results.add(result)
+        result.add_done_callback(self._forget)
+        return await asyncio.shield(result)
+
+    def _forget(self, result: "asyncio.Future[Any]") -> None:
+        self._results.discard(result)
+        if not result.cancelled():
+            result.exception()  # asyncio complains of one that nobody has looked at
+
     async def close(self) -> None:
-        """End the task runner, and the worker processes that it has started."""
+        """End the task runner, and the worker processes that it has started.
+
+        Batches that still run have been told to end: those that are killed before leave their temporary folders behind.
+        """
         runner, self._runner = self._runner, None
+        if self._results:
+            await asyncio.wait(self._results, timeout=_SECONDS_TO_END)
         if runner is not None:
-            closing = asyncio.ensure_future(_in_thread(partial(runner.__exit__, None, None, None)))
+            closing = asyncio.ensure_future(_in_thread(partial(_ended, runner)))
             await asyncio.wait([closing], timeout=_SECONDS_TO_CLOSE)
         for child in multiprocessing.active_children():
             child.kill()
@@ -145,7 +170,7 @@ class _Cluster:
         """Once for all batches that were on a task runner which has broken."""
         async with self._opening:
             if self._runner is broken:
-                await asyncio.wait([asyncio.ensure_future(_in_thread(partial(broken.__exit__, None, None, None)))])
+                await asyncio.wait([asyncio.ensure_future(_in_thread(partial(_ended, broken)))])
                 await self.open()
 
 
@@ -163,6 +188,15 @@ def _started(request: RunRequest) -> Any:
     return runner
 
 
+def _ended(runner: Any) -> None:
+    """End a task runner, with the folder of the sockets and logs of a Ray cluster that it has started."""
+    is_own = type(runner).__name__ == "RayTaskRunner" and runner.address == _NEW_CLUSTER
+    folder = runner._ray_context.address_info["session_dir"] if is_own else None  # noqa: SLF001 - it is told nowhere else
+    runner.__exit__(None, None, None)
+    if folder is not None:
+        remove_tree(Path(folder))
+
+
 def _task_runner(request: RunRequest) -> Any:
     address, workers = request.runner_address, request.workers or _processors()
     if request.runner is RunnerName.DASK:
@@ -178,7 +212,8 @@ def _task_runner(request: RunRequest) -> Any:
 
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
         local = {"num_cpus": workers, "include_dashboard": False}
-        return RayTaskRunner(address=address, init_kwargs=quiet if address else quiet | local)
+        # Without an address Ray would take a cluster that it finds on this machine.
+        return RayTaskRunner(address=address or _NEW_CLUSTER, init_kwargs=quiet if address else quiet | local)
     from prefect.task_runners import ProcessPoolTaskRunner
 
     return ProcessPoolTaskRunner(max_workers=workers)

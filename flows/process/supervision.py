@@ -41,6 +41,8 @@ class Supervision:
             self._wait()
         self._hear_the_rest()
         _end_descendants()
+        if self._interrupted or self._killed or os.WIFSIGNALED(self._status or 0):
+            _remove_left_folders()
         result = result_of(self._reported, self._status or 0, interrupted=self._interrupted)
         for line in result.messages:
             _say(line)
@@ -135,6 +137,17 @@ def _end_descendants() -> None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
             time.sleep(0.005)
+
+
+def _remove_left_folders() -> None:
+    """Remove the temporary folders of the worker and its own workers, which may have been killed while they had some.
+
+    What goes wrong here is told by the next run, which tries again.
+    """
+    from passgate.tasks.files.temporary import sweep
+
+    with suppress(Exception):
+        sweep()
 
 
 def _children() -> list[int]:

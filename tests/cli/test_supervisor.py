@@ -104,7 +104,12 @@ def test_no_command_succeeds_whose_worker_exits_0_before_its_end(gate: Project, 
     assert (ended.returncode, ended.stderr) == (3, said)
 
 
-def test_a_worker_that_is_killed_leaves_no_process_and_its_run_can_be_carried_on(gate: Project, mark: str) -> None:
+def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can_be_carried_on(
+    gate: Project, mark: str, tmp_path: Path
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    gate.environment["TMPDIR"] = str(temporary)
     with started(gate, run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
         os.kill(worker_of(process.pid), signal.SIGSEGV)
@@ -113,6 +118,7 @@ def test_a_worker_that_is_killed_leaves_no_process_and_its_run_can_be_carried_on
     assert "was killed (Segmentation fault) before there was a verdict" in stderr
     assert how_to_resume(gate.path) in stderr
     assert marked_processes(mark) == []
+    assert list(temporary.glob("*/*")) == []
     gate.write("slow.sh", "printf ok > result.txt")
     assert gate.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 

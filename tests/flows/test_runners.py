@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -248,17 +249,21 @@ def failed_task_runs(project: Project) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("runner", ["process", "dask", "ray"])
 def test_a_signal_ends_a_run_on_every_task_runner_and_leaves_nothing_behind(bare_project: Project, runner: str) -> None:
-    with running_agent() as agent:
+    with running_agent() as agent, TemporaryDirectory(prefix="t") as temporary:  # a short path, for the sockets of Ray
         agent.replies = [Says(pause=0.5)]
         set_up(bare_project, agent)
+        bare_project.environment["TMPDIR"] = temporary
         with begun(bare_project, "--runner", runner, "--workers", "2") as command:
             wait_for_trials(bare_project, command, 5)
             command.send_signal(signal.SIGTERM)
-            command.communicate(timeout=200)
+            command.communicate(timeout=10)
         said = (bare_project.path / "stderr.txt").read_text()
         assert command.returncode == 130, said
         assert said.splitlines()[-1].endswith(how_to_resume(bare_project.path))
         assert "Traceback" not in said
+        assert "SIGTERM" not in said
+        left = sorted(path.name for path in Path(temporary).glob("*/*"))
+        assert left == {"dask": ["global.lock", "purge.lock"], "ray": ["session_latest"]}.get(runner, [])
         wait_until(lambda: with_environment(bare_project.environment["PREFECT_HOME"]) == [])
         assert len(finished(bare_project)) < TASKS * K
 
