@@ -25,7 +25,8 @@ from passgate.tasks.planning.snapshot import with_files_in
 
 MOST_BATCHES = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 _BUSY_SECONDS = 0.2
-_ORDERS_SECONDS = 1.0  # How often a batch looks for the coordinator's orders; an object store is asked for them
+_ORDERS_SECONDS = 1.0  # How often a batch looks for the coordinator's orders
+_ORDERS_SECONDS_ELSEWHERE = 2.0  # At a URL, where each look of each batch is a request
 
 
 def run_batch(store: str, batch: Batch, grade: GradeTrial, open_limit: OpenLimit = not_shared) -> BatchOutcome:
@@ -103,7 +104,7 @@ async def _following_orders(
 async def _follow(store: RunStore, batch: Batch, waiting: WaitingTrials, cost_cap: CostCap) -> None:
     """Do what the coordinator tells, until it ends the batch. Orders that cannot be read are read again."""
     while True:
-        await asyncio.sleep(_ORDERS_SECONDS)
+        await asyncio.sleep(_ORDERS_SECONDS_ELSEWHERE if store.is_elsewhere else _ORDERS_SECONDS)
         with suppress(StorageError):
             orders = await asyncio.to_thread(read_orders, store)
             if orders is None or not batch.coordinator:

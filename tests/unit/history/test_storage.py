@@ -1,5 +1,6 @@
 """A run at a URL: the same store, whatever the place is."""
 
+import logging
 import threading
 from pathlib import Path
 
@@ -127,6 +128,17 @@ async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_ar
         assert len(set(store.new_lines(seen))) == 230
     assert list(store.new_lines(seen)) == [], "what was sealed was seen before"
     assert [one.trial for one in store.read_trials()] == list(range(230))
+
+
+def test_to_read_a_file_takes_one_request_whether_it_is_there_or_not(
+    in_s3: RunStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_s3.write_file("batches.json", b"orders")
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "werkzeug"):
+        assert (in_s3.read_file("batches.json"), in_s3.read_file("nothing.json")) == (b"orders", None)
+    asked = [record.getMessage() for record in caplog.records if record.name == "werkzeug"]
+    assert (len(asked), all("GET /" in one for one in asked)) == (2, True), asked
 
 
 def test_a_bucket_that_is_not_there_is_not_made(object_store: ObjectStore) -> None:
