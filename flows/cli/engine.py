@@ -64,9 +64,12 @@ async def run_gate(store: RunStore, plan: Plan, request: RunRequest, engine: Eng
             if not store.has_verdict():
                 raise EngineError(f"Prefect{_at_server()} has ended the flow run as {state.name}")
         except EngineError as error:
+            if not store.has_verdict():
+                _refuse_without_prefect(plan, because=f"{error}; ")
             warn(f"{error}; {'the verdict stands' if store.has_verdict() else 'the run continues without Prefect'}")
     if not store.has_verdict():
-        _refuse_without_prefect(plan, engine)
+        if engine is EngineName.NONE:
+            _refuse_without_prefect(plan)
         await evaluate(plan.gate, request, NoEngine(), plan)
 
 
@@ -88,14 +91,16 @@ async def refuse_missing_work_pool(plan: Plan) -> None:
         return
 
 
-def _refuse_without_prefect(plan: Plan, engine: EngineName) -> None:
-    """Raise `EngineError` if the run needs Prefect, and Prefect has failed."""
-    limit = plan.agent.concurrency_limit if engine is EngineName.PREFECT else None
+def _refuse_without_prefect(plan: Plan, because: str = "") -> None:
+    """Raise `EngineError` if the run needs Prefect. `because` says how Prefect has failed; without it nobody has asked
+    for Prefect, and trials without slots of a concurrency limit are none of its failures.
+    """
+    limit = plan.agent.concurrency_limit if because else None
     needs = f"work pool {plan.request.work_pool}" if plan.request.work_pool is not None else ""
     needs = needs or (f"concurrency limit {limit}" if limit is not None else "")
     if needs:
         remedy = f"carry the run on with `passgate run {plan.gate} --resume {plan.run_id}`"
-        raise EngineError(f"the {needs} needs Prefect; {remedy}")
+        raise EngineError(f"{because}the {needs} needs Prefect; {remedy}")
 
 
 async def _ended(gate: GateName, request: RunRequest, store: RunStore) -> Any:

@@ -132,6 +132,37 @@ def test_an_engine_that_cannot_be_reached_costs_no_verdict(gate: Project) -> Non
     assert GOES_ON in told
 
 
+class _Unauthorized(BaseHTTPRequestHandler):
+    """A server that wants another key."""
+
+    def _handle(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(401)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = _handle  # noqa: N815
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.mark.parametrize("server", ["dead", "unauthorized"])
+def test_a_work_pool_whose_server_does_not_let_us_in_ends_the_run_and_says_nothing_else(
+    gate: Project, tmp_path: Path, server: str
+) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Unauthorized) as unauthorized:
+        threading.Thread(target=unauthorized.serve_forever, daemon=True).start()
+        port = free_port() if server == "dead" else unauthorized.server_address[1]
+        pool = ("--work-pool", "trials", "--run-store", f"file://{tmp_path}/runs")
+        ended = gate.passgate(*run_of(gate), *pool, PREFECT_API_URL=f"http://127.0.0.1:{port}/api", timeout=200)
+        unauthorized.shutdown()
+    assert ended.returncode == 3, ended.stderr
+    (told,) = [line for line in ended.stderr.splitlines() if line.startswith("passgate:")]
+    assert (f"127.0.0.1:{port}/api (PREFECT_API_URL)" in told, GOES_ON in told) == (True, False), told
+    assert told.endswith(f"the work pool trials needs Prefect; {how_to_resume(gate.path)}")
+    assert "401" in told or server == "dead"
+
+
 def test_an_engine_that_never_answers_costs_no_verdict(gate: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/api"
