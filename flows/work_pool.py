@@ -21,6 +21,7 @@ from passgate.tasks.execution.coordinator import Executor
 from passgate.tasks.execution.handed_out import has_outcome, read_outcome, write_batch
 from passgate.tasks.execution.in_process import cost_left
 from passgate.tasks.execution.worker import trials_at_once
+from passgate.tasks.history.lease import LeaseHolder
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
@@ -37,7 +38,8 @@ WORKERS: Final = 16  # Batches at once on a pool without a limit of its own
 _NAMED_POOLS: Final = 5
 _POLL_SECONDS: Final = 2.0
 _SECONDS_TO_TELL: Final = 10.0  # How long batches wait for a worker before passgate says why
-_SECONDS_TO_HOLD: Final = 120.0  # How long a flow run that runs may go without holding its batch
+_SECONDS_TO_HOLD: Final = 120.0  # How long a flow run that runs may go without renewing the lease of its batch
+_SECONDS_TO_RENEW: Final = 20.0  # Between two looks at a lease
 _SECONDS_TO_CANCEL: Final = 5.0
 _SECONDS_OF_OUTAGE: Final = 300.0
 
@@ -146,7 +148,10 @@ class _Batch:
     part: str
     ended: asyncio.Future[None]
     asked: float = field(default_factory=time.monotonic)
-    running_since: float | None = None
+    holder: LeaseHolder | None = None
+    renewed: float | None = None
+    """When the lease of the batch was first seen as it is now, or the flow run was first seen to run."""
+    next_look: float = 0.0
 
 
 class _FlowRuns:
@@ -228,17 +233,21 @@ class _FlowRuns:
                     one.ended.set_result(None)
 
     async def _look_at_running(self, flow_run: UUID, one: _Batch) -> None:
-        """A flow run whose machine is gone runs for ever in Prefect, but holds its batch no longer."""
+        """A flow run whose machine is gone runs for ever in Prefect, but renews the lease of its batch no longer.
+
+        The clock of its machine may be wrong, so whether the lease has expired is not asked.
+        """
         now = time.monotonic()
-        one.running_since = one.running_since or now
-        if now - one.running_since < _SECONDS_TO_HOLD:
+        if now < one.next_look:
             return
-        if await asyncio.to_thread(self._store.holder_of_part, one.part) is None:
+        one.next_look = now + _SECONDS_TO_RENEW
+        holder = await asyncio.to_thread(self._store.holder_of_part, one.part)
+        if one.renewed is None or holder != one.holder:
+            one.holder, one.renewed = holder, now
+        elif now - one.renewed >= _SECONDS_TO_HOLD:
             await self._cancel(flow_run)
             if not one.ended.done():
                 one.ended.set_result(None)
-        else:
-            one.running_since = now
 
     async def _tell_why(self) -> None:
         pool = await self._client.read_work_pool(self._pool)

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +18,14 @@ from passgate.tasks.history.journal import (
     FileJournal,
     FileParts,
     Journal,
+    JournalBusyError,
     JournalParts,
     LineWithoutTranscript,
     merged,
     parse_part,
     parsed_lines,
 )
-from passgate.tasks.history.lease import Lease, LeaseHolder, living_holder
+from passgate.tasks.history.lease import Lease, LeaseHeldError, LeaseHolder, living_holder, newest_holder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
@@ -206,12 +207,12 @@ class RunStore:
 
         To enter it raises `JournalBusyError` while another process has the part, and `StorageError`.
         """
-        if isinstance(self._storage, LocalStorage):
-            return FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL), masker)
-        if not part:
-            return ObjectJournal(self._storage, MAIN, masker)
         what = f"a batch of the run {self.location}"
-        return ObjectJournal(self._storage, part, masker, Lease(self._storage, f"{_LEASES_OF_PARTS}/{part}", what))
+        lease = Lease(self._storage, f"{_LEASES_OF_PARTS}/{part}", what) if part and self.is_elsewhere else None
+        if not isinstance(self._storage, LocalStorage):
+            return ObjectJournal(self._storage, part or MAIN, masker, lease)
+        journal = FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL), masker)
+        return journal if lease is None else _leased(journal, lease)
 
     def read_trials(self, without: str = "") -> list[Trial]:
         """The trials of all parts of the journal, or of all but one, each once.
@@ -306,8 +307,11 @@ class RunStore:
         return self._storage.size(name) is not None
 
     def holder_of_part(self, part: str) -> LeaseHolder | None:
-        """Who writes a part of the journal of a run at a URL now. Raises `StorageError`."""
-        return living_holder(self._storage, f"{_LEASES_OF_PARTS}/{part}")
+        """Who has written a part of the journal of a run at a URL last: with another `until` each time that the holder
+        renews the lease, whatever its clock says. Raises `StorageError`.
+        """
+        _, holder = newest_holder(self._storage, f"{_LEASES_OF_PARTS}/{part}")
+        return holder
 
     def write_reports(self, verdict: Verdict, reports: Mapping[str, str]) -> None:
         """Write the verdict and the files that are views of it. Raises `StorageError`."""
@@ -368,6 +372,17 @@ class RunStore:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+@contextmanager
+def _leased(journal: FileJournal, lease: Lease) -> Iterator[Journal]:
+    """A journal on a file system that other machines may share: they see the lease where they do not see the lock."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lease)
+        except LeaseHeldError as error:
+            raise JournalBusyError(str(error)) from error
+        yield stack.enter_context(journal)
 
 
 @contextmanager

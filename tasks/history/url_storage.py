@@ -30,7 +30,7 @@ _S3_OPTIONS: Final = {
     # With more than one the driver asks how large a file is before it reads it: two requests for each read.
     "max_concurrency": 1,
     # By its own limits botocore waits minutes before it says that nobody answers.
-    "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2, "mode": "standard"}}
+    "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2, "mode": "standard"}},
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.history.journal import JournalBusyError
+from passgate.tasks.history.lease import Lease
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.history.storage import storage_at
@@ -16,6 +17,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 from tests.object_store import ObjectStore, object_store
+from tests.processes import wait_until
 
 __all__ = ["object_store"]
 
@@ -115,6 +117,21 @@ async def test_a_part_has_one_writer(store: RunStore) -> None:
     with store.open_journal(NO_SECRETS, "b") as journal:
         await journal.append(a_finished(TASK, 1))
     assert len(store.read_journal()) == 2
+
+
+@pytest.mark.parametrize("kind", ["file", "memory", "s3"])
+def test_who_writes_a_part_at_a_url_is_known_and_seen_to_renew_its_lease(
+    kind: str, tmp_path: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Lease.__init__.__kwdefaults__ or {}, "seconds", 4.0)
+    store = RunStore(f"{object_store.new_url()}/r1" if kind == "s3" else f"{kind}://{tmp_path}/r1")
+    assert store.holder_of_part("b") is None
+    with store.open_journal(NO_SECRETS, "b"):
+        first = store.holder_of_part("b")
+        assert first is not None
+        wait_until(lambda: store.holder_of_part("b") != first)
+        with pytest.raises(JournalBusyError), store.open_journal(NO_SECRETS, "b"):
+            pytest.fail("two writers have a part")
 
 
 async def test_to_look_for_new_trials_takes_a_few_requests_however_many_there_are(tmp_path: Path) -> None:
