@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
+from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, WorkerLostError
 from passgate.tasks.execution.batch import part_of
 from passgate.tasks.execution.coordinator import Executor, Round
@@ -149,6 +150,7 @@ class _Apart:
         update = {
             "number": next(self._numbers),
             "coordinator": self._coordinator,
+            "passgate_version": __version__,
             "trials_at_once": trials_at_once,
             "max_cost": self._shares.share(batch, every),
             "call_cost": self._shares.call_cost,

@@ -2,11 +2,13 @@
 
 import asyncio
 import hashlib
+import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 
-from passgate.tasks.errors import EngineError, StorageError
+from passgate import __version__
+from passgate.tasks.errors import EngineError, StorageError, UsageError
 from passgate.tasks.execution.attempts import EarlierAttempts
 from passgate.tasks.execution.orders import read_orders, write_released
 from passgate.tasks.execution.resources import GradeTrial
@@ -40,7 +42,15 @@ def run_batch(store: str, batch: Batch, grade: GradeTrial, open_limit: OpenLimit
     Raises `UsageError`, `StorageError`, `MeasurementError` where the trials cannot begin, and `EngineError` where the
     coordinator has ended the batch.
     """
+    _refuse_other_version(batch.passgate_version)
     return asyncio.run(_run_batch(RunStore(store), batch, grade, open_limit))
+
+
+def _refuse_other_version(coordinator: str | None) -> None:
+    """Raise `UsageError` where the coordinator has another version: it may grade and count in another way."""
+    if coordinator not in (None, __version__):
+        here = f"the worker on {socket.gethostname()} has passgate {__version__}"
+        raise UsageError(f"{here}, and the run is coordinated by {coordinator}: install passgate {coordinator} there")
 
 
 async def _run_batch(store: RunStore, batch: Batch, grade: GradeTrial, open_limit: OpenLimit) -> BatchOutcome:

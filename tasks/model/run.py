@@ -226,6 +226,8 @@ class Batch(Frozen):
     """US dollars that the batch may spend; no limit when not given."""
     plan_digest: str | None = None
     """SHA-256 of the plan that the batch is of; of another one it runs nothing. Not checked when not given."""
+    passgate_version: str | None = None
+    """That of the coordinator; a worker with another one runs nothing. Not checked when not given."""
     call_cost: float = 0.0
     """US dollars that a call has cost on average, in the batches that have ended."""
     coordinator: str = ""

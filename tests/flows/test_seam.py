@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from passgate import __version__
+from passgate.tasks.errors import UsageError
 from passgate.tasks.execution.apart import apart
 from passgate.tasks.execution.batch import batches_of, run_batch
 from passgate.tasks.execution.coordinator import OpenExecutor
@@ -131,6 +134,20 @@ def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: 
     (repository.path / "calls.log").unlink()
     assert what_counts(*judged(planned(), elsewhere(in_child_process))) == here
     assert calls(repository) == called
+
+
+def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
+    repository: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("passgate.tasks.execution.batch.__version__", "0.0.9")
+
+    async def in_thread(store: str, batch: Batch) -> BatchOutcome:
+        return await asyncio.to_thread(run_batch, store, batch, grade)
+
+    has = f"has passgate 0.0.9, and the run is coordinated by {__version__}: install passgate {__version__} there"
+    with pytest.raises(UsageError, match=re.escape(has)):
+        judged(planned(), elsewhere(in_thread))
+    assert calls(repository) == []
 
 
 @pytest.mark.slow
