@@ -36,6 +36,7 @@ FLOW: Final = "passgate-batch"
 ENTRYPOINT: Final = "passgate.flows.batch.batch"
 WORKERS: Final = 16  # Batches at once on a pool without a limit of its own
 _NAMED_POOLS: Final = 5
+_LONGEST_MESSAGE: Final = 500  # Characters of what Prefect says of a flow run
 _POLL_SECONDS: Final = 2.0
 _SECONDS_TO_TELL: Final = 10.0  # How long batches wait for a worker before passgate says why
 _SECONDS_TO_HOLD: Final = 120.0  # How long a flow run that runs may go without renewing the lease of its batch
@@ -152,6 +153,8 @@ class _Batch:
     renewed: float | None = None
     """When the lease of the batch was first seen as it is now, or the flow run was first seen to run."""
     next_look: float = 0.0
+    state: str = ""
+    """The final state of the flow run, for a message."""
 
 
 class _FlowRuns:
@@ -181,9 +184,7 @@ class _FlowRuns:
                     await asyncio.shield(asyncio.wait_for(self._cancel(flow_run.id), _SECONDS_TO_CANCEL))
         outcome = await asyncio.to_thread(read_outcome, self._store, digest)
         if outcome is None:
-            raise WorkerLostError(
-                f"the flow run {flow_run.name} of the batch {batch.name} has ended without an outcome"
-            )
+            raise WorkerLostError(f"its flow run {flow_run.name} has ended without an outcome{one.state}")
         return outcome
 
     async def _made(self, parameters: dict[str, Any]) -> "FlowRun":
@@ -218,6 +219,7 @@ class _FlowRuns:
             if one is None or one.ended.done() or flow_run.state is None:
                 continue
             if flow_run.state.is_final():
+                one.state = f" as {flow_run.state.name}: {(flow_run.state.message or '')[:_LONGEST_MESSAGE]}"
                 one.ended.set_result(None)
             elif flow_run.state.is_running():
                 await self._look_at_running(flow_run.id, one)

@@ -215,6 +215,26 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_a_worker_that_cannot_run_batches_says_why(
+    repository: Project, prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    pool, machine, runs = "without-the-agent", tmp_path / "machine", tmp_path / "runs"
+    machine.mkdir()
+    make_pool(prefect_server, pool, machine)
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", f"file://{runs}", "--work-pool", pool)
+    with a_worker(prefect_server, pool, machine, repository.full_environment()):
+        without_the_agent = repository.passgate(*run, timeout=300)
+        (machine / "passgate.py").write_text("raise ImportError('no passgate here')")
+        without_passgate = repository.passgate(*run, "--workers", "1", timeout=300)
+    assert (without_the_agent.returncode, without_passgate.returncode) == (2, 3), without_passgate.stderr
+    assert "agent" in without_the_agent.stderr.splitlines()[-1], without_the_agent.stderr
+    said = without_passgate.stderr.splitlines()[-1]
+    assert "lost its worker 3 times: its flow run " in said
+    assert "has ended without an outcome as Crashed: Process exited with status code: 1" in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
     repository: Project, prefect_server: dict[str, str], object_store: ObjectStore
 ) -> None:
