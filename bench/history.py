@@ -28,9 +28,12 @@ json.dump({"seconds": time.perf_counter() - wall, "cpu": time.process_time() - c
            "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}, sys.stdout)
 """
 _IMPORTS = """
-from passgate.tasks.commands.trend import COLUMNS, TrendRequest, trend_of
+from passgate.tasks.commands.trend import COLUMNS, TrendRequest, read_trend
 from passgate.tasks.commands.trend_points import POINT_COLUMNS, trend_points
-from passgate.tasks.history.dataset import Days, History
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History
+def points(days, suite):
+    portions = History(folder).encoded_portions(POINT_COLUMNS, days, suite)
+    return [point for portion in portions for point in trend_points(portion)]
 wall, cpu = time.perf_counter(), time.process_time()
 """
 _DUCKDB = """
@@ -46,11 +49,9 @@ query = f\"\"\"
 rows = len(duckdb.sql(query).fetchall())
 """
 QUESTIONS = {
-    "last 30 days of one suite": f"{_IMPORTS}rows = len(trend_points("
-    "History(folder).encoded_summaries(POINT_COLUMNS, Days(since), 'golden')))",
-    "all runs": f"{_IMPORTS}rows = len(trend_points(History(folder).encoded_summaries(POINT_COLUMNS)))",
-    "all runs, with changes": f"{_IMPORTS}rows = len(trend_of(History(folder).encoded_summaries(COLUMNS), "
-    "TrendRequest()).points)",
+    "last 30 days of one suite": f"{_IMPORTS}rows = len(points(Days(since), 'golden'))",
+    "all runs": f"{_IMPORTS}rows = len(points(ALL_DAYS, None))",
+    "`passgate trend`": f"{_IMPORTS}rows = len(read_trend(History(folder), TrendRequest()).trend.points)",
     "last 30 days of one suite, DuckDB": _DUCKDB.replace("WHERE", "and suite = 'golden'"),
     "all runs, DuckDB": _DUCKDB.replace("{since}", "").replace("WHERE", ""),
 }

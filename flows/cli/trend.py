@@ -1,7 +1,6 @@
 """`passgate trend`: what has changed in the history, and how the suites do."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,30 +66,23 @@ def trend(
 ) -> int:
     """Show what has changed since when, by which task, and how each suite does."""
     from passgate.flows.cli.output import put
-    from passgate.tasks.commands.trend import COLUMNS, By, TrendRequest, trend_of
-    from passgate.tasks.errors import UsageError
+    from passgate.tasks.commands.trend import By, TrendRequest, read_trend
     from passgate.tasks.formats.loading import policy_or_default
     from passgate.tasks.history.dataset import Days
-    from passgate.tasks.integrity.earlier_runs import open_history, read_encoded_summaries
+    from passgate.tasks.integrity.earlier_runs import open_history
     from passgate.tasks.integrity.git import Checkout
     from passgate.tasks.reports.messages import warn
 
     chosen = TrendFormat.JSON if as_json else output_format or _format_of(output)
-    location = history or policy_or_default(Path(gates)).history
-    history_read = open_history(location, Checkout(Path.cwd()))
-    days, only = Days(since, until), None if suite is None else str(suite)
-    earlier = read_encoded_summaries(history_read, Path.cwd(), datetime.now(UTC), COLUMNS, days, only)
-    if not len(earlier.table):
-        what = f"the history {location} has no runs yet, or none of these days and this suite"
-        raise UsageError(f"{what}: `passgate run` makes the first")
+    opened = open_history(history or policy_or_default(Path(gates)).history, Checkout(Path.cwd()))
     request = TrendRequest(gate, agent, model, task, By(by or Period.WEEK))
-    found = trend_of(earlier.table, request)
+    read = read_trend(opened, request, Days(since, until), None if suite is None else str(suite))
     if as_json or output is not None or not quiet:
-        put(_rendered(found, chosen, periods=by is not None), output)
-    if earlier.left_out:
-        warn(earlier.left_out)
-    if found.not_shown:
-        warn(f"not shown: runs of {', '.join(found.not_shown)} (see --gate and --agent)")
+        put(_rendered(read.trend, chosen, periods=by is not None), output)
+    if read.left_out:
+        warn(read.left_out)
+    if read.trend.not_shown:
+        warn(f"not shown: runs of {', '.join(read.trend.not_shown)} (see --gate and --agent)")
     return 0
 
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
@@ -15,7 +17,9 @@ import pyarrow as pa
 from passgate.tasks.commands import trend_changes
 from passgate.tasks.commands.trend_points import METRICS, POINT_COLUMNS, trend_points
 from passgate.tasks.errors import UsageError
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History
 from passgate.tasks.history.encoding import Codes, codes_of, encoded
+from passgate.tasks.integrity.earlier_runs import read_summary_portions
 from passgate.tasks.model.baseline import TrendPoint
 from passgate.tasks.model.task import GateName, Suite
 from passgate.tasks.model.trend import RunStamp, Trend, TrendPeriod
@@ -49,11 +53,44 @@ class TrendRequest:
     by: By = By.WEEK
 
 
-def trend_of(summaries: pa.Table, request: TrendRequest) -> Trend:
-    """What these summaries say of one gate and agent. Raises `UsageError` where no run is left, with what there is."""
+@dataclass(frozen=True)
+class TrendPart:
+    """What a trend needs of some runs, which takes little of the memory that their summaries do."""
+
+    runs: frozenset[tuple[str, str]]
+    """The gates and agents that have runs, also of those that the request leaves out."""
+    points: tuple[TrendPoint, ...]
+    rows: pa.Table
+    """As of `trend_changes.change_rows`."""
+
+
+@dataclass(frozen=True)
+class StoredTrend:
+    """The trend of a history."""
+
+    trend: Trend
+    left_out: str
+    """How many tasks of runs are not in it, and why; empty where all are."""
+
+
+def trend_part(summaries: pa.Table, request: TrendRequest) -> TrendPart:
+    """The part of a trend that the summaries of some runs are, encoded or not, with `COLUMNS`."""
     summaries = encoded(summaries)
-    shown, gate, agent = _chosen(summaries, request)
-    points = trend_points(shown)
+    kept = _asked_for(summaries, request)
+    pairs = summaries.group_by(["gate", "agent"]).aggregate([])
+    runs = frozenset(zip(pairs["gate"].to_pylist(), pairs["agent"].to_pylist(), strict=True))
+    return TrendPart(runs, tuple(trend_points(kept)), trend_changes.change_rows(kept))
+
+
+def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
+    """What the history says of one gate and agent. Raises `UsageError` where no run is left, with what there is."""
+    runs = sorted({pair for part in parts for pair in part.runs})
+    found = sorted((point for part in parts for point in part.points), key=lambda point: point.run_id)
+    if not found:
+        raise UsageError(f"the history has no such runs; {_known(runs)}")
+    gate, agent = found[-1].gate, found[-1].agent
+    points = [point for point in found if (point.gate, point.agent) == (gate, agent)]
+    rows = trend_changes.joined_rows([part.rows for part in parts], gate, agent)
     days = {run_id: _day(run_id) for run_id in sorted({point.run_id for point in points})}
     stamps = _stamps(points, days)
     newest = max(days.values())
@@ -66,35 +103,42 @@ def trend_of(summaries: pa.Table, request: TrendRequest) -> Trend:
         runs=len(days),
         first=stamps[0],
         last=stamps[-1],
-        changes=trend_changes.trend_changes(shown),
+        changes=trend_changes.trend_changes(rows),
         last_week=_periods(week, lambda _: "last 7 days"),
         week_before=_periods(before, lambda _: "7 days before"),
-        flaky=trend_changes.flaky_tasks(shown),
+        flaky=trend_changes.flaky_tasks(rows),
         seconds_per_verdict=_seconds_per_verdict(week),
         cost_per_verdict=_cost_per_verdict(week),
         periods=_periods(points, _labels(request.by, days)),
         points=tuple(points),
         since=since.isoformat(),
-        not_shown=_not_shown(summaries, gate, agent),
+        not_shown=tuple(f"{one} of {other}" for one, other in runs if (one, other) != (gate, agent)),
         false_alarms=FALSE_ALARMS,
     )
 
 
-def _chosen(summaries: pa.Table, request: TrendRequest) -> tuple[pa.Table, GateName, str]:
-    """The rows of a trend with their gate and agent."""
+def read_trend(history: History, request: TrendRequest, days: Days = ALL_DAYS, suite: str | None = None) -> StoredTrend:
+    """The trend of a history for what is checked out in the working folder.
+
+    Raises `UsageError` where no run is left, `StorageError` for a history that cannot be read.
+    """
+    now, part_of = datetime.now(UTC), partial(trend_part, request=request)
+    kept = read_summary_portions(history, Path.cwd(), now, COLUMNS, part_of, days, suite)
+    if not kept.parts:
+        nothing = "no runs yet, or none of these days and this suite: `passgate run` makes the first"
+        what = f"no run to show: {kept.left_out}" if kept.left_out else nothing
+        raise UsageError(f"the history {history.location} has {what}")
+    return StoredTrend(trend_of(kept.parts, request), kept.left_out)
+
+
+def _asked_for(summaries: pa.Table, request: TrendRequest) -> pa.Table:
     kept = np.ones(len(summaries), dtype=bool)
     for column, value in (("gate", request.gate), ("agent", request.agent), ("task_id", request.task)):
         if value is not None:
             kept &= _is(codes_of(summaries[column]), str(value).__eq__)
     if request.model is not None:
         kept &= _is(codes_of(summaries["model"]), lambda names: request.model in single_models(names))
-    if not kept.any():
-        raise UsageError(f"the history has no such runs; {_known(summaries)}")
-    gates, agents = codes_of(summaries["gate"]), codes_of(summaries["agent"])
-    newest = int(np.argmax(np.where(kept, codes_of(summaries["run_id"]).numbers, -1)))
-    gate, agent = gates.at(newest), agents.at(newest)
-    kept &= (gates.numbers == gates.numbers[newest]) & (agents.numbers == agents.numbers[newest])
-    return summaries if kept.all() else summaries.filter(pa.array(kept)), GateName(gate), agent
+    return summaries if kept.all() else summaries.filter(pa.array(kept))
 
 
 def _is(codes: Codes, fits: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
@@ -103,17 +147,9 @@ def _is(codes: Codes, fits: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
     return of_names[codes.numbers]
 
 
-def _not_shown(summaries: pa.Table, gate: GateName, agent: str) -> tuple[str, ...]:
-    """The other gates and agents that the history has runs of."""
-    gates, agents = codes_of(summaries["gate"]), codes_of(summaries["agent"])
-    pairs = np.unique(np.stack([gates.numbers, agents.numbers]), axis=1).T
-    named = [(gates.names[one], agents.names[other]) for one, other in pairs]
-    return tuple(f"{one} of {other}" for one, other in named if (one, other) != (gate, agent))
-
-
-def _known(summaries: pa.Table) -> str:
-    gates, agents = (codes_of(summaries[name]).without_unused().names for name in ("gate", "agent"))
-    return f"it has runs of {', '.join(agents)} at {', '.join(gates)}"
+def _known(runs: Iterable[tuple[str, str]]) -> str:
+    gates, agents = (", ".join(dict.fromkeys(names)) for names in zip(*runs, strict=True))
+    return f"it has runs of {agents} at {gates}"
 
 
 def _day(run_id: str) -> date:

@@ -25,14 +25,14 @@ _ALSO: Final = {
     "policy_digest": "policy",
     "passgate_version": "passgate",
 }
-_PLAIN: Final = (*_SAME_TASK, "run_id", "day", "git_commit", "passed", "failed", "cost", *_ALSO)
-_OF_FLAKY: Final = ("run_id", "suite", "task_id", "passed", "failed")
+_PLAIN: Final = (*_SAME_TASK, "gate", "run_id", "day", "git_commit", "passed", "failed", "cost", "agent", *_ALSO)
 COLUMNS: Final = (*_PLAIN, "wall_times")
 """The columns of the summaries that changes are read from."""
 MOST_RUNS: Final = 400
 """Changes are looked for in so many of the newest runs."""
 LEAST_RATIO: Final = 1.1
 """A latency or cost that changes by less is not told."""
+_LARGEST: Final = 2**62
 _NEAR: Final = 5  # Runs by which tasks may differ that change together
 _FLAKY_RUNS: Final = 30
 _LEAST_FLAKY: Final = 0.05
@@ -65,15 +65,34 @@ class _Grid:
         return np.array([[float(suite is of) for suite, _ in self.tasks] for of in self.suites])
 
 
-def trend_changes(summaries: pa.Table) -> tuple[TrendChange, ...]:
-    """The lasting changes in the newest runs, the newest first. The summaries are of one gate and agent."""
-    if not len(summaries):
+def change_rows(summaries: pa.Table) -> pa.Table:
+    """What changes are found in: summaries, encoded or not, with `COLUMNS`, and a mean in place of their times."""
+    seconds = pa.array(_geometric_means(summaries["wall_times"]))
+    return encoded(summaries.select(list(_PLAIN)).append_column("seconds", seconds))
+
+
+def joined_rows(parts: Sequence[pa.Table], gate: str, agent: str) -> pa.Table:
+    """The rows of one gate and agent."""
+    of_both = (_of_both(part, gate, agent) for part in parts)
+    return pa.concat_tables(of_both).unify_dictionaries()
+
+
+def _of_both(rows: pa.Table, gate: str, agent: str) -> pa.Table:
+    kept = np.ones(len(rows), dtype=bool)
+    for column, name in (("gate", gate), ("agent", agent)):
+        codes = codes_of(rows[column])
+        kept &= codes.numbers == (codes.names.index(name) if name in codes.names else len(codes.names))
+    return rows if kept.all() else rows.filter(pa.array(kept))
+
+
+def trend_changes(rows: pa.Table) -> tuple[TrendChange, ...]:
+    """The lasting changes in the newest runs, the newest first. The rows are of one gate and agent."""
+    if not len(rows):
         return ()
-    newest = _newest(encoded(summaries.select(list(COLUMNS))), MOST_RUNS)
+    newest = _newest(rows, MOST_RUNS)
     grid = _grid(newest)
     passed, failed = (grid.matrix(_numbers(newest[name]), 0.0) for name in ("passed", "failed"))
-    measured = (_geometric_means(newest["wall_times"]), _numbers(newest["cost"]))
-    levels = [grid.matrix(_logarithms(values), np.nan) for values in measured]
+    levels = [grid.matrix(_logarithms(_numbers(newest[name])), np.nan) for name in ("seconds", "cost")]
     whole = [np.vstack([one, _of_suites(one, grid.members)]) for one in levels]
     least = float(np.log(LEAST_RATIO))
     found = change_points([PassCounts(passed, passed + failed, grid.members), *(Levels(one, least) for one in whole)])
@@ -91,9 +110,9 @@ def newest_changes(changes: Iterable[TrendChange], run_id: str) -> tuple[TrendCh
     return tuple(change for change in changes if change.told_by == run_id)
 
 
-def flaky_tasks(summaries: pa.Table) -> tuple[FlakyTask, ...]:
+def flaky_tasks(rows: pa.Table) -> tuple[FlakyTask, ...]:
     """The tasks of the newest runs of which two trials of one run end differently most often."""
-    newest = _newest(encoded(summaries.select(list(_OF_FLAKY))), _FLAKY_RUNS)
+    newest = _newest(rows, _FLAKY_RUNS)
     suites, names = codes_of(newest["suite"]), codes_of(newest["task_id"])
     keys, of_task = np.unique(suites.numbers * len(names.names) + names.numbers, return_inverse=True)
     passed, failed = (_numbers(newest[name]) for name in ("passed", "failed"))
@@ -125,16 +144,25 @@ def _newest(rows: pa.Table, most: int) -> pa.Table:
 def _grid(rows: pa.Table) -> _Grid:
     runs, suites, names = codes_of(rows["run_id"]).without_unused(), codes_of(rows["suite"]), codes_of(rows["task_id"])
     days, commits = codes_of(rows["day"]), codes_of(rows["git_commit"])
-    task = np.zeros(len(rows), dtype=np.int64)
-    for column in _SAME_TASK:
-        of_column = _numbers_of(rows[column])
-        task = np.unique(task * (int(of_column.max()) + 2) + of_column + 1, return_inverse=True)[1]
+    task = _same([_numbers_of(rows[column]) for column in _SAME_TASK])
     first_of_runs, first_of_tasks = (np.unique(one, return_index=True)[1].tolist() for one in (runs.numbers, task))
     stamps = tuple(RunStamp(run_id=runs.at(row), day=days.at(row), git_commit=commits.at(row)) for row in first_of_runs)
     tasks = tuple((Suite(suites.at(row)), names.at(row)) for row in first_of_tasks)
     present = {suite for suite, _ in tasks}
     also = {name: codes_of(rows[name]) for name in _ALSO}
     return _Grid(runs.numbers, task, also, stamps, tasks, tuple(suite for suite in Suite if suite in present))
+
+
+def _same(columns: Sequence[Integers]) -> Integers:
+    """A number for each row, the same for rows that have the same numbers in all columns, in their order."""
+    number, size = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        more = int(column.max()) + 2
+        if size * more > _LARGEST:
+            number = np.unique(number, return_inverse=True)[1]
+            size = len(number)
+        number, size = number * more + column + 1, size * more
+    return np.unique(number, return_inverse=True)[1]
 
 
 def _numbers_of(column: pa.ChunkedArray) -> Integers:

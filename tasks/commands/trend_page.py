@@ -1,13 +1,12 @@
 """The trend of a gate as a page, by what the history says now."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from passgate.tasks.commands.trend import COLUMNS, TrendRequest, trend_of
+from passgate.tasks.commands.trend import TrendRequest, read_trend
 from passgate.tasks.errors import UsageError
 from passgate.tasks.formats.loading import policy_or_default
-from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_summaries
+from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.trend import Trend
@@ -24,10 +23,7 @@ def trend_page(gate: GateName, *, home: str, gates: Path | None = None) -> str:
     """
     location = policy_or_default(gates or Path(GATES)).history
     history = open_history(location, Checkout(Path.cwd()))
-    earlier = read_earlier_summaries(history, Path.cwd(), datetime.now(UTC), COLUMNS)
-    if not len(earlier.table):
-        raise UsageError(f"the history {location} has no runs yet: `passgate run` makes the first")
-    found = trend_of(earlier.table, TrendRequest(gate))
+    found = read_trend(history, TrendRequest(gate)).trend
     return trend_html(found, drawn(found), home=home)
 
 

@@ -30,6 +30,7 @@ from passgate.tasks.history.parquet_files import (
     TRIALS,
     DatasetKind,
     DatasetListing,
+    Reading,
     SkippedFile,
     StoredFile,
     empty_table,
@@ -215,32 +216,62 @@ class History:
 
     def encoded_summaries(self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None) -> pa.Table:
         """The same with its texts encoded, as `encoded` does."""
+        return joined(self.encoded_portions(columns, days, suite), columns)
+
+    def encoded_portions(
+        self, columns: Sequence[str], days: Days = ALL_DAYS, suite: str | None = None
+    ) -> Iterator[pa.Table]:
+        """The same rows, some runs at a time, the oldest month first. A suite of a run is in one portion. It skips and
+        raises as `summaries` does.
+        """
         wanted = tuple(dict.fromkeys((*columns, "run_id", "summary_version")))
+        skipped = list[SkippedFile]()
         try:
-            tables, skipped = self._summaries(wanted, days, suite)
+            for reading in self._portions(wanted, days, suite):
+                self._refuse_newer(reading.table["summary_version"], SUMMARY_VERSION)
+                skipped += reading.skipped
+                yield reading.table.select(list(columns)).unify_dictionaries()
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         self._tell(skipped)
-        table = pa.concat_tables([empty_table(ENCODED_SUMMARIES, wanted), *tables])
-        self._refuse_newer(table["summary_version"], SUMMARY_VERSION)
-        return table.select(list(columns)).unify_dictionaries()
 
-    def _summaries(
-        self, columns: Sequence[str], days: Days, suite: str | None
-    ) -> tuple[list[pa.Table], list[SkippedFile]]:
+    def _portions(self, columns: Sequence[str], days: Days, suite: str | None) -> Iterator[Reading]:
         own, compacted, strays = self.summary_files(days)
-        of_suite = None if suite is None else ds.field("suite") == suite
-        single = read_files(own, ENCODED_SUMMARIES, columns, of_suite)
-        unread = {skipped.name for skipped in single.skipped}
-        known = {run_of(file.place["stem"]) for file in own if file.name not in unread}
-        months = {file.place["period"] for file in compacted}
-        # The file of a run is newer than what a compacted one says of it.
-        newer = {run_of(file.place["stem"]) for file in own if file.place["period"][:7] in months} & known
-        others = _all_of(of_suite, _among(days, months), _without(newer | self.pruned if compacted else ()))
-        many = read_files(compacted, ENCODED_SUMMARIES, columns, others)
-        known.update(codes_of(many.table["run_id"].unify_dictionaries()).without_unused().names)
-        made, unmade = self._made_of_trials(known, columns, days, suite)
-        return [single.table, many.table, *map(encoded, made)], [*strays, *single.skipped, *many.skipped, *unmade]
+        trials = self.listed("trials", TRIALS)
+        of_days = [
+            file for file in trials.files if days.may_hold(file.place["day"]) and suite in {None, file.place["suite"]}
+        ]
+        yield Reading(empty_table(ENCODED_SUMMARIES, columns), [*strays, *trials.strays])
+        by_month = [
+            _by_month(files, place) for files, place in ((own, "period"), (compacted, "period"), (of_days, "day"))
+        ]
+        for month in sorted(set().union(*by_month)):
+            yield from self._of_month(columns, days, suite, *(files.get(month, []) for files in by_month))
+
+    def _of_month(
+        self,
+        columns: Sequence[str],
+        days: Days,
+        suite: str | None,
+        own: Sequence[StoredFile],
+        compacted: Sequence[StoredFile],
+        trials: Sequence[StoredFile],
+    ) -> Iterator[Reading]:
+        of_suite, known = None if suite is None else ds.field("suite") == suite, set[str]()
+        for portion in in_portions(own, _MOST_ROWS):
+            reading = read_files(portion, ENCODED_SUMMARIES, columns, of_suite)
+            unread = {skipped.name for skipped in reading.skipped}
+            known |= {run_of(file.place["stem"]) for file in portion if file.name not in unread}
+            yield reading
+        if compacted:
+            # The file of a run is newer than what a compacted one says of it.
+            months = {file.place["period"] for file in compacted}
+            others = _all_of(of_suite, _among(days, months), _without(known | self.pruned))
+            reading = read_files(compacted, ENCODED_SUMMARIES, columns, others)
+            known.update(codes_of(reading.table["run_id"].unify_dictionaries()).without_unused().names)
+            yield reading
+        for table, broken in self._summarised([file for file in trials if file.place["stem"] not in known]):
+            yield Reading(encoded(table.select(list(columns))), broken)
 
     def summary_files(self, days: Days) -> tuple[list[StoredFile], list[StoredFile], list[SkippedFile]]:
         """The files of single runs, the files of many, and what is no summary. Raises `OSError`."""
@@ -248,23 +279,6 @@ class History:
         of_days = [file for file in listing.files if days.may_hold(file.place["period"])]
         own = [file for file in of_days if file.place["stem"] != COMPACTED]
         return newest_of_runs(own), [file for file in of_days if file.place["stem"] == COMPACTED], listing.strays
-
-    def _made_of_trials(
-        self, known: set[str], columns: Sequence[str], days: Days, suite: str | None
-    ) -> tuple[list[pa.Table], list[SkippedFile]]:
-        listing = self.listed("trials", TRIALS)
-        missing = [
-            file
-            for file in listing.files
-            if file.place["stem"] not in known
-            and days.may_hold(file.place["day"])
-            and suite in {None, file.place["suite"]}
-        ]
-        made, skipped = list[pa.Table](), list(listing.strays)
-        for table, broken in self._summarised(missing):
-            made.append(table.select(list(columns)))
-            skipped += broken
-        return made, skipped
 
     def _summarised(self, files: Sequence[StoredFile]) -> Iterator[tuple[pa.Table, list[SkippedFile]]]:
         for portion in in_portions(files, _MOST_ROWS):
@@ -302,6 +316,19 @@ class History:
             _log.warning("the history %s: %s", self.location, skipped_text(skipped))
 
 
+def joined(portions: Iterable[pa.Table], columns: Sequence[str]) -> pa.Table:
+    """Encoded portions of summaries as one table with these columns."""
+    return pa.concat_tables([empty_table(ENCODED_SUMMARIES, columns), *portions]).unify_dictionaries()
+
+
+def _by_month(files: Iterable[StoredFile], place: str) -> dict[str, list[StoredFile]]:
+    """The files of each month, in their order; `place` is what says the day or month of a file."""
+    months: dict[str, list[StoredFile]] = {}
+    for file in files:
+        months.setdefault(file.place[place][:7], []).append(file)
+    return months
+
+
 def _all_of(*conditions: ds.Expression | None) -> ds.Expression | None:
     """What all conditions ask for; `None` where there is none, which spares looking at any row."""
     asked = [one for one in conditions if one is not None]
@@ -335,11 +362,11 @@ def summary_name(run_id: str, number: int) -> str:
 
 
 def newest_of_runs(files: Iterable[StoredFile]) -> list[StoredFile]:
-    """Of each run the file with the highest number."""
+    """Of each run the file with the highest number, the oldest run first."""
     newest: dict[str, StoredFile] = {}
     for file in sorted(files, key=lambda one: summary_number(one.place["stem"])):
         newest[run_of(file.place["stem"])] = file
-    return list(newest.values())
+    return [newest[run] for run in sorted(newest)]
 
 
 def refuse_unwritable(context: RunContext) -> None:

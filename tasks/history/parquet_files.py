@@ -125,8 +125,7 @@ def read_files(
 def in_portions(files: Sequence[StoredFile], most_rows: int) -> Iterator[list[StoredFile]]:
     """The files in their order, some at a time, each time with about so many rows at most; at least one file."""
     portion, rows = list[StoredFile](), 0
-    for file in files:
-        more = _rows(file)
+    for file, more in _with_rows(files):
         if portion and rows + more > most_rows:
             yield portion
             portion, rows = [], 0
@@ -134,6 +133,11 @@ def in_portions(files: Sequence[StoredFile], most_rows: int) -> Iterator[list[St
         rows += more
     if portion:
         yield portion
+
+
+def _with_rows(files: Sequence[StoredFile]) -> list[tuple[StoredFile, int]]:
+    with ThreadPoolExecutor() as threads:  # a file at a URL takes the time of a request
+        return list(zip(files, threads.map(_rows, files), strict=True))
 
 
 def _rows(file: StoredFile) -> int:

@@ -5,18 +5,18 @@ Whoever makes a change could bring the files of a folder that only passgate writ
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.dataset import ALL_DAYS, Days, History
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History, joined
 from passgate.tasks.history.encoding import codes_of, decoded
 from passgate.tasks.history.plausible import (
     CHECKED,
@@ -29,6 +29,7 @@ from passgate.tasks.integrity.git import LINK, SUBMODULE, Checkout, GitError, pr
 from passgate.tasks.integrity.merge_base import commit_times
 
 _NAMED = 3
+Part = TypeVar("Part")
 _TRACKED_AS = {
     "file": "git tracks",
     "link": "git tracks the link",
@@ -49,6 +50,14 @@ class EarlierSummaries:
     """Summaries of a history that can be what they say: a row per run and eval task."""
 
     table: pa.Table
+    left_out: str = ""  # As of `EarlierRuns`
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Part]):
+    """What is kept of the portions of a history that can be what they say."""
+
+    parts: list[Part]
     left_out: str = ""  # As of `EarlierRuns`
 
 
@@ -99,15 +108,47 @@ def read_encoded_summaries(
     days: Days = ALL_DAYS,
     suite: str | None = None,
 ) -> EarlierSummaries:
-    """The same of some days or one suite, with their texts encoded, for whoever reads those of years."""
-    table = history.encoded_summaries((*dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)),), days, suite)
-    commits = [commit for commit in codes_of(table["git_commit"]).names if commit]
-    wrong = implausible_summaries(table, commit_times(checkout, commits), now)
-    if not wrong:
-        return EarlierSummaries(table.select(list(columns)))
-    is_wrong = pc.is_in(table["run_id"].cast(pa.string()), pa.array(list(wrong), pa.string()))
-    kept, count = table.filter(pc.invert(is_wrong)).select(list(columns)), pc.sum(is_wrong).as_py()
-    return EarlierSummaries(kept, _left_out(f"{count} task{'s' if count != 1 else ''}", wrong))
+    """The same of some days or one suite, with their texts encoded."""
+    kept = read_summary_portions(history, checkout, now, columns, lambda portion: portion, days, suite)
+    return EarlierSummaries(joined(kept.parts, columns), kept.left_out)
+
+
+def read_summary_portions(
+    history: History,
+    checkout: Path,
+    now: datetime,
+    columns: Sequence[str],
+    part_of: Callable[[pa.Table], Part],
+    days: Days = ALL_DAYS,
+    suite: str | None = None,
+) -> Kept[Part]:
+    """What is kept of each portion of the same encoded summaries, for whoever reads those of years.
+
+    A suite of a run is in one portion. Raises `StorageError` for a history that cannot be read.
+    """
+    wanted = tuple(dict.fromkeys((*columns, *CHECKED_OF_SUMMARIES)))
+    parts, left_out, wrong, seen = list[Part](), 0, dict[str, str](), set[tuple[str, str]]()
+    for portion in history.encoded_portions(wanted, days, suite):
+        found = _wrong_in(portion, seen, checkout, now)
+        kept = portion.select(list(columns))
+        if found:
+            is_wrong = pc.is_in(portion["run_id"].cast(pa.string()), pa.array(list(found), pa.string()))
+            kept, left_out, wrong = kept.filter(pc.invert(is_wrong)), left_out + pc.sum(is_wrong).as_py(), wrong | found
+        if len(kept):
+            parts.append(part_of(kept))
+    return Kept(parts, _left_out(f"{left_out} task{'s' if left_out != 1 else ''}", wrong))
+
+
+def _wrong_in(portion: pa.Table, seen: set[tuple[str, str]], checkout: Path, now: datetime) -> dict[str, str]:
+    """The runs of a portion that cannot be what they say, each with the reason. `seen` are the suites of the runs of
+    earlier portions, and gets those of this one.
+    """
+    commits = [commit for commit in codes_of(portion["git_commit"]).names if commit]
+    suites = portion.group_by(["run_id", "suite"]).aggregate([])
+    pairs = set(zip(suites["run_id"].to_pylist(), suites["suite"].to_pylist(), strict=True))
+    twice = {run_id: "a suite stands in several files of it" for run_id, _ in pairs & seen}
+    seen |= pairs
+    return twice | implausible_summaries(portion, commit_times(checkout, commits), now)
 
 
 def _left_out(counted: str, wrong: Mapping[str, str]) -> str:

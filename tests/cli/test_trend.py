@@ -10,6 +10,9 @@ import pytest
 from bench.change_points import Planted
 from bench.generated_history import night_id, task_names, write_generated
 
+from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.dataset import History
+from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
 from tests.conftest import Project
 
 NIGHTS = 40
@@ -66,6 +69,17 @@ def test_runs_that_are_not_there_are_a_mistake_with_its_remedy(bare_project: Pro
         result = bare_project.passgate("trend", "--history", str(history), *options)
         assert result.returncode == 2
         assert remedy in result.stderr
+
+
+def test_a_history_of_the_future_says_why_it_has_nothing_to_show(bare_project: Project) -> None:
+    run_id = a_run_id("29990101")
+    plan = a_plan(a_task(), run_id=run_id, created_at=begun(run_id))
+    made = table_of(rows(trials_of(a_task(), "ppp"), plan))
+    History(str(bare_project.path / ".passgate/history")).write_run(run_id, "2999-01-01", made, {})
+    result = bare_project.passgate("trend")
+    assert result.returncode == 2
+    assert "no run to show" in result.stderr
+    assert "it is of the future" in result.stderr
 
 
 def test_a_history_without_runs_says_how_to_get_one(bare_project: Project) -> None:

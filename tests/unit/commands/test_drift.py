@@ -6,26 +6,17 @@ import pytest
 from bench.generated_history import night_id
 
 from passgate.tasks.commands.drift import drift_of, falls_told_by
-from passgate.tasks.commands.trend import TrendRequest, trend_of
-from passgate.tasks.errors import UsageError
-from passgate.tasks.model.task import GateName
 from tests.builders import a_plan, a_policy
-from tests.unit.commands.test_trend_changes import REGRESSION, history
+from tests.unit.commands.test_trend_changes import REGRESSION, history, trend
 
 
 def test_the_run_after_which_a_fall_can_first_be_seen_tells_it_and_later_ones_do_not() -> None:
-    summaries = history(REGRESSION)
-    found = trend_of(summaries, TrendRequest())
+    found = trend(history(REGRESSION))
     (change,) = [one for one in found.changes if one.is_worse]
-    (told,) = falls_told_by(change.told_by, summaries, found.gate, found.agent)
+    (told,) = falls_told_by(change.told_by, found)
     assert "pass rate" in told
     assert change.tasks[0] in told
-    assert falls_told_by(night_id(59), summaries, found.gate, found.agent) == ()
-
-
-def test_a_history_without_such_a_run_is_told() -> None:
-    with pytest.raises(UsageError):
-        falls_told_by(night_id(0), history(nights=2), GateName.CI_MERGE, "another-agent")
+    assert falls_told_by(night_id(59), found) == ()
 
 
 @pytest.mark.parametrize("alarm", [False, {"drift": False}])

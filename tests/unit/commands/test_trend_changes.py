@@ -8,21 +8,28 @@ import pytest
 from bench.change_points import Planted, found_by_passgate, measured
 from bench.generated_history import commit_of, night_id, tables, task_names
 
-from passgate.tasks.commands.trend import By, TrendRequest, trend_of
-from passgate.tasks.commands.trend_changes import flaky_tasks, newest_changes, trend_changes
+from passgate.tasks.commands.trend import By, TrendRequest, trend_of, trend_part
+from passgate.tasks.commands.trend_changes import change_rows, flaky_tasks, newest_changes, trend_changes
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.summaries import summarised
 from passgate.tasks.model.task import Suite
-from passgate.tasks.model.trend import Quantity
+from passgate.tasks.model.trend import Quantity, Trend
 
 NIGHTS = 60
 REGRESSION = Planted("", "passed", 12, 50, 0.7)
 LATENCY = Planted("", "latency", 33 + 2, 30, 0.45)
+WHOLE = TrendRequest()
 DRIFT = Planted("", "cost", 33 + 3, 20, 0.6, nights=24)
 
 
 def history(*changes: Planted, nights: int = NIGHTS) -> pa.Table:
     return pa.concat_tables([summarised(table) for table in tables(nights, 11, changes)])
+
+
+def trend(summaries: pa.Table, request: TrendRequest = WHOLE) -> Trend:
+    """The trend of summaries in two portions."""
+    half = len(summaries) // 2
+    return trend_of([trend_part(part, request) for part in (summaries[half:], summaries[:half])], request)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +42,7 @@ def with_column(table: pa.Table, name: str, values: Sequence[str]) -> pa.Table:
 
 
 def test_each_planted_change_is_told_once_with_its_task_and_commits(changed: pa.Table) -> None:
-    regression, latency, cost = trend_changes(changed)
+    regression, latency, cost = trend_changes(change_rows(changed))
     assert (regression.quantity, regression.suite) == (Quantity.PASS_RATE, Suite.ADVERSARIAL)
     assert regression.tasks == (task_names()[12][1],)
     assert (regression.first_after.run_id, regression.is_worse, regression.until) == (night_id(50), True, None)
@@ -50,7 +57,7 @@ def test_each_planted_change_is_told_once_with_its_task_and_commits(changed: pa.
 
 
 def test_a_change_is_told_by_one_run_and_by_no_later_one(changed: pa.Table) -> None:
-    changes = trend_changes(changed)
+    changes = trend_changes(change_rows(changed))
     telling = [run_id for run_id in map(night_id, range(NIGHTS)) if newest_changes(changes, run_id)]
     assert 1 <= len(telling) <= len(changes)
     assert all(change.told_by >= change.first_after.run_id for change in changes)
@@ -58,7 +65,7 @@ def test_a_change_is_told_by_one_run_and_by_no_later_one(changed: pa.Table) -> N
 
 def test_an_agent_that_fails_every_trial_of_the_newest_run_is_told_at_once() -> None:
     suite = Planted("", "passed", 33 + 1, 29, 1.0)
-    changes = newest_changes(trend_changes(history(suite, nights=30)), night_id(29))
+    changes = newest_changes(trend_changes(change_rows(history(suite, nights=30))), night_id(29))
     assert [(change.suite, change.quantity, change.after) for change in changes] == [
         (Suite.ADVERSARIAL, Quantity.PASS_RATE, 0.0)
     ]
@@ -66,8 +73,8 @@ def test_an_agent_that_fails_every_trial_of_the_newest_run_is_told_at_once() -> 
 
 def test_clean_nights_have_no_changes_and_flaky_tasks_are_named() -> None:
     summaries = history()
-    assert trend_changes(summaries) == ()
-    flaky = flaky_tasks(summaries)
+    assert trend_changes(change_rows(summaries)) == ()
+    flaky = flaky_tasks(change_rows(summaries))
     assert {(one.suite, one.task_id) for one in flaky} >= {
         (Suite(suite), name) for suite, name in task_names() if name.endswith("-0")
     }
@@ -78,49 +85,51 @@ def test_what_else_changed_with_the_run_is_told(changed: pa.Table) -> None:
     is_late = pc.greater_equal(changed["run_id"], night_id(50)).to_pylist()
     moved = with_column(changed, "model", ["large" if late else "small" for late in is_late])
     moved = with_column(moved, "policy_digest", ["q" if late else "p" for late in is_late])
-    assert trend_changes(moved)[0].also_changed == ("model: small -> large", "policy")
+    assert trend_changes(change_rows(moved))[0].also_changed == ("model: small -> large", "policy")
 
 
 def test_a_task_that_is_edited_is_another_task(changed: pa.Table) -> None:
     """Its pass rate before the edit says nothing of it."""
     late = pc.greater_equal(changed["run_id"], night_id(50)).to_pylist()
     edited = with_column(changed, "task_digest", ["new" if is_late else "old" for is_late in late])
-    assert [change.quantity for change in trend_changes(edited) if change.quantity is Quantity.PASS_RATE] == []
+    assert [
+        change.quantity for change in trend_changes(change_rows(edited)) if change.quantity is Quantity.PASS_RATE
+    ] == []
 
 
 def test_an_empty_history_has_no_changes() -> None:
-    assert trend_changes(history().slice(0, 0)) == ()
+    assert trend_changes(change_rows(history().slice(0, 0))) == ()
 
 
 def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table) -> None:
     half = pc.less(changed["run_id"], night_id(20)).to_pylist()
     mixed = with_column(changed, "agent", ["oracle" if early else "python:a:b" for early in half])
-    trend = trend_of(mixed, TrendRequest())
-    assert (trend.agent, trend.runs, trend.not_shown) == ("python:a:b", 40, ("nightly of oracle",))
-    assert trend_of(mixed, TrendRequest(agent="oracle")).runs == 20
-    assert trend_of(mixed, TrendRequest(task=task_names()[0][1])).last_week[0].tasks == 1
-    assert trend_of(mixed, TrendRequest(model="small")).runs == 40
+    found = trend(mixed)
+    assert (found.agent, found.runs, found.not_shown) == ("python:a:b", 40, ("nightly of oracle",))
+    assert trend(mixed, TrendRequest(agent="oracle")).runs == 20
+    assert trend(mixed, TrendRequest(task=task_names()[0][1])).last_week[0].tasks == 1
+    assert trend(mixed, TrendRequest(model="small")).runs == 40
     with pytest.raises(UsageError, match=r"no such runs; it has runs of oracle, python:a:b at nightly"):
-        trend_of(mixed, TrendRequest(model="large"))
+        trend(mixed, TrendRequest(model="large"))
 
 
 @pytest.mark.parametrize(
     ("by", "periods", "label"), [(By.DAY, 60, "2025-01-01"), (By.WEEK, 9, "2025-W01"), (By.VERSION, 1, "0.1.0")]
 )
 def test_periods_have_the_runs_of_their_time(changed: pa.Table, by: By, periods: int, label: str) -> None:
-    found = [one for one in trend_of(changed, TrendRequest(by=by)).periods if one.suite is Suite.GOLDEN]
+    found = [one for one in trend(changed, TrendRequest(by=by)).periods if one.suite is Suite.GOLDEN]
     assert (len(found), found[0].label, sum(one.runs for one in found)) == (periods, label, NIGHTS)
 
 
 def test_the_last_week_and_the_one_before_it(changed: pa.Table) -> None:
-    trend = trend_of(changed, TrendRequest())
-    assert (trend.since, {one.runs for one in trend.last_week}, {one.runs for one in trend.week_before}) == (
+    found = trend(changed)
+    assert (found.since, {one.runs for one in found.last_week}, {one.runs for one in found.week_before}) == (
         "2025-02-23",
         {7},
         {7},
     )
-    assert trend.seconds_per_verdict is not None
-    assert trend.cost_per_verdict == pytest.approx(sum(one.cost or 0 for one in trend.last_week))
+    assert found.seconds_per_verdict is not None
+    assert found.cost_per_verdict == pytest.approx(sum(one.cost or 0 for one in found.last_week))
 
 
 YEAR = 400
@@ -134,7 +143,7 @@ PLANTED_IN_A_YEAR = (
 @pytest.mark.slow
 def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> None:
     summaries = history(*PLANTED_IN_A_YEAR, nights=YEAR)
-    found = {(one.quantity, one.suite): one for one in trend_changes(summaries)}
+    found = {(one.quantity, one.suite): one for one in trend_changes(change_rows(summaries))}
     nights = {key: int(one.first_after.run_id[-4:], 16) for key, one in found.items()}
     assert nights == {
         (Quantity.PASS_RATE, Suite.ADVERSARIAL): pytest.approx(150, abs=3),
@@ -144,7 +153,7 @@ def test_what_happens_in_400_nights_is_found_named_and_dated_within_3_runs() -> 
     assert found[Quantity.PASS_RATE, Suite.ADVERSARIAL].tasks == (task_names()[12][1],)
     assert [bool(one.until) for one in found.values()] == [one.quantity is Quantity.COST for one in found.values()]
     assert {(Suite(suite), name) for suite, name in task_names() if name.endswith("-0")} <= {
-        (one.suite, one.task_id) for one in flaky_tasks(summaries)
+        (one.suite, one.task_id) for one in flaky_tasks(change_rows(summaries))
     }
 
 

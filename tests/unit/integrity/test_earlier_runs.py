@@ -1,5 +1,6 @@
 """What is read of a history: nothing that a change brings, and no run that cannot be what it says."""
 
+import shutil
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,14 @@ import pytest
 from passgate.tasks.errors import UsageError
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
-from passgate.tasks.integrity.earlier_runs import EarlierRuns, open_history, read_earlier_runs
+from passgate.tasks.history.housekeeping import compact
+from passgate.tasks.integrity.earlier_runs import (
+    EarlierRuns,
+    Kept,
+    open_history,
+    read_earlier_runs,
+    read_summary_portions,
+)
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Revision
 from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
@@ -117,3 +125,35 @@ def test_a_file_that_is_not_ours_is_skipped_and_told(tmp_path: Path, caplog: pyt
     pq.write_table(table.set_column(table.schema.names.index("started_at"), "started_at", table["reason"]), file)
     assert read(tmp_path, tmp_path).trials.empty
     assert "1 file is skipped" in caplog.text
+
+
+def portions(location: Path, checkout: Path) -> Kept[tuple[str, ...]]:
+    """The runs of each portion of the summaries."""
+    return read_summary_portions(
+        open_history(str(location), Checkout(checkout)),
+        checkout,
+        NOW,
+        ("run_id",),
+        lambda portion: tuple(sorted(set(portion["run_id"].to_pylist()))),
+    )
+
+
+def test_summaries_come_some_runs_at_a_time_the_oldest_month_first(tmp_path: Path) -> None:
+    days = ("20260131", "20251231", "20260130", "20251130")
+    for day in days:
+        store(tmp_path, a_run_id(day))
+    kept = portions(tmp_path, tmp_path)
+    assert [run for part in kept.parts for run in part] == [a_run_id(day) for day in sorted(days)]
+    assert (len(kept.parts), kept.left_out) == (3, "")
+    assert portions(tmp_path / "none", tmp_path) == Kept([])
+
+
+def test_a_suite_of_a_run_that_stands_in_the_files_of_two_months_counts_once(tmp_path: Path) -> None:
+    store(tmp_path, a_run_id("20251130"))
+    store(tmp_path, a_run_id("20260130"))
+    compact(History(str(tmp_path)), "2026-02")
+    shutil.copytree(tmp_path / "summaries" / "2026-01", tmp_path / "summaries" / "2026-02")
+    kept = portions(tmp_path, tmp_path)
+    assert kept.parts == [(a_run_id("20251130"),), (a_run_id("20260130"),)]
+    assert "1 task of 1 run" in kept.left_out
+    assert "a suite stands in several files of it" in kept.left_out
