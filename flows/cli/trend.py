@@ -35,7 +35,16 @@ class Period(StrEnum):
     VERSION = "version"
 
 
-_OF_SUFFIX = {".md": TrendFormat.MARKDOWN, ".txt": TrendFormat.TABLE, ".htm": TrendFormat.HTML}
+_OF_SUFFIX = {
+    "": TrendFormat.TABLE,  # standard output, a pipe, a device
+    ".txt": TrendFormat.TABLE,
+    ".json": TrendFormat.JSON,
+    ".csv": TrendFormat.CSV,
+    ".md": TrendFormat.MARKDOWN,
+    ".png": TrendFormat.PNG,
+    ".svg": TrendFormat.SVG,
+    ".html": TrendFormat.HTML,
+}
 
 
 def trend(
@@ -87,16 +96,13 @@ def trend(
 
 
 def _format_of(output: Path | None) -> TrendFormat:
-    """The format that a file's name asks for. Raise `BadParameter` where it asks for none."""
-    if output is None:
-        return TrendFormat.TABLE
-    suffix = output.suffix.lower()
-    if suffix in _OF_SUFFIX:
-        return _OF_SUFFIX[suffix]
-    try:
-        return TrendFormat(suffix.removeprefix("."))
-    except ValueError:
-        return TrendFormat.TABLE
+    """The format that a file's name asks for. Raise `BadParameter` where it ends with another one."""
+    suffix = "" if output is None else output.suffix.lower()
+    if suffix not in _OF_SUFFIX:
+        known = ", ".join(ending for ending in _OF_SUFFIX if ending)
+        first, _, last = known.rpartition(", ")
+        raise typer.BadParameter(f"{output}: name a file that ends with {first} or {last}, or add --format")
+    return _OF_SUFFIX[suffix]
 
 
 def _rendered(trend: "Trend", chosen: TrendFormat, *, periods: bool) -> str | bytes:

@@ -87,7 +87,7 @@ def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
     runs = sorted({pair for part in parts for pair in part.runs})
     found = sorted((point for part in parts for point in part.points), key=lambda point: point.run_id)
     if not found:
-        raise UsageError(f"the history has no such runs; {_known(runs)}")
+        raise UsageError(f"the history has no runs {_asked(request)}; {_known(runs)}")
     gate, agent = found[-1].gate, found[-1].agent
     points = [point for point in found if (point.gate, point.agent) == (gate, agent)]
     rows = trend_changes.joined_rows([part.rows for part in parts], gate, agent)
@@ -145,6 +145,12 @@ def _is(codes: Codes, fits: Callable[[str], bool]) -> npt.NDArray[np.bool_]:
     """Which rows have a text that fits."""
     of_names = np.array([*map(fits, codes.names), False])
     return of_names[codes.numbers]
+
+
+def _asked(request: TrendRequest) -> str:
+    """`of the agent oracle and of the task fix-1`."""
+    named = {"gate": request.gate, "agent": request.agent, "model": request.model, "task": request.task}
+    return " and ".join(f"of the {what} {name}" for what, name in named.items() if name is not None)
 
 
 def _known(runs: Iterable[tuple[str, str]]) -> str:

@@ -26,6 +26,7 @@ _ENCODED: Final = ds.ParquetFileFormat(
     default_fragment_scan_options=_CHECKED,
 )
 _UNREADABLE: Final = (OSError, pa.ArrowException, UnicodeDecodeError)
+_PATH_FIRST: Final = re.compile(r"Could not open Parquet input source '[^']*': ")
 _MOST_NAMED: Final = 3
 _LONGEST_REASON: Final = 200
 
@@ -262,4 +263,6 @@ def _dataset(files: Sequence[StoredFile], kind: DatasetKind) -> ds.FileSystemDat
 
 
 def _reason(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:_LONGEST_REASON]
+    """The first line of an error, without the path that Arrow begins with: the file is named already."""
+    first = (str(error).splitlines() or [type(error).__name__])[0]
+    return _PATH_FIRST.sub("", first)[:_LONGEST_REASON]

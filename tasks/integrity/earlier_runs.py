@@ -64,10 +64,12 @@ class Kept(Generic[Part]):
 def open_history(location: str, checkout: Checkout) -> History:
     """The history at a folder or URL, for runs of what is checked out.
 
-    Raises `UsageError` for one that git tracks there, `StorageError` for one that cannot be opened.
+    Raises `UsageError` for one that git tracks there or that is a file, `StorageError` for one that cannot be opened.
     """
     history = History(location)
     if history.folder is not None:
+        if history.folder.is_file():
+            raise UsageError(f"the history {location} is a file: name a folder or URL")
         refuse_tracked(f"the history {location}", history.folder, checkout)
     return history
 

@@ -13,6 +13,7 @@ from passgate.tasks.model.trend import FlakyTask, Quantity, RunStamp, Trend, Tre
 from passgate.tasks.reports import figures
 from passgate.tasks.reports.console import NAME, Marked, columns, heading, plain_table, rendered
 from passgate.tasks.reports.escape import printable
+from passgate.tasks.stats.change_series import LEAST_BEFORE
 
 WORSE, BETTER = "▼", "▲"
 PERIOD_HEADER = ("suite", "period", "runs", "trials", "value", "95 % interval", "cost", "p50", "p95")
@@ -75,6 +76,8 @@ def _commits(before: RunStamp, after: RunStamp, text: Callable[[str], str]) -> s
 
 def no_changes_text(trend: Trend) -> str:
     """What it means that nothing is told."""
+    if trend.runs <= LEAST_BEFORE:
+        return f"The history has too few runs: a change can be seen from the {LEAST_BEFORE + 1}th run on."
     yearly = f"{trend.false_alarms:g}"
     return f"No change that chance does not explain (at most {yearly} false alarms are expected in 365 runs)."
 

@@ -82,6 +82,27 @@ def test_a_history_of_the_future_says_why_it_has_nothing_to_show(bare_project: P
     assert "it is of the future" in result.stderr
 
 
+def test_a_file_of_no_known_format_is_a_mistake_with_its_remedy(bare_project: Project, history: Path) -> None:
+    result = bare_project.passgate("trend", "--history", str(history), "--output", "x.pdf")
+    assert result.returncode == 2
+    assert "x.pdf: name a file that ends with .txt, .json, .csv, .md, .png, .svg or .html" in result.stderr
+    assert not (bare_project.path / "x.pdf").exists()
+
+
+def test_a_history_that_is_a_file_is_a_mistake(bare_project: Project) -> None:
+    (bare_project.path / "history").write_text("")
+    for command in (("trend",), ("history", "list")):
+        result = bare_project.passgate(*command, "--history", "history")
+        assert result.returncode == 2
+        assert "the history history is a file: name a folder or URL" in result.stderr
+
+
+def test_a_task_that_the_history_does_not_have_is_named(bare_project: Project, history: Path) -> None:
+    result = bare_project.passgate("trend", "--history", str(history), "--task", "nope")
+    assert result.returncode == 2
+    assert "the history has no runs of the task nope; it has runs of" in result.stderr
+
+
 def test_a_history_without_runs_says_how_to_get_one(bare_project: Project) -> None:
     result = bare_project.passgate("trend")
     assert result.returncode == 2

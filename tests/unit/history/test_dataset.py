@@ -224,6 +224,7 @@ def test_a_broken_file_is_skipped_and_told(tmp_path: Path, what: str, caplog: py
     (first, _) = caplog.messages
     assert first.startswith(f"the history {tmp_path}: 1 file is skipped: suite=golden/day={DAY}/run-2.parquet (")
     assert first.endswith("); restore or remove what is skipped")
+    assert first.count(str(tmp_path)) == 1
 
 
 def test_a_file_with_a_changed_value_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -32,6 +32,11 @@ def test_a_history_without_changes_says_how_sure_that_is(trend: Trend) -> None:
     assert "No change that chance does not explain (at most 0.1 false alarms are expected in 365 runs)." in text
 
 
+def test_a_history_of_too_few_runs_says_that_no_change_can_be_seen(trend: Trend) -> None:
+    text = trend_screen(trend.model_copy(update={"changes": (), "runs": 8}), width=100, color=False)
+    assert "The history has too few runs: a change can be seen from the 9th run on." in text
+
+
 def test_changes_of_the_last_week_stand_before_earlier_ones(trend: Trend) -> None:
     text = trend_screen(trend, width=100, color=False)
     places = [text.index(part) for part in ("Changed since 2026-04-01", "pass rate", "Changed earlier", "golden cost")]
