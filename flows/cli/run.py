@@ -112,12 +112,15 @@ class _Judged(NamedTuple):
     def text(self) -> str:
         from passgate.flows.cli.terminal import color, width
         from passgate.tasks.reports.annotations import github_annotations
+        from passgate.tasks.reports.page.build import PAGE
         from passgate.tasks.reports.shell_commands import try_options
         from passgate.tasks.reports.terminal import terminal
 
         shown = terminal(self.verdict, width=width(), color=color(), options=try_options(self.request))
         annotations = github_annotations(self.verdict) if os.environ.get("GITHUB_ACTIONS") == "true" else ""
-        return f"{shown}artifacts  {self.store.shown}\n{annotations}"
+        store = self.store
+        place = f"artifacts  {store.shown}" if store.is_elsewhere else f"page  {store.shown}/{PAGE}"
+        return f"{shown}{place}\n{annotations}"
 
 
 def _judged(

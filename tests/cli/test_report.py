@@ -10,8 +10,9 @@ from tests.conftest import Project
 def test_every_run_has_a_page_and_report_writes_it_again(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
-    assert project.passgate("run", "ci_merge", "--agent", "nop", "--engine", "none").returncode == 1
+    run = project.passgate("run", "ci_merge", "--agent", "nop", "--engine", "none")
     page = project.run_folders()[0] / "report.html"
+    assert (run.returncode, run.stdout.splitlines()[-1]) == (1, f"page  {page.relative_to(project.path)}")
     first = page.read_text(encoding="utf-8")
     assert "ci_merge FAIL" in first
     assert 'id="golden/a/1"' in first
