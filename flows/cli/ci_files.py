@@ -19,6 +19,8 @@ class CiService(StrEnum):
 class CiFile(NamedTuple):
     """The file that runs the gates."""
 
+    of: str
+    """The service, as it writes its name."""
     file: Path
     scaffold: str
     """The name of its scaffold."""
@@ -29,8 +31,12 @@ class CiFile(NamedTuple):
 
 
 CI_FILES: Final = {
-    CiService.GITHUB: CiFile(Path(".github", "workflows", "passgate.yaml"), "workflow.yaml", "AGENT", "env.AGENT"),
-    CiService.GITLAB: CiFile(Path(".gitlab", "passgate.yml"), "gitlab.yml", "PASSGATE_AGENT", "PASSGATE_AGENT"),
+    CiService.GITHUB: CiFile(
+        "GitHub", Path(".github", "workflows", "passgate.yaml"), "workflow.yaml", "AGENT", "env.AGENT"
+    ),
+    CiService.GITLAB: CiFile(
+        "GitLab", Path(".gitlab", "passgate.yml"), "gitlab.yml", "PASSGATE_AGENT", "PASSGATE_AGENT"
+    ),
 }
 
 
@@ -62,9 +68,18 @@ def left_to_do(service: CiService, folder: Path, written: set[Path], *, named: b
         left.append(f"name your agent in {ci.file}, or the job fails: `{ci.shown}`")
     elif ci.file not in written:
         left.append(f"put it into {ci.shown} of {ci.file}")
+    if above := _folder_in_repository(folder):
+        left.append(f"{ci.of} reads {ci.file} at the top of the repository: move it there, and run it in {above}")
     if service is CiService.GITLAB and ci.file.as_posix() not in _text(folder / _INCLUDING):
         left.append(f"let {_INCLUDING} include the jobs: `include: [{{local: {ci.file.as_posix()}}}]`")
     return left
+
+
+def _folder_in_repository(folder: Path) -> str:
+    """Where the folder is in its git repository; empty for its top folder, and where there is no repository."""
+    here = folder.resolve()
+    top = next((one for one in (here, *here.parents) if (one / ".git").exists()), here)
+    return "" if here == top else here.relative_to(top).as_posix()
 
 
 def _text(file: Path) -> str:

@@ -326,7 +326,14 @@ class Checkout:
             commit=commit,
             branch=printable_name(branch) if branch != "(detached)" else next(filter(None, named), ""),
             dirty=any(not line.startswith(("# ", "? ")) for line in self._status),
+            folder=self._folder_in_repository,
         )
+
+    @property
+    def _folder_in_repository(self) -> str:
+        here = self.folder.resolve()
+        is_below = self.top is not None and here.is_relative_to(self.top) and here != self.top
+        return here.relative_to(self.top).as_posix() if self.top is not None and is_below else ""
 
     @property
     def untracked(self) -> list[str]:

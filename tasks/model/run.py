@@ -69,6 +69,8 @@ class Revision(Frozen):
     commit: str = ""
     branch: str = ""
     dirty: bool = False
+    folder: str = ""
+    """The working folder of the run, relative to the top folder of the repository; empty where it is that."""
 
 
 class Edit(Frozen):

@@ -30,6 +30,7 @@ def github_annotations(verdict: Verdict) -> str:
     stand beside the run. At most ten of each kind; the tenth says how many more there are. Empty when there is nothing
     to say.
     """
+    verdict = findings.from_top(verdict)
     errors = [_of_reason(reason) for reason in findings.blocking(verdict.reasons)]
     warnings = [_of_reason(reason) for reason in verdict.reasons if not reason.blocking]
     for finding in findings.findings(verdict):

@@ -12,7 +12,7 @@ from passgate.tasks.model.policy import VETOES
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Reason
 from passgate.tasks.reports.escape import printable
-from passgate.tasks.reports.findings import every_task, reason_subject
+from passgate.tasks.reports.findings import every_task, from_top, path_from_top, reason_subject
 
 _MESSAGE: Final = 1000
 _PATH: Final = 200
@@ -24,16 +24,18 @@ def code_quality(view: RunView) -> str:
 
     A reason without a file, such as a limit of the whole gate, stands at the policy that it follows from.
     """
-    places = {task.task.name: (task.task.file, task.task.line) for task in every_task(view.verdict)}
-    found = [_finding(reason, *_place(reason, places)) for reason in view.verdict.reasons]
+    verdict = from_top(view.verdict)
+    places = {task.task.name: (task.task.file, task.task.line) for task in every_task(verdict)}
+    policy = path_from_top(verdict, _POLICY_FILE)
+    found = [_finding(reason, *_place(reason, places, policy)) for reason in verdict.reasons]
     unique = {one["fingerprint"]: one for one in found}
     return json.dumps(list(unique.values()), indent=2, ensure_ascii=False) + "\n"
 
 
-def _place(reason: Reason, places: dict[str, tuple[str, int]]) -> tuple[str, int]:
+def _place(reason: Reason, places: dict[str, tuple[str, int]], policy: str) -> tuple[str, int]:
     if reason.file:
         return reason.file, reason.line or 1
-    return places.get(reason_subject(reason), (_POLICY_FILE, 1))
+    return places.get(reason_subject(reason), (policy, 1))
 
 
 def _finding(reason: Reason, file: str, line: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a reader has to look at in a verdict and how it came about, in the order and the words of every report."""
 
+import posixpath
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -246,3 +247,22 @@ def is_same_verdict(verdict: Verdict, other: OtherVerdict) -> bool:
     reasons = (blocking(verdict.reasons), blocking(other.reasons))
     told = [[(reason.rule, reason.suite, reason.task_id) for reason in of_one] for of_one in reasons]
     return verdict.decision is other.decision and told[0] == told[1]
+
+
+def path_from_top(verdict: Verdict, file: str) -> str:
+    """The path of a file of the run from the top folder of the repository."""
+    folder = verdict.revision.folder
+    return posixpath.normpath(posixpath.join(folder, file)) if folder else file
+
+
+def from_top(verdict: Verdict) -> Verdict:
+    """The verdict with every path from the top folder of the repository, by which services of code know a file."""
+    if not verdict.revision.folder:
+        return verdict
+    tasks = (task.model_copy(update={"file": path_from_top(verdict, task.file)}) for task in verdict.measurement.tasks)
+    reasons = (
+        reason.model_copy(update={"file": path_from_top(verdict, reason.file)}) if reason.file else reason
+        for reason in verdict.reasons
+    )
+    measurement = verdict.measurement.model_copy(update={"tasks": tuple(tasks)})
+    return verdict.model_copy(update={"measurement": measurement, "reasons": tuple(reasons)})

@@ -23,8 +23,8 @@ def junit(view: RunView) -> str:
     task that failed with a violation is never skipped. Blocking reasons that no measured task carries, such as a limit,
     are test cases of a suite with the gate's name: a verdict that is not PASS never looks all green.
     """
-    verdict, measurement = view.verdict, view.verdict.measurement
-    seconds = {one.suite: one.wall_time_seconds for one in measurement.suites}
+    verdict = findings.from_top(view.verdict)
+    seconds = {one.suite: one.wall_time_seconds for one in verdict.measurement.suites}
     cases: dict[Suite, list[ElementTree.Element]] = {suite: [] for suite in Suite}
     for finding in findings.every_task(verdict):
         cases[finding.task.suite].append(_task_case(finding))

@@ -11,7 +11,7 @@ from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.trial import trial_numbers
 from passgate.tasks.model.verdict import Reason, Verdict
 from passgate.tasks.reports.escape import printable
-from passgate.tasks.reports.findings import TaskFinding, every_task, violation_groups
+from passgate.tasks.reports.findings import TaskFinding, every_task, from_top, violation_groups
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _MESSAGE: Final = 1000
@@ -32,7 +32,7 @@ def sarif(view: RunView) -> str:
     The level is `error` where the violation blocks the gate, else `warning`. A violation keeps its fingerprint from run
     to run, so that a service knows it again.
     """
-    verdict = view.verdict
+    verdict = from_top(view.verdict)
     results = [result for finding in every_task(verdict) for result in _results(finding)][:_MOST_RESULTS]
     log = {
         "$schema": _SCHEMA,

@@ -38,6 +38,12 @@ def test_files_that_are_there_are_kept(bare_project: Project) -> None:
     assert (bare_project.path / "gates.yaml").read_text() == "mine: true\n"
 
 
+def test_below_the_top_of_a_repository_it_says_where_the_workflow_belongs(bare_project: Project) -> None:
+    told = "top of the repository: move it there, and run it in services/agent\n"
+    assert told in bare_project.passgate("init", "services/agent").stdout
+    assert "top of the repository" not in bare_project.passgate("init").stdout
+
+
 def test_every_starter_has_tools_and_the_failure_replay_a_recording(bare_project: Project) -> None:
     assert bare_project.passgate("init").returncode == 0
     for task in AUTHORS:

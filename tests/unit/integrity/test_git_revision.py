@@ -36,7 +36,7 @@ def repository(tmp_path: Path) -> Path:
 def test_the_commit_and_the_branch(repository: Path) -> None:
     commit = git(repository, "rev-parse", "HEAD")
     assert Checkout(repository).revision == Revision(commit=commit, branch="trunk", dirty=False)
-    assert Checkout(repository / "deep").revision.commit == commit
+    assert Checkout(repository / "deep").revision == Revision(commit=commit, branch="trunk", folder="deep")
 
 
 def test_a_branch_with_a_slash(repository: Path) -> None:

@@ -11,6 +11,7 @@ from tests.unit.reports.verdicts import a_reason, a_verdict
 
 from passgate.tasks.model.measurement import TrialViolation
 from passgate.tasks.model.policy import Rule
+from passgate.tasks.model.run import Revision
 from passgate.tasks.model.run_view import RunView
 from passgate.tasks.model.verdict import Decision, Verdict
 from passgate.tasks.reports.annotations import github_annotations
@@ -31,6 +32,24 @@ def test_every_report_of_a_run_is_text_that_can_be_written(failing_verdict: Verd
     assert set(RUN_FILES) == {"junit.xml", "summary.md", "violations.sarif", "code-quality.json"}
     for name, make in RUN_FILES.items():
         assert make(RunView(failing_verdict)).encode(), name
+
+
+@pytest.mark.parametrize("name", ["annotations", "junit.xml", "violations.sarif", "code-quality.json"])
+def test_services_find_the_files_of_a_run_below_the_top_of_the_repository(name: str) -> None:
+    violation = TrialViolation(trial=1, rule="safety_violation", message="it wrote the key")
+    tasks = [
+        a_failed_task(task_id="here", file="suites/here.yaml", violations=(violation,)),
+        a_failed_task(task_id="there", file="../shared/there.yaml", violations=(violation,)),
+    ]
+    reasons = [a_reason(task, Rule.SAFETY_VIOLATION, "it wrote the key") for task in tasks]
+    verdict = a_verdict(Decision.FAIL, tuple(tasks), reasons=tuple(reasons), revision=Revision(folder="services/agent"))
+
+    text = TEXTS[name](verdict)
+
+    assert "services/agent/suites/here.yaml" in text
+    assert "services/shared/there.yaml" in text
+    assert ".." not in text
+    assert "services" not in TEXTS[name](verdict.model_copy(update={"revision": Revision()}))
 
 
 @pytest.mark.parametrize("name", TEXTS)
