@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 
 from passgate import __version__
-from passgate.tasks.errors import EngineError, StorageError, UsageError
+from passgate.tasks.errors import EngineError, StorageError, UsageError, first_known
 from passgate.tasks.execution.attempts import EarlierAttempts
 from passgate.tasks.execution.orders import read_orders, write_released
 from passgate.tasks.execution.resources import GradeTrial
@@ -43,7 +43,14 @@ def run_batch(store: str, batch: Batch, grade: GradeTrial, open_limit: OpenLimit
     coordinator has ended the batch.
     """
     _refuse_other_version(batch.passgate_version)
-    return asyncio.run(_run_batch(RunStore(store), batch, grade, open_limit))
+    try:
+        return asyncio.run(_run_batch(RunStore(store), batch, grade, open_limit))
+    except ExceptionGroup as group:
+        known = first_known(group)
+        if known is None:
+            raise
+    # Not in the handler: an error whose context is a group that it is in cannot be pickled, as task runners have to.
+    raise known
 
 
 def _refuse_other_version(coordinator: str | None) -> None:

@@ -17,7 +17,7 @@ import cloudpickle
 import pytest
 
 from passgate import __version__
-from passgate.tasks.errors import UsageError
+from passgate.tasks.errors import StorageError, UsageError
 from passgate.tasks.execution.apart import apart
 from passgate.tasks.execution.batch import batches_of, run_batch
 from passgate.tasks.execution.coordinator import OpenExecutor
@@ -64,6 +64,13 @@ def agent(attempt):
 CHILD = (
     "import cloudpickle, sys; work = cloudpickle.load(sys.stdin.buffer); cloudpickle.dump(work(), sys.stdout.buffer)"
 )
+
+CHILD_THAT_FAILS = """import cloudpickle, sys
+try:
+    cloudpickle.load(sys.stdin.buffer)()
+except Exception as error:
+    cloudpickle.dump(error, sys.stdout.buffer)
+"""
 
 
 @pytest.fixture
@@ -134,6 +141,17 @@ def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: 
     (repository.path / "calls.log").unlink()
     assert what_counts(*judged(planned(), elsewhere(in_child_process))) == here
     assert calls(repository) == called
+
+
+def test_a_worker_whose_disk_is_full_raises_a_storage_error_and_no_group(repository: Project) -> None:
+    plan = planned()
+    work = cloudpickle.dumps(partial(run_batch, RunStore.of(plan.run_id).location, batches_of(plan.tasks)[0], grade))
+    full = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)); "
+    child = subprocess.run(
+        [sys.executable, "-c", full + CHILD_THAT_FAILS], input=work, stdout=subprocess.PIPE, check=True
+    )
+    error = cloudpickle.loads(child.stdout)  # as a task runner hands it on
+    assert (type(error), "cannot write the journal " in str(error)) == (StorageError, True)
 
 
 def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
