@@ -200,7 +200,7 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
         told = f"the work pool {pool} has no worker; the run waits for `prefect worker start --pool {pool}`"
         wait_until(lambda: process.poll() is not None or told in errors.read_text(), 400)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=120) == 130, errors.read_text()
+        assert process.wait(timeout=10) == 130, errors.read_text()
     finally:
         process.kill()
         process.wait()
@@ -249,7 +249,7 @@ def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
         try:
             wait_until(lambda: process.poll() is not None or _has_trials(object_store, url), 300)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=120) == 130, errors.read_text()
+            assert process.wait(timeout=10) == 130, errors.read_text()
         finally:
             process.kill()
             process.wait()
