@@ -36,6 +36,22 @@ def points(days, suite):
     return [point for portion in portions for point in trend_points(portion)]
 wall, cpu = time.perf_counter(), time.process_time()
 """
+_BASELINE = """
+from datetime import UTC, datetime
+from bench.change_points import SUITES
+from bench.generated_history import task_names
+from passgate.tasks.history.baseline import COLUMNS, baseline_of
+from passgate.tasks.history.dataset import History
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.planning.baseline import read_telling_rows
+from tests.builders import a_plan, a_task
+tasks = [a_task(suite=suite, task_id=name, k=SUITES[suite][1]) for suite, name in task_names()]
+agent = AgentSpec(kind=AgentKind.PYTHON, target="agent:agent")
+plan = a_plan(*tasks, agent=agent, run_id="20990101T000000Z-ci_merge-0000", created_at=datetime(2099, 1, 1, tzinfo=UTC))
+wall, cpu = time.perf_counter(), time.process_time()
+trials = read_telling_rows(plan, History(folder), COLUMNS, {"agent": str(agent)}).trials
+rows = sum(task.n for task in baseline_of(plan, trials).tasks.values())
+"""
 _DUCKDB = """
 import duckdb
 duckdb.execute("set enable_progress_bar = false")
@@ -52,6 +68,7 @@ QUESTIONS = {
     "last 30 days of one suite": f"{_IMPORTS}rows = len(points(Days(since), 'golden'))",
     "all runs": f"{_IMPORTS}rows = len(points(ALL_DAYS, None))",
     "`passgate trend`": f"{_IMPORTS}rows = len(read_trend(History(folder), TrendRequest()).trend.points)",
+    "the baseline of a plan of the shipped sizes": _BASELINE,
     "last 30 days of one suite, DuckDB": _DUCKDB.replace("WHERE", "and suite = 'golden'"),
     "all runs, DuckDB": _DUCKDB.replace("{since}", "").replace("WHERE", ""),
 }

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +25,7 @@ from passgate.tasks.formats.four_suite import shown_path
 from passgate.tasks.formats.project_files import PINS_FILE, read_rates
 from passgate.tasks.gates.decide import rule_on
 from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, ErrorRates, baseline_of, error_rates_of
-from passgate.tasks.integrity.earlier_runs import open_history, read_earlier_runs
+from passgate.tasks.integrity.earlier_runs import open_history
 from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.integrity.merge_base import base_of, pinned_base
 from passgate.tasks.model.baseline import Baseline, BaselineState
@@ -36,6 +35,7 @@ from passgate.tasks.model.policy import VETOES, Rule
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import BY_TRIALS, GateName, guards_safety
 from passgate.tasks.model.trial import MEASURED, TrialStatus
+from passgate.tasks.planning.baseline import read_telling_rows
 from passgate.tasks.planning.plan import plan_of
 from passgate.tasks.stats.measurement import measurement_of
 from passgate.tasks.stats.ratios import LEAST_PAIRS, LEAST_RUNS
@@ -79,7 +79,7 @@ def basis_of(plan: Plan, given: Mapping[str, float], source: Source) -> Basis:
     """
     where = {"agent": str(plan.agent)}
     history = open_history(plan.history_location, Checkout(Path.cwd()))
-    earlier = read_earlier_runs(history, Path.cwd(), datetime.now(UTC), ERROR_RATE_COLUMNS, where)
+    earlier = read_telling_rows(plan, history, ERROR_RATE_COLUMNS, where)
     rows = earlier.trials
     baseline = baseline_of(plan, rows).model_copy(update={"left_out": earlier.left_out})
     rates = {**measured_rates(plan.tasks, baseline), **given}

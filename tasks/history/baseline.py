@@ -58,7 +58,7 @@ def baseline_of(
     are too few to guard it, those with another task digest count too. `models` narrows a task, by its `suite/task_id`,
     to the runs in which one of these models answered; where it names none, all count.
     """
-    rows = trials[_of_the_baseline(context, trials)]
+    rows = trials[of_the_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
     # What could not be measured, or was run only to confirm, says nothing here.
     telling = rows[
@@ -109,7 +109,7 @@ def state_of(greens: Sequence[bool]) -> BaselineState:
     return BaselineState.GREEN if share >= GREEN_SHARE else BaselineState.UNRELIABLE
 
 
-def _of_the_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
+def of_the_baseline(context: RunContext, trials: pd.DataFrame) -> pd.Series:
     """Which rows are of the baseline: of the pinned runs, the pinned commit, the merge base, or else of the branch.
 
     A run of files that differ from their commit is of no commit and no branch; only a pin by name makes it one.

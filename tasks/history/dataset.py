@@ -71,6 +71,13 @@ class Days(NamedTuple):
 ALL_DAYS: Final = Days()
 
 
+class TasksOfRuns(NamedTuple):
+    """Some tasks in some runs, by their ids."""
+
+    runs: frozenset[str]
+    tasks: frozenset[str]
+
+
 class History:
     """The history at a folder or URL (`s3://...`, or whatever fsspec knows)."""
 
@@ -126,6 +133,11 @@ class History:
         """The runs that are being removed, or whose removal was cut short: readers leave them out. Raises `OSError`."""
         return frozenset(self.files.names(PRUNING))
 
+    @property
+    def has_runs(self) -> bool:
+        """Whether there is a file of trials. Raises `OSError`."""
+        return bool(self.listed("trials", TRIALS).files)
+
     def refuse_unwritable(self, day: str, suites: Iterable[str]) -> None:
         """Find out, by writing and removing empty files, whether a run of a day and these suites can be stored.
 
@@ -141,11 +153,16 @@ class History:
                 "with --history or `history` in gates.yaml"
             ) from error
 
-    def trials(self, where: Mapping[str, str] | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def trials(
+        self,
+        where: Mapping[str, str] | None = None,
+        columns: Sequence[str] | None = None,
+        of: TasksOfRuns | None = None,
+    ) -> pd.DataFrame:
         """The rows whose columns have these values, all without; empty for a history that does not exist yet.
 
-        With `columns` only these are read; `FILE` may be one of them. A file that is broken or none of passgate's is
-        skipped, with a warning to the log that counts them.
+        With `columns` only these are read; `FILE` may be one of them. With `of` only the files of its runs are read. A
+        file that is broken or none of passgate's is skipped, with a warning to the log that counts them.
 
         Raises `StorageError` for one that cannot be read, or that a newer passgate has written.
         """
@@ -154,8 +171,10 @@ class History:
         for column, value in (where or {}).items():
             equal = ds.field(column) == value
             condition = equal if condition is None else condition & equal
+        if of is not None:
+            condition = _all_of(condition, ds.field("task_id").isin(pa.array(sorted(of.tasks), pa.string())))
         try:
-            table = self._read(read, condition)
+            table = self._read(read, condition, None if of is None else of.runs)
         except (OSError, pa.ArrowException) as error:
             raise StorageError(f"cannot read the history {self.location}: {error}") from error
         self._refuse_newer(table["schema_version"], SCHEMA_VERSION)
@@ -292,8 +311,13 @@ class History:
                 f"the history {self.location} was written by a newer passgate: bring this one up to date"
             )
 
-    def _read(self, columns: Sequence[str] | None, condition: ds.Expression | None) -> pa.Table:
-        table, skipped = read_listed(self.listed("trials", TRIALS), TRIALS, columns, condition)
+    def _read(
+        self, columns: Sequence[str] | None, condition: ds.Expression | None, runs: Collection[str] | None = None
+    ) -> pa.Table:
+        found = self.listed("trials", TRIALS)
+        if runs is not None:
+            found = found._replace(files=[file for file in found.files if file.place["stem"] in runs])
+        table, skipped = read_listed(found, TRIALS, columns, condition)
         self._tell(skipped)
         return table
 

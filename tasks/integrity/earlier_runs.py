@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.history.dataset import ALL_DAYS, Days, History, joined
+from passgate.tasks.history.dataset import ALL_DAYS, Days, History, TasksOfRuns, joined
 from passgate.tasks.history.encoding import codes_of, decoded
 from passgate.tasks.history.plausible import (
     CHECKED,
@@ -75,15 +75,21 @@ def open_history(location: str, checkout: Checkout) -> History:
 
 
 def read_earlier_runs(
-    history: History, checkout: Path, now: datetime, columns: Sequence[str], where: Mapping[str, str] | None = None
+    history: History,
+    checkout: Path,
+    now: datetime,
+    columns: Sequence[str],
+    where: Mapping[str, str] | None = None,
+    of: TasksOfRuns | None = None,
 ) -> EarlierRuns:
-    """The rows of a history whose columns have these values, without the runs that cannot be what they say.
+    """The rows of a history whose columns have these values, without the runs that cannot be what they say; with `of`
+    only those of some tasks and runs.
 
     `checkout` lies in the repository whose commits the runs name; `open_history` says whether git tracks the history
     there. Raises `StorageError` for a history that cannot be read.
     """
     wanted = tuple(dict.fromkeys((*columns, *CHECKED)))
-    trials = history.trials(where, wanted)
+    trials = history.trials(where, wanted, of)
     try:
         wrong = implausible_runs(trials, commit_times(checkout, trials["git_commit"].dropna().unique()), now)
     except (ValueError, TypeError, OverflowError) as error:

@@ -1,17 +1,20 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.dataset import History
-from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs
+from passgate.tasks.history.dataset import History, TasksOfRuns
+from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, telling_runs
+from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs, read_summary_portions
 from passgate.tasks.model.baseline import Baseline
-from passgate.tasks.model.run import Base, Plan, Revision
+from passgate.tasks.model.run import Base, Plan, Revision, RunContext
 from passgate.tasks.model.trial import MEASURED, Trial
 
 Pool = Callable[[Sequence[Trial]], Baseline]
@@ -23,8 +26,22 @@ def read_rows(plan: Plan) -> EarlierRuns:
 
     Raises `StorageError`.
     """
-    where = {"agent": str(plan.agent)}
-    return read_earlier_runs(History(plan.history_location), Path.cwd(), datetime.now(UTC), COLUMNS, where)
+    return read_telling_rows(plan, History(plan.history_location), COLUMNS, {"agent": str(plan.agent)})
+
+
+def read_telling_rows(
+    plan: RunContext, history: History, columns: Sequence[str], where: Mapping[str, str] | None = None
+) -> EarlierRuns:
+    """The rows of a history whose columns have these values, of the plan's tasks in the runs that make their baseline.
+
+    Its summaries say which runs these are. Raises `StorageError`.
+    """
+    now, tasks = datetime.now(UTC), sorted({task.task_id for task in plan.tasks})
+    part_of = partial(rows_of_tasks, tasks=tasks)
+    kept = read_summary_portions(history, Path.cwd(), now, SUMMARY_COLUMNS, part_of)
+    runs = telling_runs(plan, pd.concat(kept.parts)) if kept.parts else frozenset[str]()
+    earlier = read_earlier_runs(history, Path.cwd(), now, columns, where, TasksOfRuns(runs, frozenset(tasks)))
+    return replace(earlier, left_out="; ".join(filter(None, (kept.left_out, earlier.left_out))))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:

@@ -1,0 +1,85 @@
+"""Which rows of a history are read for a baseline: those that it could not do without."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from passgate.tasks.history.baseline import ERROR_RATE_COLUMNS, baseline_of, error_rates_of
+from passgate.tasks.history.columns import rows, table_of
+from passgate.tasks.history.dataset import History
+from passgate.tasks.history.recent import recent_runs
+from passgate.tasks.integrity.earlier_runs import read_earlier_runs
+from passgate.tasks.model.agent import AgentKind, AgentSpec
+from passgate.tasks.model.run import Base, Plan, Revision
+from passgate.tasks.planning.baseline import read_telling_rows
+from tests.builders import a_plan, a_policy, a_run_id, a_task, begun, trials_of
+
+TASKS = (a_task(task_id="one"), a_task(task_id="two"), a_task(task_id="of-another-plan"))
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+NOP = AgentSpec(kind=AgentKind.NOP)
+
+
+def plan_at(night: int, **changes: object) -> Plan:
+    run_id = a_run_id(f"{datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=night):%Y%m%d}")
+    return a_plan(*TASKS[:2], run_id=run_id, created_at=begun(run_id), **changes)
+
+
+def pooling(runs: int) -> dict[str, object]:
+    policy = a_policy()
+    return {"policy": policy.model_copy(update={"baseline": policy.baseline.model_copy(update={"runs": runs})})}
+
+
+def store(history: History, night: int, luck: random.Random) -> None:
+    """A night of versions, models, branches and outcomes that are drawn; the last ones are hardly ever on main."""
+    revision = Revision(
+        branch="x" if night > 30 and luck.randrange(9) else "main",
+        commit=luck.choice("ab") * 40,
+        dirty=not luck.randrange(9),
+    )
+    plan = plan_at(night, revision=revision, **({} if luck.randrange(5) else {"agent": NOP}))
+    trials = []
+    for task in TASKS:
+        version = task.model_copy(update={"task_digest": luck.choice(["old", *[task.task_digest] * 3])})
+        statuses, model = "".join(luck.choices("pppfe-", k=3)), luck.choice(["m", "m", "m", "n,o"])
+        if luck.randrange(5):
+            update = {"model": model, "started_at": plan.created_at}
+            trials += [one.model_copy(update=update) for one in trials_of(version, statuses)]
+    if trials:
+        history.write_run(plan.run_id, f"{plan.created_at:%Y-%m-%d}", table_of(rows(trials, plan)), {})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_rows_that_are_read_say_what_all_rows_say(tmp_path: Path, seed: int) -> None:
+    luck = random.Random(seed)
+    history = History(str(tmp_path))
+    for night in range(60):
+        store(history, night, luck)
+    ancestors = luck.choice([(), ("a" * 40,)])
+    plan = plan_at(luck.randint(50, 60)).model_copy(update=pooling(9) | {"base": Base(ancestors=ancestors)})
+    where = {"agent": str(plan.agent)}
+    every = read_earlier_runs(history, tmp_path, NOW, ERROR_RATE_COLUMNS, where).trials
+    read = read_telling_rows(plan, history, ERROR_RATE_COLUMNS, where).trials
+    assert len(read) < len(every)
+    for models in (None, {task.name: {"n"} for task in TASKS}):
+        baselines = [baseline_of(plan, trials, models) for trials in (every, read)]
+        assert baselines[0] == baselines[1]
+        rates = [error_rates_of(baselines[0], trials) for trials in (every, read)]
+        assert {name: rates[0][name] for name in rates[1]} == rates[1]
+    of_tasks = [recent_runs(trials, plan.run_id) for trials in (every, read)]
+    assert all(of_tasks[0].get(task.name) == of_tasks[1].get(task.name) for task in TASKS[:2])
+
+
+def test_the_trials_of_runs_that_say_nothing_of_the_plan_are_not_opened(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    history = History(str(tmp_path))
+    for night in range(27):
+        plan = plan_at(night, revision=Revision(branch="main"))
+        made = table_of(rows(trials_of(TASKS[0], "ppp"), plan))
+        history.write_run(plan.run_id, f"{plan.created_at:%Y-%m-%d}", made, {})
+    (tmp_path / f"trials/suite=golden/day=2026-01-01/{a_run_id('20260101')}.parquet").write_text("broken")
+    earlier = read_telling_rows(plan_at(27), history, ERROR_RATE_COLUMNS)
+    assert earlier.trials["run_id"].nunique() == 20
+    assert not caplog.messages
