@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.gate_trust import bounds, early_stop, forecasts, intervals, latency, sequential, trust
+from bench.gate_trust import bounds, early_stop, intervals, latency, sequential, trust
 from bench.gate_trust.figures import Block
 from bench.gate_trust.page import read_results, write_page, write_results
 from bench.gate_trust.rates import read_rates
@@ -45,10 +45,7 @@ class Job(NamedTuple):
 def jobs(k: int | None, scale: Scale, sections: str) -> list[Job]:
     """Everything, in the order in which it is printed."""
     found = {
-        "a": [
-            *_trust_jobs([*worlds(RUN_EFFECT), *worlds()], scale),
-            *(Job(forecasts.forecast_of, ("a", agent)) for agent in worlds()),
-        ],
+        "a": _trust_jobs([*worlds(RUN_EFFECT), *worlds()], scale),
         "b": [Job(bounds.of_a_task, ("b", tasks, k)) for tasks, k in ((TASKS, 3), (50, 4))],
         "d": _latency_jobs(scale),
         "e": [Job(early_stop.compared, ("e", kind, scale)) for kind in _kinds(k or 10)],

@@ -118,9 +118,12 @@ def share(
     return Figure(label, c / n / of, low / of, high / of, exact, target, differs=differs, gates=n)
 
 
-def exactly(label: str, value: float) -> Figure:
-    """A share that is computed, and not simulated."""
-    return Figure(label, value, value, value, value)
+def exactly(
+    label: str, value: float, *, error: float = 0.0, target: Target | None = None, share: bool = True
+) -> Figure:
+    """A figure that is computed, and not simulated; `error` is the standard error that it has all the same."""
+    half = _DEVIATIONS * error
+    return Figure(label, value, max(value - half, 0.0), value + half, value, target, share)
 
 
 def mean(

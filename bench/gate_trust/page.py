@@ -46,11 +46,7 @@ def _of_agents(blocks: Mapping[str, Sequence[Figure]]) -> Iterator[str]:
     """A row for each figure, a column for each agent."""
     agents, rows = worlds(), dict[str, dict[str, Figure]]()
     for plain, shifted in zip(agents, worlds(RUN_EFFECT), strict=True):
-        for title, suffix in (
-            (f"a: {plain}", ""),
-            (f"a: forecast of {plain}", ""),
-            (f"a: {shifted}", _WITH_RUN_EFFECTS),
-        ):
+        for title, suffix in ((f"a: {plain}", ""), (f"a: {shifted}", _WITH_RUN_EFFECTS)):
             for figure in blocks.get(title, ()):
                 rows.setdefault(figure.label + suffix, {})[plain.name] = figure
     yield f"| | {' | '.join(agent.name for agent in agents)} | asked |"
@@ -82,7 +78,7 @@ def _place(label: str) -> tuple[int, bool, str]:
 def _cell(figure: Figure | None) -> str:
     if figure is None:
         return ""
-    if not figure.gates:
+    if not figure.gates and figure.low == figure.high:
         return figure.text(figure.simulated)
     return f"{figure.text(figure.simulated)} ({figure.text(figure.low)} to {figure.text(figure.high)})"
 

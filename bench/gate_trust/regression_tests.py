@@ -33,7 +33,6 @@ class RegressionTests:
         self.k, self.most = k, max(k, most)
         self._tests: dict[Key, RegressionTest] = {}
         self._answers: dict[Key, npt.NDArray[np.int8]] = {}
-        self._round_ends: dict[Key, npt.NDArray[np.int64]] = {}
 
     def prepare(self, keys: Iterable[Key]) -> None:
         """Compute what will be asked for, many at once."""
@@ -53,30 +52,11 @@ class RegressionTests:
 
     def round_ends(self, key: Key) -> npt.NDArray[np.int64]:
         """How many trials there are when the next round has run, in the same places; no more where a test has ended."""
-        if key not in self._round_ends:
-            self._round_ends[key] = _round_ends(self.answers(key), self.k)
-        return self._round_ends[key]
+        self.prepare([key])
+        return self._tests[key].round_ends
 
 
 def _answers(test: RegressionTest) -> npt.NDArray[np.int8]:
     """As `RegressionTest.conclude`."""
-    failed = np.arange(test.most + 1)
-    fits, going_on, fallen = (
-        np.array(bounds)[:, None] for bounds in (test.fits_below, test.open_below, test.fallen_from)
-    )
-    conditions = [failed < fits, failed >= fallen, failed < going_on]
-    return np.select(conditions, [FITS, FALLEN, OPEN], UNDECIDED).astype(np.int8)
-
-
-def _round_ends(answers: npt.NDArray[np.int8], k: int) -> npt.NDArray[np.int64]:
-    """As `RegressionTest.next_trials`: where the test ends if all further trials pass or, where most have failed, if
-    all of them fail.
-    """
-    looks, columns = answers.shape
-    trials = np.arange(looks) + k
-    if_passing, if_failing = (np.tile(trials[:, None], columns) for _ in range(2))
-    for look in range(looks - 2, -1, -1):
-        is_open = answers[look] == OPEN
-        if_passing[look, is_open] = if_passing[look + 1, is_open]
-        if_failing[look, :-1][is_open[:-1]] = if_failing[look + 1, 1:][is_open[:-1]]
-    return np.where(2 * np.arange(columns) > trials[:, None], if_failing, if_passing)
+    fits, going_on, fallen = test.findings
+    return np.select([fits, fallen, going_on], [FITS, FALLEN, OPEN], UNDECIDED).astype(np.int8)

@@ -7,11 +7,13 @@ from itertools import pairwise
 import numpy as np
 
 from bench.gate_trust.agreement import agreement
-from bench.gate_trust.figures import Block, Figure, Target, mean, share
+from bench.gate_trust.figures import Block, Figure, Target, exactly, mean, share
+from bench.gate_trust.forecasts import beside, forecast_of
 from bench.gate_trust.judging import Judge
 from bench.gate_trust.regression_tests import RegressionTests
 from bench.gate_trust.setting import Scale, shipped_regression
 from bench.gate_trust.worlds import Gates, World, drawn
+from passgate.tasks.forecasts.setting_forecast import SettingForecast
 
 MOST_RED, MOST_RED_WITH_RUN_EFFECTS = 0.02, 0.05
 MOST_EXTRA = {"0.99": 0.2}
@@ -23,6 +25,7 @@ FROM = {"to 0": 0.2, "to half": 0.8}
 """The rate from which 20 runs, `max_trials` and alpha allow the target."""
 WHOLE = {"0.99": 0.95, "0.95": 0.85}
 CAUGHT_WHOLE = {"0.99": 0.6, "0.95": 0.95}
+MOST_OFF_OF_FALLS = 0.05
 _SAMPLE = 8
 
 
@@ -37,16 +40,20 @@ def trusted(name: str, world: World, scale: Scale) -> Block:
     most = MOST_RED_WITH_RUN_EFFECTS if world.run_effect else MOST_RED
     strictly = ~now[..., : world.k].all(axis=(1, 2))
     extra = (unchanged.trials - world.k).sum(axis=1) / (world.k * world.tasks)
+    red = share("unchanged: red", unchanged.red, target=Target(most))
+    confirming = mean("unchanged: confirming trials", extra, target=_extra(world))
+    forecast = forecast_of(world)
     figures = [
         share("unchanged: red, strict", np.asarray(strictly)),
-        share("unchanged: red", unchanged.red, target=Target(most)),
+        red,
         share("unchanged: red by a task", np.asarray(unchanged.blocked.any(axis=1))),
         share("unchanged: red by the suite alone", unchanged.suite_fallen),
-        mean("unchanged: confirming trials", extra, target=_extra(world)),
+        confirming,
+        *beside(forecast, red, confirming),
     ]
     if not world.run_effect:
         figures += _one_task(gates, judge, rng, tests.most)
-        figures += _whole_agent(gates, judge, rng, tests.most)
+        figures += _whole_agent(gates, judge, rng, tests.most, forecast)
     line, missed = _checked(gates, judge, rng, scale)
     return Block(f"{name}: {world}", figures, [line], missed)
 
@@ -70,12 +77,19 @@ def _one_task(gates: Gates, judge: Judge, rng: np.random.Generator, most: int) -
                 yield share(f"a task from {low:g} to {min(high, 1):g} falls {label}", caught[inside], target=target)
 
 
-def _whole_agent(gates: Gates, judge: Judge, rng: np.random.Generator, most: int) -> Iterator[Figure]:
+def _whole_agent(
+    gates: Gates, judge: Judge, rng: np.random.Generator, most: int, forecast: SettingForecast
+) -> Iterator[Figure]:
     if gates.world.name in WHOLE:
         to = WHOLE[gates.world.name]
         red = judge.judged(gates.now(np.full_like(gates.rates, to), most, rng)).red
         target = Target(CAUGHT_WHOLE[gates.world.name], "at least")
-        yield share(f"all tasks fall to {to}: red", red, target=target)
+        found = share(f"all tasks fall to {to}: red", red, target=target)
+        said = forecast.red_if_all_keep(to / gates.world.rates[0])
+        off = max(found.low - said, said - found.high, 0.0)
+        yield found
+        yield exactly(f"all tasks fall to {to}: red, by the forecast", said)
+        yield exactly(f"all tasks fall to {to}: red, forecast off by", off, target=Target(MOST_OFF_OF_FALLS))
 
 
 def _checked(gates: Gates, judge: Judge, rng: np.random.Generator, scale: Scale) -> tuple[str, list[str]]:

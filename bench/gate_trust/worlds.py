@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,13 @@ class World:
     @property
     def is_alike(self) -> bool:
         return len(set(self.rates)) == 1
+
+    def mean_rates(self, rates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What tasks of these rates pass on average, when each run shifts them and they stay between 0 and 1."""
+        chances = (np.arange(1000) + 0.5) / 1000
+        shifts = np.array([NormalDist().inv_cdf(chance) for chance in chances]) * self.run_effect
+        found: npt.NDArray[np.float64] = np.clip(rates[:, None] + shifts, 0, 1).mean(axis=1)
+        return found
 
     def __str__(self) -> str:
         effect = f", run effects of sd {self.run_effect:g}" if self.run_effect else ""

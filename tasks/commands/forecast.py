@@ -19,6 +19,7 @@ from passgate.tasks.forecasts.assumptions import (
     noises_of,
     trials_of,
 )
+from passgate.tasks.forecasts.drawn_forecast import foresee
 from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits, simulate_limits
 from passgate.tasks.forecasts.task_forecast import RegressionTests
 from passgate.tasks.formats.four_suite import shown_path
@@ -118,13 +119,13 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
 
     Everything else is computed, for trials that are independent of each other but for what their run has in common.
     """
-    setting = Setting(plan, _assumptions(plan, basis), basis.spread)
+    setting = setting_of(plan, basis)
     # A gate does not compare the latency and the cost of reference agents.
     limits = NO_LIMITS if plan.agent.is_reference else simulate_limits(setting.tasks, basis.noises, gates, seed)
     tests = RegressionTests()  # shared: tests take long to make, and the policies that are compared have most in common
 
     def evaluate(one: Setting) -> SettingForecast:
-        return SettingForecast(one, limits, tests)
+        return foresee(one, limits, tests)
 
     now, strict = evaluate(setting), evaluate(_strict(setting))
     gaps = _gaps(plan, basis.baseline)
@@ -147,6 +148,7 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         strict_red=strict.red,
         catches=now.catches(strict),
         agent_falls=now.agent_falls(strict),
+        red_error=now.red_error,
         run_spread=setting.spread,
         effort=now.effort,
         rules=tuple(now.rules()),
@@ -156,13 +158,14 @@ def forecast(plan: Plan, basis: Basis, *, gates: int = 10_000, seed: int = 0) ->
         curve=now.curve(strict, RATES),
         simulated=gates,
         seed=seed,
-        notes=(*gaps, *_notes(plan, basis, limits)),
+        notes=(*gaps, *_notes(plan, basis, limits), *_error_notes(now.red_error)),
     )
 
 
-def _assumptions(plan: Plan, basis: Basis) -> tuple[TaskAssumptions, ...]:
+def setting_of(plan: Plan, basis: Basis) -> Setting:
+    """The plan and its tasks as a forecast sees them."""
     failed = _all(plan, TrialStatus.FAILED).tasks
-    return tuple(
+    tasks = tuple(
         TaskAssumptions(
             failed=one,
             rate=basis.rates[one.name],
@@ -173,6 +176,7 @@ def _assumptions(plan: Plan, basis: Basis) -> tuple[TaskAssumptions, ...]:
         )
         for task, one in zip(plan.tasks, failed, strict=True)
     )
+    return Setting(plan, tasks, basis.spread)
 
 
 def _strict(setting: Setting) -> Setting:
@@ -232,3 +236,9 @@ def _notes(plan: Plan, basis: Basis, limits: SimulatedLimits) -> Iterator[str]:
     vetoes = VETOES & {*gate.blocks_on}
     if vetoes and not any(one.violations for one in basis.error_rates.values()):
         yield "violations are not forecast: the history has none"
+
+
+def _error_notes(error: float) -> Iterator[str]:
+    if error:
+        points = f"{200 * error:.1g} points (two standard errors)"
+        yield f"the baselines are drawn: the share of FAIL is known to within {points}"

@@ -36,7 +36,14 @@ class Shifts(NamedTuple):
 
     def rates(self, rate: float) -> list[float]:
         """The rate of a task in runs of each shift; their mean is the given one."""
-        return _shifted(self, rate)
+        if len(self.values) == 1:
+            return [rate]
+        found: list[float] = np.clip(self.centre(rate) + np.array(self.values), 0, 1).tolist()
+        return found
+
+    def centre(self, rate: float) -> float:
+        """What the shifts are added to, so that the mean is the given rate after the cut at 0 and 1."""
+        return _centre(self, rate) if len(self.values) > 1 else rate
 
 
 NO_SHIFT: Final = Shifts((0.0,), (1.0,))
@@ -52,17 +59,14 @@ def shifts_of(spread: float) -> Shifts:
 
 
 @lru_cache(maxsize=16_384)
-def _shifted(shifts: Shifts, rate: float) -> list[float]:
-    if len(shifts.values) == 1:
-        return [rate]
+def _centre(shifts: Shifts, rate: float) -> float:
     values, weights = np.array(shifts.values), np.array(shifts.weights)
-    low, high = values.min(), 1 + values.max()
+    low, high = float(values.min()), float(1 + values.max())
     # What is cut off at 0 and 1 moves the mean, so the rate before the cut is another one.
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if weights @ np.clip(middle + values, 0, 1) < rate else (low, middle)
-    found: list[float] = np.clip(high + values, 0, 1).tolist()
-    return found
+    return high
 
 
 def spread_of(tasks: Iterable[Told]) -> float:

@@ -132,11 +132,21 @@ class SettingForecast:
         self._limits = limits.chances(setting.plan.gate_policy)
         self._shifts = shifts_of(setting.spread)
         self._runs = [self._shifted(place, tests) for place in range(len(self._shifts.values))]
-        self._suites = TestsOfSuites(setting, self._runs[0].tasks)
-        self._unchanged = [run.unchanged(self._suites, self._limits) for run in self._runs]
-        self.task_chances = [
+
+    @cached_property
+    def _suites(self) -> TestsOfSuites:
+        return TestsOfSuites(self.setting, self._runs[0].tasks)
+
+    @cached_property
+    def _unchanged(self) -> list[_RunChances]:
+        return [run.unchanged(self._suites, self._limits) for run in self._runs]
+
+    @cached_property
+    def task_chances(self) -> list[TaskChances]:
+        """What comes of each task of an unchanged agent."""
+        return [
             weighted_sum((run.tasks.of(run.setting.tasks[index]), weight) for run, weight in self._weighted(self._runs))
-            for index in range(len(setting.tasks))
+            for index in range(len(self.setting.tasks))
         ]
 
     def _shifted(self, place: int, tests: RegressionTests) -> "_Run":
@@ -154,12 +164,23 @@ class SettingForecast:
     def _mean(self, of_runs: Sequence[float]) -> float:
         return sum(value * weight for value, weight in self._weighted(of_runs))
 
-    @property
+    @cached_property
     def red(self) -> float:
         """How often the gate is FAIL on an unchanged agent."""
         return self._mean([one.chances.red for one in self._unchanged])
 
-    @property
+    @cached_property
+    def red_error(self) -> float:
+        """The standard error of `red`; 0 where it is computed."""
+        return 0.0
+
+    @cached_property
+    def confirming(self) -> float:
+        """How many confirming trials an unchanged agent is expected to get."""
+        of_suites = self._mean([sum(suite.confirming for suite in one.suites.values()) for one in self._unchanged])
+        return sum(chances.confirming for chances in self.task_chances) + of_suites
+
+    @cached_property
     def passed(self) -> float:
         """How often the gate is PASS on an unchanged agent."""
         return self._mean([one.chances.passed for one in self._unchanged])
@@ -190,8 +211,7 @@ class SettingForecast:
         at_once = request.jobs or self.setting.plan.policy.concurrency.trials
         return Effort(
             planned=planned,
-            confirming=sum(chances.confirming for chances in self.task_chances)
-            + self._mean([sum(suite.confirming for suite in one.suites.values()) for one in self._unchanged]),
+            confirming=self.confirming,
             saved=max(planned - sum(first), 0.0),
             cost=_in_all(trials, [pooled(task.known.costs) if task.known else () for task in tasks]),
             seconds=None if seconds is None else seconds / at_once,
@@ -256,14 +276,14 @@ class SettingForecast:
                     for rule, chance in ((Rule.THRESHOLD, missed), (Rule.SUITE_REGRESSION, fallen))
                 ]
         found += [Cause(rule=rule, chance=chance, share=0.0) for rule, chance in self._limits.items()]
-        return _shared(found)
+        return shared(found)
 
     def rules(self) -> list[Cause]:
         """The same by rule alone."""
         by_rule: dict[Rule, float] = defaultdict(float)
         for cause in self.causes():
             by_rule[cause.rule] += cause.chance
-        return _shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
+        return shared([Cause(rule=rule, chance=chance, share=0.0) for rule, chance in by_rule.items()])
 
     def red_at(self, rate: float, able: Sequence[int]) -> float:
         """How often the gate is red when one of these tasks has this pass rate and all others are unchanged."""
@@ -307,7 +327,7 @@ def _in_all(trials: Sequence[float], figures: Sequence[Sequence[float]]) -> floa
     return sum(count * (others if mean is None else mean) for count, mean in zip(trials, means, strict=True))
 
 
-def _shared(causes: Sequence[Cause]) -> list[Cause]:
+def shared(causes: Sequence[Cause]) -> list[Cause]:
     """The causes that have a chance, each with its share of all, the most frequent first."""
     whole = sum(cause.chance for cause in causes)
     known = [cause.model_copy(update={"share": cause.chance / whole}) for cause in causes if cause.chance > 0]

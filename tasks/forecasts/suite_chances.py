@@ -5,28 +5,23 @@ The failures of a suite are those of its tasks in runs that the tasks' own tests
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
+from passgate.tasks.forecasts.assumptions import Setting
 from passgate.tasks.forecasts.calm_tasks import CalmTask, Layer, TaskTest, calm_task, untested
-from passgate.tasks.forecasts.first_trials import MOST_TRIALS
 from passgate.tasks.forecasts.task_forecast import ChancesOfTasks
 from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.suite_evidence import TestedSuite, tested_suites
-from passgate.tasks.history.baseline import state_of
-from passgate.tasks.model.baseline import Baseline, BaselineState, BaselineTask
+from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.measurement import Measurement
 from passgate.tasks.model.task import Suite
 from passgate.tasks.model.verdict import Finding
 from passgate.tasks.stats.suite_regression import SuiteRegressionTest, trials_at
 
 Floats = npt.NDArray[np.float64]
-
-_DRAWS: Final = 24  # Of the baselines of tasks that have none
-_SEED: Final = 0
 
 
 class SuiteChances(NamedTuple):
@@ -38,41 +33,27 @@ class SuiteChances(NamedTuple):
 
 
 class TestsOfSuites:
-    """The tests of the suites of a setting, with every baseline that is looked at."""
+    """The tests of the suites of a setting in which every task has a baseline. In others there are none."""
 
     def __init__(self, setting: Setting, chances: ChancesOfTasks) -> None:
-        baselines = list(_baselines(setting))
-        self._share = 1 / max(len(baselines), 1)
-        self._tested = [tested for baseline in baselines for tested in _tested(setting, baseline)]
-        likely = {task.name: (task, _likely(setting, task)) for task in setting.tasks} if baselines else {}
-        chances.prepare(likely.values())
-        self._tests = {name: chances.blocking_test(*one) for name, one in likely.items()}
+        known = {task.name: task.known for task in setting.tasks if task.known is not None}
+        is_known = len(known) == len(setting.tasks)
+        baseline = Baseline.model_construct(branch=setting.branch, tasks=known)
+        self._tested = list(_tested(setting, baseline)) if is_known else []
+        tested = {task.name for one in self._tested for task in one.tasks}
+        self._tests = {
+            task.name: chances.blocking_test(task, known[task.name]) for task in setting.tasks if task.name in tested
+        }
 
     def chances(self, rates: Mapping[str, float]) -> dict[Suite, SuiteChances]:
-        """What the tests do with tasks of these pass rates, by `suite/task_id`: the mean over the baselines."""
+        """What the tests do with tasks of these pass rates, by `suite/task_id`."""
         looks = max((tested.test.looks for tested in self._tested), default=0)
         names = {task.name: task.k for tested in self._tested for task in tested.tasks}
         calm = {name: _calm(self._tests[name], rates[name], k, looks) for name, k in names.items()}
-        known: dict[tuple[str, ...], _Calm] = {}
-        found: dict[Suite, SuiteChances] = {}
-        for tested in self._tested:
-            members = tuple(task.name for task in tested.tasks)
-            if members not in known:
-                known[members] = _Calm([calm[name] for name in members])
-            fallen, confirming = known[members].course(tested.test)
-            before = found.get(tested.suite, SuiteChances(0.0, 0.0))
-            found[tested.suite] = SuiteChances(
-                before.fallen + self._share * fallen, before.confirming + self._share * confirming
-            )
-        return found
-
-
-def _likely(setting: Setting, task: TaskAssumptions) -> BaselineTask:
-    """The baseline of a task; where it has none, the one that is expected."""
-    if task.known is not None:
-        return task.known
-    n = setting.plan.policy.baseline.runs * task.failed.k
-    return BaselineTask(state=BaselineState.GREEN, passed=round(task.rate * n), n=n)
+        return {
+            tested.suite: SuiteChances(*_Calm([calm[task.name] for task in tested.tasks]).course(tested.test))
+            for tested in self._tested
+        }
 
 
 @lru_cache(maxsize=4096)
@@ -140,32 +121,3 @@ def _tested(setting: Setting, baseline: Baseline) -> Iterator[TestedSuite]:
     exempt = exemptions(gate, plan.quarantine, measurement, baseline, plan.created_at.date())
     # Without a share of alpha the test blocks nothing, and asks for no trials.
     return tested_suites(gate, measurement, baseline, exempt.settled) if gate.suites_alpha else iter(())
-
-
-def _baselines(setting: Setting) -> Iterator[Baseline]:
-    """The one that there is; where tasks have none, some that runs of such an agent give."""
-    known = {task.name: task.known for task in setting.tasks if task.known is not None}
-    unknown = [task for task in setting.tasks if task.known is None]
-    if not setting.plan.gate_policy.suites_alpha:
-        return
-    rng = np.random.default_rng(_SEED)
-    for _ in range(_DRAWS if unknown else 1):
-        drawn = {task.name: _drawn(task, setting.plan.policy.baseline.runs, rng) for task in unknown}
-        yield Baseline.model_construct(branch=setting.branch, tasks=known | drawn)
-
-
-def _drawn(task: TaskAssumptions, runs: int, rng: np.random.Generator) -> BaselineTask:
-    k = task.failed.k
-    passed = rng.random((min(runs, max(1, MOST_TRIALS // k)), k)) < task.rate
-    names = [f"{len(passed) - number:06}" for number in range(len(passed))]
-    greens = [task.rule.is_green(k - int(count)) for count in passed.sum(axis=1)]
-    counts = {name: (int(count), k) for name, count in zip(names, passed.sum(axis=1), strict=True)}
-    # Without validation, which would take most of the time.
-    return BaselineTask.model_construct(
-        state=BaselineState.NONE if None in greens else state_of([bool(green) for green in greens]),
-        runs=tuple(names),
-        passed=int(passed.sum()),
-        n=passed.size,
-        counts=counts,
-        newest=tuple(passed.reshape(-1).tolist()),
-    )

@@ -207,11 +207,6 @@ class ChancesOfTasks:
         test = self._tests.test(self._against(task, counts))
         return TaskTest(test, least_red_failures(task.failed), follows.undecided is not None)
 
-    def prepare(self, tasks: Iterable[tuple[TaskAssumptions, BaselineTask]]) -> None:
-        """Make the tests of tasks with such baselines together, which takes a fraction of the time."""
-        counted = ((task, guarding_counts(entry)) for task, entry in tasks if is_weighed(self._gate, task.failed))
-        self._tests.make(self._against(task, counts) for task, counts in counted if counts is not None)
-
     def _baselines(self, task: TaskAssumptions) -> Sequence[Possible]:
         return task.baselines(self._policy, self._gate)
 

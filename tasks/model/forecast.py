@@ -142,6 +142,8 @@ class Forecast(Frozen):
     """How often the strict rule would make it red: any failed task blocks."""
     catches: tuple[Catch, ...]
     agent_falls: tuple[AgentFall, ...] = ()
+    red_error: float = 0.0
+    """The standard error of `red`, where baselines are drawn; 0 where everything is computed."""
     run_spread: float = 0.0
     """The standard deviation of the pass rates between whole runs; 0 where the history shows none beyond chance."""
     effort: Effort

@@ -13,7 +13,7 @@ from passgate.tasks.stats.regression import ENOUGH
 # A task whose newest runs passed so rarely is another one than before: what it was is nothing to hold it against.
 _BY_CHANCE: Final = 0.002
 # The other tasks say something from so many tasks on: with fewer, how much tasks differ is not known.
-_LEAST_TASKS: Final = 5
+LEAST_TASKS: Final = 5
 _STEPS: Final = 4  # of the weight of the other tasks, so that tests of like tasks are the same test
 _DEVIATIONS: Final = 2.0  # runs count as drifting when they vary by so many standard errors more than their trials do
 _DRIFTS: Final = (0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3)  # likewise: a drift is taken for the next of these
@@ -77,13 +77,13 @@ def other_tasks(counts: Sequence[Counts]) -> OtherTasks:
     from the others keeps its own rate.
     """
     known = [(int(one.passed), int(one.n)) for one in counts if one.n >= ENOUGH]
-    if len(known) < _LEAST_TASKS:
+    if len(known) < LEAST_TASKS:
         return OtherTasks(1.0, 0.0, 0.0)
     alike = likeness(known)
     return OtherTasks(
         rate=sum(passed for passed, _ in known) / sum(n for _, n in known),
         weight=(1 / alike - 1) / 2 if alike else float("inf"),
-        most=1 - (_LEAST_TASKS - 1) / len(known),
+        most=1 - (LEAST_TASKS - 1) / len(known),
     )
 
 

@@ -22,13 +22,15 @@ fewer the test is undecided when its trials are spent. docs/statistics.md has it
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from passgate.tasks.model.verdict import Finding
+from passgate.tasks.stats.estimators import binomial
 from passgate.tasks.stats.stopping_rules import (
     Booleans,
     Floats,
@@ -41,6 +43,8 @@ from passgate.tasks.stats.stopping_rules import (
     without_hope,
     without_proof,
 )
+
+Integers = npt.NDArray[np.int64]
 
 ENOUGH = 20  # From so many baseline trials on a task is held against its own rate, whatever that is
 FALL = 0.75  # A steady task counts as fallen when its pass rate is at most this share of the baseline's
@@ -68,13 +72,22 @@ class Course(NamedTuple):
 @dataclass(frozen=True)
 class Operation:
     """What the test does with a task of a given pass rate: the chance of each finding, which sum to 1, and the expected
-    number of trials, the first k included. `fits` includes tasks that pass at once.
+    number of trials that are run, with the first k and with those of a round after the end of the test. `fits` includes
+    tasks that pass at once.
     """
 
     fallen: float
     fits: float
     undecided: float
     trials: float
+
+
+class _Findings(NamedTuple):
+    """What a test says after each number of trials and failures; undecided where all three are false."""
+
+    fits: Booleans
+    going_on: Booleans
+    fallen: Booleans
 
 
 @dataclass(frozen=True)
@@ -116,23 +129,53 @@ class RegressionTest:
         """How many more trials to run at once; 0 when the test has ended.
 
         It is the number that ends the test if all of them pass, so that an unchanged task hardly ever wastes one. Where
-        most trials have failed so far, it is the number that ends the test if all of them fail.
+        most trials have failed so far, it is the number that ends the test if all of them fail. An unsteady task may
+        need many of these while one pass would clear it, so there a round is at most half of what has been run.
         """
-        finding, more, failing = self.conclude(n, failed), 0, 2 * failed > n
-        while finding is Finding.UNFINISHED:
-            more += 1
-            finding = self.conclude(n + more, failed + more * failing)
-        return more
+        if self.conclude(n, failed) is not Finding.UNFINISHED:
+            return 0
+        return int(self.round_ends[n - self.k, failed]) - n
+
+    @cached_property
+    def findings(self) -> _Findings:
+        """Where the test ends, and how: a row per number of trials from k on, a column per number of failures."""
+        failed = np.arange(self.most + 1)
+        fits, going_on, fallen = (
+            np.array(bounds)[:, None] for bounds in (self.fits_below, self.open_below, self.fallen_from)
+        )
+        return _Findings(failed < fits, (failed >= fits) & (failed < np.minimum(going_on, fallen)), failed >= fallen)
+
+    @cached_property
+    def round_ends(self) -> Integers:
+        """In the same places, how many trials there are when the next round has run: no more where it has ended."""
+        trials, failed = np.arange(self.k, self.most + 1)[:, None], np.arange(self.most + 1)
+        if_passing, if_failing = (np.tile(trials, len(failed)) for _ in range(2))
+        for look in range(len(trials) - 2, -1, -1):
+            here = self.findings.going_on[look]
+            if_passing[look, here] = if_passing[look + 1, here]
+            if_failing[look, :-1][here[:-1]] = if_failing[look + 1, 1:][here[:-1]]
+        bounded = np.minimum(if_failing, np.maximum(if_passing, trials + -(-trials // 2)))
+        return np.where(2 * failed > trials, bounded, if_passing)
 
     def operation(self, pass_rate: float) -> Operation:
         """Exactly what the test does with a task of this pass rate."""
-        regions = []
-        for look, n in enumerate(range(self.k, self.most + 1)):
-            failed = np.arange(n + 1)
-            fits = failed < self.fits_below[look]
-            going_on = ~fits & (failed < self.open_below[look])
-            regions.append(Region(fits=fits, going_on=going_on, fallen=failed >= self.fallen_from[look]))
-        return Operation(*map(float, operate(regions, at_rate(pass_rate, self.most), self.k)))
+        failing, failed = 1 - pass_rate, np.arange(self.most + 1)
+        # The chances of the failures so far, by the number of trials at which their round ends.
+        rounds = np.zeros((self.most + 1, self.most + 1))
+        rounds[self.k, : self.k + 1] = binomial(self.k, failing)
+        fallen = fits = trials = 0.0
+        for n, ends, fit, going_on, fell in zip(failed[self.k :], self.round_ends, *self.findings, strict=True):
+            here = rounds[n:]
+            fallen += float((here @ fell).sum())
+            fits += float((here @ fit).sum())
+            trials += float(failed[n:] @ (here @ ~going_on))
+            here *= going_on
+            begun = here[0].copy()
+            here[0] = 0.0
+            rounds[ends, failed] += begun
+            here[:, 1:] = here[:, 1:] * pass_rate + here[:, :-1] * failing
+            here[:, 0] *= pass_rate
+        return Operation(fallen, fits, max(1 - fallen - fits, 0.0), trials)
 
 
 class Before(NamedTuple):

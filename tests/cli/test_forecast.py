@@ -18,6 +18,7 @@ KEYS = {
     "rates",
     "baseline_runs",
     "red",
+    "red_error",
     "agent_falls",
     "run_spread",
     "inconclusive",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from passgate.tasks.forecasts import drawn_forecast
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
 from passgate.tasks.forecasts.setting_forecast import NO_LIMITS, SettingForecast, SimulatedLimits
 from passgate.tasks.forecasts.task_forecast import RegressionTests
@@ -48,4 +49,4 @@ def setting(
 
 
 def foresee(one: Setting, limits: SimulatedLimits = NO_LIMITS, tests: RegressionTests | None = None) -> SettingForecast:
-    return SettingForecast(one, limits, tests or RegressionTests())
+    return drawn_forecast.foresee(one, limits, tests or RegressionTests())

@@ -19,11 +19,11 @@ def of(
 
 
 def played(test: RegressionTest, pass_rate: float, seed: random.Random) -> tuple[Finding, int]:
-    """One task from its first trials to the end of the test, and how many trials that took."""
-    n, failed = test.k, sum(seed.random() > pass_rate for _ in range(test.k))
-    while (finding := test.conclude(n, failed)) is Finding.UNFINISHED:
-        n, failed = n + 1, failed + (seed.random() > pass_rate)
-    return finding, n
+    """One task from its first trials to the end of the test, and how many trials were run in rounds until then."""
+    passed = [seed.random() < pass_rate for _ in range(test.k)]
+    while (course := test.follow(passed)).finding is Finding.UNFINISHED:
+        passed += [seed.random() < pass_rate for _ in range(test.next_trials(course.n, course.failed))]
+    return course.finding, len(passed)
 
 
 def test_green_fits_and_nothing_more_is_wanted() -> None:
@@ -145,6 +145,14 @@ def test_a_task_that_fails_is_not_tried_on_as_if_it_were_to_be_cleared() -> None
     more = test.next_trials(3, 3)
     assert test.conclude(3 + more, 3 + more) is not Finding.UNFINISHED
     assert test.conclude(3 + more - 1, 3 + more - 1) is Finding.UNFINISHED
+
+
+def test_a_round_of_an_unsteady_task_that_fails_is_at_most_half_of_what_has_been_run() -> None:
+    """It would take dozens of failures to show a fall, and two passes clear the task."""
+    test = regression_test(20, 80, k=4, red_from=1, most=60, alpha=0.0002)
+    assert test.conclude(4 + 30, 4 + 30) is Finding.UNFINISHED
+    assert test.next_trials(4, 4) == 2
+    assert test.next_trials(20, 20) == 10
 
 
 def test_where_neither_end_is_to_be_hoped_for_no_trial_is_spent() -> None:
