@@ -5,7 +5,8 @@ What must hold over the whole gate is shared out: with m tasks that could get co
 Holm's later steps would only name more tasks of a gate that is FAIL already.
 """
 
-from collections.abc import Collection, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from passgate.tasks.gates.guards import held_against
@@ -14,7 +15,7 @@ from passgate.tasks.model.measurement import Measurement, TaskMeasurement, TaskS
 from passgate.tasks.model.policy import GatePolicy, Rule
 from passgate.tasks.model.task import Metric, Suite
 from passgate.tasks.model.verdict import Confirmation, Finding
-from passgate.tasks.stats.regression import RegressionTest, regression_test
+from passgate.tasks.stats.regression import Before, RegressionTest, tests_of_tasks
 
 MOST_ERRORS = 5  # After so many errors in the confirming trials of a task no more of them are run
 
@@ -88,19 +89,36 @@ def _tested(
     """
     guarded = held_against(policy, measurement.tasks, baseline)
     alpha = alpha_of_one(policy, len(guarded))
-    for task in measurement.tasks:
-        rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
-        vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
-        is_open = task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
-        if task.name not in guarded or task.name in settled or not is_open:
-            continue
-        held, test = guarded[task.name], None
-        if len(outcomes_of(task)) >= task.k:
-            red_from, most = least_red_failures(task), policy.regression.max_trials
-            test = regression_test(
-                held.passed, held.n, k=task.k, red_from=red_from, most=most, alpha=alpha, drift=held.drift
-            )
-        yield _Tested(task, baseline.of(task.name), alpha, test)
+    found = [
+        task
+        for task in measurement.tasks
+        if task.name in guarded and task.name not in settled and _is_open(policy, task)
+    ]
+    tests = _tests([(task, guarded[task.name]) for task in found if len(outcomes_of(task)) >= task.k], policy, alpha)
+    for task in found:
+        yield _Tested(task, baseline.of(task.name), alpha, tests.get(task.name))
+
+
+def _is_open(policy: GatePolicy, task: TaskMeasurement) -> bool:
+    """Whether the task has failed, would block by that, and no veto has decided it."""
+    rule = Rule.GOLDEN_REGRESSION if task.suite is Suite.GOLDEN else Rule.TASK_FAILED
+    vetoed = any(Rule(violation.rule) in policy.blocks_on for violation in task.violations)
+    return task.state is TaskState.FAILED and rule in policy.blocks_on and not vetoed
+
+
+def _tests(
+    tasks: Iterable[tuple[TaskMeasurement, Before]], policy: GatePolicy, alpha: float
+) -> dict[str, RegressionTest]:
+    """The test of each task, by its name. Made one by one they would take many times longer."""
+    alike: dict[tuple[int, int], dict[str, Before]] = defaultdict(dict)
+    for task, before in tasks:
+        alike[task.k, least_red_failures(task)][task.name] = before
+    found: dict[str, RegressionTest] = {}
+    for (k, red_from), of in alike.items():
+        baselines, most = tuple(sorted({*of.values()})), policy.regression.max_trials
+        made = tests_of_tasks(baselines, k=k, red_from=red_from, most=most, alpha=alpha)
+        found |= {name: made[before] for name, before in of.items()}
+    return found
 
 
 def least_red_failures(task: TaskMeasurement) -> int:

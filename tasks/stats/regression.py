@@ -20,7 +20,7 @@ The prices have an upper end. With `ENOUGH` trials at the baseline a task whose 
 fewer the test is undecided when its trials are spent. docs/statistics.md has its figures.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import comb
@@ -224,6 +224,15 @@ def regression_test(
     """
     (test,) = regression_tests([Before(passed, n, drift)], [alpha], k=k, red_from=red_from, most=most)
     return test
+
+
+@lru_cache(maxsize=64)
+def tests_of_tasks(
+    baselines: tuple[Before, ...], *, k: int, red_from: int, most: int, alpha: float
+) -> Mapping[Before, RegressionTest]:
+    """The test of each task of a run, made together; the arguments are those of `regression_test`."""
+    made = regression_tests(baselines, [alpha] * len(baselines), k=k, red_from=red_from, most=most)
+    return dict(zip(baselines, made, strict=True))
 
 
 def regression_tests(

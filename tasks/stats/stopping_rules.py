@@ -43,11 +43,13 @@ class Chances(NamedTuple):
 def at_baseline(good: float, bad: float, most: int) -> Floats:
     """The chance of one sequence of trials, by its length and failures, when the pass rate is drawn from a Beta."""
     # By logarithms: the gamma functions themselves overflow from about 170 trials on.
-    whole = _log_beta(good, bad)
-    table = np.zeros((most + 1, most + 1))
-    for length in range(most + 1):
-        for failed in range(length + 1):
-            table[length, failed] = np.exp(_log_beta(good + length - failed, bad + failed) - whole)
+    of_good, of_bad, of_both = (
+        np.array([lgamma(one + more) for more in range(most + 1)]) for one in (good, bad, good + bad)
+    )
+    lengths, failed = np.arange(most + 1)[:, None], np.arange(most + 1)[None, :]
+    logarithms = of_good[np.maximum(lengths - failed, 0)] + of_bad[failed] - of_both[lengths]
+    whole = of_good[0] + of_bad[0] - of_both[0]
+    table: Floats = np.where(failed <= lengths, np.exp(np.minimum(logarithms - whole, 0.0)), 0.0)
     return table
 
 
@@ -57,10 +59,6 @@ def at_rate(pass_rate: float, most: int) -> Floats:
     passed = np.maximum(lengths - failed, 0)
     chances: Floats = np.where(failed <= lengths, pass_rate**passed * (1 - pass_rate) ** failed, 0.0)
     return chances
-
-
-def _log_beta(a: float, b: float) -> float:
-    return lgamma(a) + lgamma(b) - lgamma(a + b)
 
 
 def solve(unchanged: Floats, fallen: Floats, k: int, red_from: int, *, block: Floats, miss: Floats) -> list[Region]:
