@@ -41,7 +41,7 @@ class DrawnForecast(SettingForecast):
 
     @cached_property
     def red_error(self) -> float:
-        return stdev(one.red for one in self._drawn) / sqrt(len(self._drawn))
+        return self._error([one.red for one in self._drawn])
 
     @cached_property
     def passed(self) -> float:
@@ -50,6 +50,13 @@ class DrawnForecast(SettingForecast):
     @cached_property
     def confirming(self) -> float:
         return fmean(one.confirming for one in self._drawn)
+
+    @cached_property
+    def confirming_error(self) -> float:
+        return self._error([one.confirming for one in self._drawn])
+
+    def _error(self, figures: Sequence[float]) -> float:
+        return stdev(figures) / sqrt(len(figures))
 
     @cached_property
     def task_chances(self) -> list[TaskChances]:

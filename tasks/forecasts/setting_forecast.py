@@ -181,6 +181,11 @@ class SettingForecast:
         return sum(chances.confirming for chances in self.task_chances) + of_suites
 
     @cached_property
+    def confirming_error(self) -> float:
+        """The standard error of `confirming`; 0 where it is computed."""
+        return 0.0
+
+    @cached_property
     def passed(self) -> float:
         """How often the gate is PASS on an unchanged agent."""
         return self._mean([one.chances.passed for one in self._unchanged])

@@ -128,7 +128,8 @@ def read_source(file: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
             raise UnreadableFileError("cannot be read: it is no regular file")
         if about.st_size > max_bytes:
             raise UnreadableFileError(f"cannot be read: the file is larger than {max_bytes // 1024 // 1024} MiB")
-        content = file.read_bytes()
+        # Files of /proc say that they are empty, and reading one of them may wait for ever too.
+        content = file.read_bytes() if about.st_size else b""
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = content[: error.start].decode("utf-8")

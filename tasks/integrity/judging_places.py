@@ -132,6 +132,7 @@ def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> 
     try:
         compared = git_bytes(checkout.top or checkout.folder, *_DIFF, commit, "--", *judging, seconds=_SECONDS)
         new = [name for name in checkout.untracked if _what(name, judging) is not None]
+        unwatched = _unwatched(checkout, judging)
     except GitError as error:
         raise UsageError(f"git cannot list what this change edits of the files that judge it: {error}") from error
     words = iter(names_of(compared))
@@ -140,8 +141,17 @@ def find_edits(checkout: Checkout, commit: str, judging: Mapping[str, What]) -> 
     for name in new:
         if _MADE_BY_PYTHON not in PurePosixPath(name).parts:
             kinds[name] = "changed" if name in kinds else "added"
+    kinds = unwatched | kinds
     edited = {name: _what(name, judging) or _GRADERS for name in sorted(kinds)}
     return tuple(Edit(path=printable_name(name), kind=kinds[name], what=what) for name, what in edited.items())
+
+
+def _unwatched(checkout: Checkout, judging: Iterable[str]) -> dict[str, Literal["added", "changed", "deleted"]]:
+    """The files that git is told to take as unchanged, or that a sparse checkout leaves out. Raises `GitError`."""
+    folder = checkout.top or checkout.folder
+    entries = names_of(git_bytes(folder, "ls-files", "-v", "-z", "--", *judging, seconds=_SECONDS))
+    names = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
+    return {name: "changed" if os.path.lexists(folder / name) else "deleted" for name in names}
 
 
 def _what(name: str, judging: Mapping[str, What]) -> What | None:

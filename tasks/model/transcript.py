@@ -8,8 +8,9 @@ from pydantic import Field
 
 from passgate.tasks.model.base import Frozen
 
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Tokens = Annotated[int, Field(ge=0, le=10**12)]
+_MOST = 10**12  # Of dollars, milliseconds and tokens: sums of what is larger may be no number
+Amount = Annotated[float, Field(ge=0, le=_MOST, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=_MOST)]
 
 
 class ToolCall(Frozen):
@@ -39,11 +40,11 @@ class Usage(Frozen):
 
 
 def total_usage(usages: Sequence[Usage]) -> Usage:
-    """The sum of what was used; of what one does not say, the sum is not known."""
+    """The sum of what was used, at most what one may say; of what one does not say, the sum is not known."""
 
     def total(name: str) -> Any:
         amounts = [getattr(usage, name) for usage in usages]
-        return None if None in amounts else sum(amounts)
+        return None if None in amounts else min(sum(amounts), _MOST)
 
     return Usage(**{name: total(name) for name in Usage.model_fields})
 

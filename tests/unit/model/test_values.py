@@ -90,3 +90,10 @@ def test_what_one_vote_does_not_say_is_not_known_of_all() -> None:
     assert total_usage([known, known]) == Usage(tokens_in=10, tokens_out=4, tokens_cached=2, cost_usd=1)
     assert total_usage([known, Usage(tokens_in=1, tokens_out=1)]) == Usage(tokens_in=6, tokens_out=3)
     assert total_usage([known]) == known
+
+
+def test_a_sum_of_what_was_used_is_at_most_what_one_may_say() -> None:
+    large = Usage(tokens_in=10**12, cost_usd=1e12)
+    assert total_usage([large, large]) == large
+    with pytest.raises(ValidationError):
+        Usage(cost_usd=1e308)
