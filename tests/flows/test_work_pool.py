@@ -37,6 +37,15 @@ def agent(attempt):
     return "no" if attempt.task_id == "t1" else "yes"
 """
 
+# A coordinator that gives up a batch after twenty seconds: a lease is renewed every fifteen.
+IMPATIENT = """
+import sys
+from passgate.flows import work_pool
+from passgate.flows.process.supervisor import main
+work_pool._SECONDS_TO_HOLD, work_pool._SECONDS_TO_RENEW = 20.0, 2.0
+sys.exit(main())
+"""
+
 
 def calls(folder: Path) -> Counter[str]:
     log = folder / "calls.log"
@@ -215,6 +224,36 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_only_a_batch_whose_machine_is_gone_is_handed_out_again(
+    repository: Project, prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    pool, environment = "lost-machine", repository.full_environment()
+    make_pool(prefect_server, pool, repository.path)
+    run = ["run", "ci_merge", "--agent", "python:agent:agent", "--k", "5", "--jobs", "1", "--workers", "1"]
+    command = [sys.executable, "-c", IMPATIENT, *run, "--run-store", f"file://{tmp_path}/runs", "--work-pool", pool]
+    errors = repository.path / "errors.log"
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(command, cwd=repository.path, env=environment, stderr=stderr)
+    try:
+        with a_worker(prefect_server, pool, repository.path, environment):
+            wait_until(lambda: process.poll() is not None or len(calls(repository.path)) > 3, 300)
+        before = calls(repository.path)
+        with a_worker(prefect_server, pool, repository.path, environment):
+            assert process.wait(timeout=300) == 1, errors.read_text()
+    finally:
+        process.kill()
+        process.wait()
+    (folder,) = [one for one in (tmp_path / "runs").iterdir() if one.is_dir()]
+    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={folder.name}"]}}}
+    assert len(asked(prefect_server, "POST", "flow_runs/filter", tagged)) == 2
+    done = calls(repository.path)
+    assert len(done) == TASKS * 5
+    assert done.total() <= TASKS * 5 + 1, "more was run again than was in flight"
+    assert 0 < len(before) < TASKS * 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_worker_that_cannot_run_batches_says_why(
     repository: Project, prefect_server: dict[str, str], tmp_path: Path
 ) -> None:
@@ -255,4 +294,4 @@ def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
             process.wait()
         wait_until(lambda: descendants(worker) == [], 120)
     assert errors.read_text().splitlines()[-1].endswith(how_to_resume(repository.path))
-    assert 0 < len(calls(repository.path)) < TASKS * 60
+    assert 0 < len(calls(repository.path)) < TASKS * 50
