@@ -26,7 +26,7 @@ RATES = {"a": 0.99, "b": 0.97, "c": 0.95, "d": 0.93, "e": 0.9, "f": 0.85}
 """How often the simulated agent does each task."""
 STRICT = {"mode": "strict"}
 EVIDENCE = {"mode": "evidence", "alpha": 0.3, "max_trials": 9}
-"""With so few trials many tasks stay undecided, so that there are reds to compare."""
+"""With so large an alpha there are reds to compare."""
 
 
 def simulated(seed: int) -> Callable[[Attempt], Awaitable[str]]:
