@@ -16,14 +16,14 @@ from passgate.tasks.reports.trend_files import trend_html
 GATES: Final = "gates.yaml"
 
 
-def trend_page(gate: GateName, *, home: str, gates: Path | None = None) -> str:
-    """The trend of a gate and of the agent of its newest run, as HTML. `home` is the link to all runs.
+def trend_page(gate: GateName, agent: str, *, home: str, gates: Path | None = None) -> str:
+    """The trend of a gate with an agent, as HTML. `home` is the link to all runs.
 
-    Raises `PassgateError` where the history has no run of the gate or cannot be read.
+    Raises `PassgateError` where the history has no such run or cannot be read.
     """
     location = policy_or_default(gates or Path(GATES)).history
     history = open_history(location, Checkout(Path.cwd()))
-    found = read_trend(history, TrendRequest(gate)).trend
+    found = read_trend(history, TrendRequest(gate, agent)).trend
     return trend_html(found, drawn(found), home=home)
 
 

@@ -78,16 +78,16 @@ class Viewer:
         self._views: dict[str, tuple[_Fingerprint, StoredRun]] = {}
 
     def answer(self, path: str) -> ServedPage | None:
-        """The page at a path without its token, as in `runs/RUN/report.html` or `trend/nightly`; `None` where there is
-        none.
+        """The page at a path without its token, as in `runs/RUN/report.html` or `trend/GATE/AGENT`; `None` where there
+        is none.
 
         Raises `PassgateError` for a run that cannot be read.
         """
         match path.split("/", 2):
             case [""]:
                 return ServedPage(HTML, runs_page(self._lines()))
-            case ["trend", gate] if gate in list(GateName):
-                return ServedPage(HTML, trend_page(GateName(gate), home="../"))
+            case ["trend", gate, agent] if gate in list(GateName) and agent:
+                return ServedPage(HTML, trend_page(GateName(gate), agent, home="../../"))
             case ["runs", run_id, rest] if run_id in self._names():
                 return self._of_run(run_id, rest)
             case _:

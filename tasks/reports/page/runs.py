@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import quote
 
 from passgate.tasks.model.run_view import EarlierRun
 from passgate.tasks.model.task import GateName
@@ -15,6 +16,10 @@ from passgate.tasks.reports.page.run import DECISION_MARKS, line
 
 _RUN_ID = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\dZ-(\w+)-")
 _SPARK_RUNS = 20
+
+
+def _shown_agent(agent: str) -> str:
+    return line(agent) or figures.UNKNOWN
 
 
 class RunLine(NamedTuple):
@@ -43,7 +48,7 @@ class RunLine(NamedTuple):
 
     @property
     def by(self) -> str:
-        return line(self.agent) or figures.UNKNOWN
+        return _shown_agent(self.agent)
 
     @property
     def mark(self) -> str:
@@ -66,9 +71,13 @@ class _RunsOfAgent(NamedTuple):
     line: Spark | None
 
     @property
-    def has_trend(self) -> bool:
-        """Whether it has a page of its trend: the name of a run can say anything of its gate."""
-        return self.gate in list(GateName)
+    def by(self) -> str:
+        return _shown_agent(self.agent)
+
+    @property
+    def trend(self) -> str:
+        """The link to the page of its trend; empty without one: the name of a run can say anything of its gate."""
+        return f"trend/{self.gate}/{quote(self.agent, safe='')}" if self.gate in list(GateName) and self.agent else ""
 
 
 def runs_page(lines: Sequence[RunLine]) -> str:
@@ -80,7 +89,7 @@ def _series(lines: Sequence[RunLine]) -> list[_RunsOfAgent]:
     groups: dict[tuple[str, str], list[EarlierRun]] = defaultdict(list)
     for one in lines:
         if one.measured:
-            groups[one.gate, one.by].append(EarlierRun(one.run_id, one.passed, one.measured))
+            groups[one.gate, one.agent].append(EarlierRun(one.run_id, one.passed, one.measured))
     return [
         _RunsOfAgent(gate, agent, spark(runs[:_SPARK_RUNS][::-1])) for (gate, agent), runs in sorted(groups.items())
     ]

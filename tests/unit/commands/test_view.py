@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from bench.generated_history import AGENT as GENERATED_AGENT
 from bench.generated_history import write_generated
 
 from passgate.tasks.commands.view import Viewer
@@ -126,17 +128,21 @@ def test_a_broken_verdict_does_not_hide_the_other_runs() -> None:
     assert GOING in html
 
 
-def test_the_trend_of_each_gate_is_read_when_it_is_asked_for() -> None:
+def test_the_trend_of_each_gate_and_agent_is_read_when_it_is_asked_for() -> None:
     end(a_stored_run(ENDED, TrialStatus.PASSED))
     a_stored_run(GOING)
     viewer = Viewer()
     gate = GOING.split("-")[1]
-    assert f'<a href="trend/{gate}">{gate}</a>' in text(viewer, "")
+    verdict = RunStore.of(ENDED).read_verdict()
+    agent = verdict.agent if verdict else ""
+    assert f'<a href="trend/{gate}/{quote(agent, safe="")}">{gate}</a>' in text(viewer, "")
     with pytest.raises(UsageError, match="has no runs yet"):
-        viewer.answer("trend/nightly")
+        viewer.answer("trend/nightly/agent")
     write_generated(".passgate/history", 12, 3, ())
-    html = text(viewer, "trend/nightly")
+    html = text(viewer, f"trend/nightly/{GENERATED_AGENT}")
     assert "12 runs from" in html
-    assert '<a href="../">All runs</a>' in html
-    for path in ("trend", "trend/weekly", "trend/nightly/x"):
+    assert '<a href="../../">All runs</a>' in html
+    with pytest.raises(UsageError):
+        viewer.answer("trend/nightly/another")
+    for path in ("trend", "trend/nightly", "trend/weekly/x"):
         assert viewer.answer(path) is None
