@@ -115,11 +115,11 @@ def busy(name: str, scale: Scale) -> Block:
 
 def _changed(noise: Noise, gates: Figures, limits: Limits) -> list[Figure]:
     found = []
-    calm = noise.sigma == SIGMAS[0] and noise.runs == RUNS
+    steady = noise.sigma == SIGMAS[0] and noise.runs == RUNS
     concentrated = Target(LEAST_POWER, "at least") if noise.sigma < SIGMAS[-1] and noise.runs == RUNS else None
     for rule in (Rule.LATENCY, Rule.COST):
         slower = _judged(_slower(gates, 1.3), limits, rule, _PLAIN_CHANGED)
-        everywhere = Target(LEAST_POWER, "at least") if calm and not noise.whole_run else None
+        everywhere = Target(LEAST_POWER, "at least") if steady and not noise.whole_run else None
         found += [share(f"{rule}: red at +30 %", slower.any if rule is Rule.COST else slower.paired, target=everywhere)]
         found += [
             share(f"{rule}: {text}", _judged(changed, limits, rule, _PLAIN_CHANGED).any, target=target)

@@ -67,18 +67,18 @@ class GateChances:
         # Not a set: its order changes from process to process, and with it the last digit of every product.
         suites = dict.fromkeys(member.suite for member in members)
         self._terms = {suite: _terms(gate, suite, members) for suite in suites}
-        self._calm = {suite: self._chance(suite, _calm) for suite in suites}
+        self._unblocked = {suite: self._chance(suite, _unblocked) for suite in suites}
         self._others: dict[int, list[Floats]] = {}
 
     @property
     def red(self) -> float:
         """How often it is FAIL."""
-        return 1 - self._within_limits * prod(self._calm.values())
+        return 1 - self._within_limits * prod(self._unblocked.values())
 
     @property
     def passed(self) -> float:
         """How often it is PASS."""
-        return self._within_limits * prod(self._chance(suite, partial(_calm, known=True)) for suite in self._terms)
+        return self._within_limits * prod(self._chance(suite, partial(_unblocked, known=True)) for suite in self._terms)
 
     def threshold_missed(self, suite: Suite) -> float:
         """How often a suite's value is below its threshold."""
@@ -91,9 +91,9 @@ class GateChances:
         suite = self._members[index].suite
         if not self._others:
             self._follow_others()
-        others = prod(chance for other, chance in self._calm.items() if other is not suite)
+        others = prod(chance for other, chance in self._unblocked.items() if other is not suite)
         own = sum(
-            term.sign * term.product_sum([rest, _calm(term.pick(by_admission), term.allowed)])
+            term.sign * term.product_sum([rest, _unblocked(term.pick(by_admission), term.allowed)])
             for term, rest in zip(self._terms[suite], self._others[index], strict=True)
         )
         return 1 - self._within_limits * others * own
@@ -114,7 +114,7 @@ class GateChances:
         for suite, terms in self._terms.items():
             indices = [index for index, member in enumerate(self._members) if member.suite is suite]
             for term in terms:
-                own, times = self._polynomials(suite, term, _calm), partial(_times, size=term.size)
+                own, times = self._polynomials(suite, term, _unblocked), partial(_times, size=term.size)
                 # Products from both ends: to divide the whole by one task's polynomial fails where that is 0.
                 before = list(accumulate(own, times, initial=_ONE))
                 after = list(accumulate(reversed(own), times, initial=_ONE))
@@ -148,10 +148,12 @@ def _allowed(gate: GatePolicy, suite: Suite, judged: float) -> int | None:
     return max((failed for failed in range(tasks + 1) if tasks and (tasks - failed) / tasks >= least), default=0)
 
 
-def _calm(chances: TaskChances, allowed: int | None, *, known: bool = False) -> Floats:
+def _unblocked(chances: TaskChances, allowed: int | None, *, known: bool = False) -> Floats:
     """A task that does not block, by whether it has failed all the same. `known`: no evidence of it is missing."""
-    calm = max(chances.chance - chances.blocks - (chances.missing if known else 0.0), 0.0)
-    return _ONE * calm if allowed is None else _polynomial(max(calm - chances.quiet, 0.0), chances.quiet, allowed)
+    unblocked = max(chances.chance - chances.blocks - (chances.missing if known else 0.0), 0.0)
+    if allowed is None:
+        return _ONE * unblocked
+    return _polynomial(max(unblocked - chances.quiet, 0.0), chances.quiet, allowed)
 
 
 def _passed_or_failed(chances: TaskChances, allowed: int | None) -> Floats:

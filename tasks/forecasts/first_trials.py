@@ -145,18 +145,20 @@ def first_trials(rule: TrialRule, trial: TrialShares) -> FirstTrials:
     For a task that goes by a sequential test or by its scores, errors leave it open, and `pass_rate` is that of the
     tests or runs without errors.
     """
-    calm = (1 - trial.violated) ** rule.k
+    unviolated = (1 - trial.violated) ** rule.k
     if rule.sequential is not None or rule.metric not in BY_TRIALS:
         whole = (1 - trial.errors) ** rule.k
         passed = rule.green_chance(trial.pass_rate)
-        return FirstTrials(calm * whole * passed, calm * whole * (1 - passed), calm * (1 - whole), 1 - calm)
+        return FirstTrials(
+            unviolated * whole * passed, unviolated * whole * (1 - passed), unviolated * (1 - whole), 1 - unviolated
+        )
     failing = max(1 - trial.passed - trial.violated - trial.errors, 0.0)
     # One failure decides the AND rule whatever the errors would have been, and one pass decides the OR rule.
     if rule.metric is Metric.PASS_HAT_K:
         passed, decided_not = trial.passed**rule.k, (trial.passed + trial.errors) ** rule.k
-        return FirstTrials(passed, max(calm - decided_not, 0.0), max(decided_not - passed, 0.0), 1 - calm)
+        return FirstTrials(passed, max(unviolated - decided_not, 0.0), max(decided_not - passed, 0.0), 1 - unviolated)
     failed, decided_not = failing**rule.k, (failing + trial.errors) ** rule.k
-    return FirstTrials(max(calm - decided_not, 0.0), failed, max(decided_not - failed, 0.0), 1 - calm)
+    return FirstTrials(max(unviolated - decided_not, 0.0), failed, max(decided_not - failed, 0.0), 1 - unviolated)
 
 
 def expected_trials(rule: TrialRule, trial: TrialShares, *, stops: bool) -> float:

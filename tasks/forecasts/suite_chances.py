@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from passgate.tasks.forecasts.assumptions import Setting
-from passgate.tasks.forecasts.calm_tasks import CalmTask, Layer, TaskTest, calm_task, untested
 from passgate.tasks.forecasts.task_forecast import ChancesOfTasks
+from passgate.tasks.forecasts.unblocked_tasks import Layer, TaskTest, UnblockedTask, unblocked_task, untested
 from passgate.tasks.gates.exemptions import exemptions
 from passgate.tasks.gates.suite_evidence import TestedSuite, tested_suites
 from passgate.tasks.model.baseline import Baseline
@@ -49,23 +49,21 @@ class TestsOfSuites:
         """What the tests do with tasks of these pass rates, by `suite/task_id`."""
         looks = max((tested.test.looks for tested in self._tested), default=0)
         names = {task.name: task.k for tested in self._tested for task in tested.tasks}
-        calm = {name: _calm(self._tests[name], rates[name], k, looks) for name, k in names.items()}
-        return {
-            tested.suite: SuiteChances(*_Calm([calm[task.name] for task in tested.tasks]).course(tested.test))
-            for tested in self._tested
-        }
+        unblocked = {name: _unblocked(self._tests[name], rates[name], k, looks) for name, k in names.items()}
+        suites = ((tested, _UnblockedSuite([unblocked[task.name] for task in tested.tasks])) for tested in self._tested)
+        return {tested.suite: SuiteChances(*suite.course(tested.test)) for tested, suite in suites}
 
 
 @lru_cache(maxsize=4096)
-def _calm(test: TaskTest | None, rate: float, k: int, looks: int) -> CalmTask:
+def _unblocked(test: TaskTest | None, rate: float, k: int, looks: int) -> UnblockedTask:
     sizes = [trials_at(look, k) for look in range(looks)]
-    return untested(rate, sizes) if test is None else calm_task(test, rate, sizes)
+    return untested(rate, sizes) if test is None else unblocked_task(test, rate, sizes)
 
 
-class _Calm:
+class _UnblockedSuite:
     """The tasks of a suite in runs that their own tests do not block."""
 
-    def __init__(self, tasks: Sequence[CalmTask]) -> None:
+    def __init__(self, tasks: Sequence[UnblockedTask]) -> None:
         self._first: Floats = reduce(np.convolve, [task.first for task in tasks])
         self._layers = [_together(layers) for layers in zip(*(task.layers for task in tasks), strict=True)]
 

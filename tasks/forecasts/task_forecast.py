@@ -6,8 +6,8 @@ from math import prod
 from typing import Final, NamedTuple
 
 from passgate.tasks.forecasts.assumptions import Setting, TaskAssumptions
-from passgate.tasks.forecasts.calm_tasks import TaskTest
 from passgate.tasks.forecasts.first_trials import FirstTrials, Possible, TrialShares, first_trials
+from passgate.tasks.forecasts.unblocked_tasks import TaskTest
 from passgate.tasks.gates.decide import failed_tasks
 from passgate.tasks.gates.evidence import alpha_of_one, least_red_failures
 from passgate.tasks.gates.exemptions import not_admitted, quarantined

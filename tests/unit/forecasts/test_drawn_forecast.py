@@ -49,14 +49,14 @@ def test_baselines_are_drawn_only_where_tasks_tell_of_each_other(gate: dict[str,
 
 
 def test_runs_that_differ_give_baselines_that_drift() -> None:
-    calm = setting(tasks(20), 0.9, **WITH_SUITES)
-    differing = Setting(calm.plan, calm.tasks, spread=0.1)
+    steady = setting(tasks(20), 0.9, **WITH_SUITES)
+    differing = Setting(steady.plan, steady.tasks, spread=0.1)
 
     def drifting(one: Setting) -> int:
         baselines = ([task.known for task in drawn.tasks if task.known] for drawn in with_drawn_baselines(one))
         return sum(run_drift(baseline) > 0 for baseline in baselines)
 
-    assert drifting(calm) < DRAWS / 5
+    assert drifting(steady) < DRAWS / 5
     assert drifting(differing) > DRAWS * 4 / 5
 
 

@@ -46,9 +46,9 @@ def test_a_suite_of_few_tasks_and_a_gate_that_does_not_block_by_suites_have_no_t
 
 
 def test_runs_that_differ_make_a_gate_red_by_whole_bad_runs() -> None:
-    calm = setting(tasks(20), 0.95, known=KNOWN, **WITH_SUITES)
-    differing = type(calm)(calm.plan, calm.tasks, spread=0.1)
-    assert foresee(differing).red > 3 * foresee(calm).red
+    steady = setting(tasks(20), 0.95, known=KNOWN, **WITH_SUITES)
+    differing = type(steady)(steady.plan, steady.tasks, spread=0.1)
+    assert foresee(differing).red > 3 * foresee(steady).red
     assert foresee(differing).passed == pytest.approx(1 - foresee(differing).red)
 
 

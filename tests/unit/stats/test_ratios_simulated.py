@@ -37,10 +37,10 @@ def test_is_the_comparison_that_the_gate_makes(runs: int, drift: float) -> None:
 
 
 def test_runs_that_drift_are_red_more_often() -> None:
-    calm, drifting = simulated_bounds(PAIRS, 5000, 1, runs=20), simulated_bounds(PAIRS, 5000, 1, drift=0.2, runs=20)
-    assert calm is not None
+    steady, drifting = simulated_bounds(PAIRS, 5000, 1, runs=20), simulated_bounds(PAIRS, 5000, 1, drift=0.2, runs=20)
+    assert steady is not None
     assert drifting is not None
-    assert shares(calm, 1.0) < 0.002 < shares(drifting, 1.0) + 0.001 < 0.006
+    assert shares(steady, 1.0) < 0.002 < shares(drifting, 1.0) + 0.001 < 0.006
 
 
 def test_the_same_seed_gives_the_same_gates() -> None:

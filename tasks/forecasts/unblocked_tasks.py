@@ -38,7 +38,7 @@ class Layer(NamedTuple):
     """How many of the layer's trials its own test is expected to run."""
 
 
-class CalmTask(NamedTuple):
+class UnblockedTask(NamedTuple):
     """A task in runs that its own test does not block."""
 
     first: Floats
@@ -46,24 +46,24 @@ class CalmTask(NamedTuple):
     layers: tuple[Layer, ...]
 
 
-def untested(rate: float, sizes: Sequence[int]) -> CalmTask:
+def untested(rate: float, sizes: Sequence[int]) -> UnblockedTask:
     """A task that no test of its own blocks: `sizes` are k and the later numbers of trials."""
     added = (size - before for before, size in pairwise(sizes))
     layers = (
         Layer(np.array(binomial(size, 1 - rate)), before * rate * (1 - rate), 0.0)
         for before, size in zip(sizes, added, strict=False)
     )
-    return CalmTask(np.array(binomial(sizes[0], 1 - rate)), tuple(layers))
+    return UnblockedTask(np.array(binomial(sizes[0], 1 - rate)), tuple(layers))
 
 
-def calm_task(tested: TaskTest, rate: float, sizes: Sequence[int]) -> CalmTask:
+def unblocked_task(tested: TaskTest, rate: float, sizes: Sequence[int]) -> UnblockedTask:
     """A task with a pass rate in the runs that its test does not block; all runs where it blocks nearly all."""
     k, failing = sizes[0], 1 - rate
-    calm_from = _calm_chances(tested, failing, k)
+    unblocked_from = _unblocked_chances(tested, failing, k)
     going_on = np.array(binomial(k, failing))
     ended = np.where(np.arange(k + 1) < tested.red_from, going_on, 0.0)
     going_on = going_on - ended
-    first = ended + going_on * calm_from[0]
+    first = ended + going_on * unblocked_from[0]
     if first.sum() < _LEAST:
         return untested(rate, sizes)
     layers = []
@@ -75,9 +75,9 @@ def calm_task(tested: TaskTest, rate: float, sizes: Sequence[int]) -> CalmTask:
             ended, going_on = ended + going_on * fits, going_on * ~ends
             own += float(going_on.sum())
             ended, going_on = _one_more(ended, failing), _one_more(going_on, failing)
-        layers.append(_layer(ended + going_on * _at(calm_from, size - k, size + 1), own))
+        layers.append(_layer(ended + going_on * _at(unblocked_from, size - k, size + 1), own))
         ended, going_on = ended.sum(axis=0), going_on.sum(axis=0)
-    return CalmTask(first / first.sum(), tuple(layers))
+    return UnblockedTask(first / first.sum(), tuple(layers))
 
 
 def _layer(joint: Floats, own: float) -> Layer:
@@ -92,7 +92,7 @@ def _layer(joint: Floats, own: float) -> Layer:
     return Layer(failures, float(of_before @ (before - mean) ** 2), float(product - mean * (failures @ more)), own)
 
 
-def _calm_chances(tested: TaskTest, failing: float, k: int) -> list[Floats]:
+def _unblocked_chances(tested: TaskTest, failing: float, k: int) -> list[Floats]:
     """By the number of trials from k on: the chance of each number of failures that the test will not block."""
     test, found = tested.test, []
     later = np.zeros(test.most + 2)
@@ -118,8 +118,8 @@ def _endings(test: RegressionTest, n: int, size: int) -> tuple[npt.NDArray[np.bo
     )
 
 
-def _at(calm_from: Sequence[Floats], look: int, size: int) -> Floats:
-    return calm_from[look] if look < len(calm_from) else np.zeros(size)
+def _at(unblocked_from: Sequence[Floats], look: int, size: int) -> Floats:
+    return unblocked_from[look] if look < len(unblocked_from) else np.zeros(size)
 
 
 def _one_more(chances: Floats, failing: float) -> Floats:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from passgate.tasks.forecasts.calm_tasks import TaskTest, calm_task, untested
+from passgate.tasks.forecasts.unblocked_tasks import TaskTest, unblocked_task, untested
 from passgate.tasks.model.verdict import Finding
 from passgate.tasks.stats.regression import regression_test
 
@@ -16,28 +16,28 @@ TEST = TaskTest(regression_test(57, 60, k=K, red_from=1, most=MOST, alpha=0.05),
 
 @pytest.mark.parametrize("rate", [0.95, 0.6, 0.2])
 def test_agrees_with_every_course_of_the_trials(rate: float) -> None:
-    first, later, calm = defaultdict(float), defaultdict(float), 0.0
+    first, later, unblocked = defaultdict(float), defaultdict(float), 0.0
     for outcomes in product([True, False], repeat=MOST):
         chance = float(np.prod([rate if passed else 1 - rate for passed in outcomes]))
         course = TEST.test.follow(outcomes)
         failed = outcomes[:K].count(False)
         if failed and course.finding in {Finding.FALLEN, Finding.UNDECIDED}:
             continue
-        calm += chance
+        unblocked += chance
         first[failed] += chance
         later[outcomes[3:4].count(False)] += chance
-    found = calm_task(TEST, rate, SIZES)
-    assert found.first == pytest.approx([first[failed] / calm for failed in range(K + 1)])
-    assert found.layers[0].failures == pytest.approx([later[failed] / calm for failed in range(2)])
+    found = unblocked_task(TEST, rate, SIZES)
+    assert found.first == pytest.approx([first[failed] / unblocked for failed in range(K + 1)])
+    assert found.layers[0].failures == pytest.approx([later[failed] / unblocked for failed in range(2)])
 
 
 def test_failures_before_a_layer_go_with_fewer_in_it() -> None:
-    assert all(layer.covariance < 0 for layer in calm_task(TEST, 0.8, SIZES).layers)
+    assert all(layer.covariance < 0 for layer in unblocked_task(TEST, 0.8, SIZES).layers)
     assert all(layer.covariance == 0 for layer in untested(0.8, SIZES).layers)
 
 
 def test_the_trials_of_its_own_test_are_told() -> None:
-    own = [layer.own for layer in calm_task(TEST, 0.8, SIZES).layers]
+    own = [layer.own for layer in unblocked_task(TEST, 0.8, SIZES).layers]
     assert own[0] <= 1 - 0.8**3
     assert own == sorted(own, reverse=True)
     assert own[-1] > 0
