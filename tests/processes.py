@@ -11,9 +11,18 @@ from tests.conftest import Project
 
 
 def interrupted(
-    project: Project, command: list[str], kind: signal.Signals, when: Callable[[], bool], seconds: float = 90
+    project: Project,
+    command: list[str],
+    kind: signal.Signals,
+    when: Callable[[], bool],
+    seconds: float = 90,
+    *,
+    ends_within: float = 60,
 ) -> subprocess.CompletedProcess[str]:
-    """Start a command, send it a signal as soon as something holds, and wait until it has ended of itself."""
+    """Start a command, send it a signal as soon as something holds, and wait until it has ended of itself.
+
+    Raises `subprocess.TimeoutExpired` if it has not ended some seconds after the signal.
+    """
     process = subprocess.Popen(
         hearing_interrupts(command),
         cwd=project.path,
@@ -26,7 +35,7 @@ def interrupted(
         try:
             wait_until(when, seconds)
             process.send_signal(kind)
-            stdout, stderr = process.communicate(timeout=60)
+            stdout, stderr = process.communicate(timeout=ends_within)
         finally:
             process.kill()
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)

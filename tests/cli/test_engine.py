@@ -317,7 +317,8 @@ def test_a_signal_in_a_trial_ends_the_run_in_every_mode_and_leaves_nothing_behin
     engine = "none" if mode == "none" else "prefect"
     command = gate.command(*run_of(gate), "--engine", engine)
     gate.environment |= PATIENT
-    ended = interrupted(gate, command, signal.SIGTERM, lambda: marked_processes(f"sleep\x00{mark}") != [], 240)
+    begun = f"sleep\x00{mark}"
+    ended = interrupted(gate, command, signal.SIGTERM, lambda: marked_processes(begun) != [], 240, ends_within=10)
     assert ended.returncode == 130, ended.stderr
     assert ended.stderr.splitlines()[-1].endswith(how_to_resume(gate.path))
     assert "Traceback" not in ended.stderr
