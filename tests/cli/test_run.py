@@ -94,15 +94,23 @@ def test_an_agent_command_that_does_not_exist_is_bad_usage_and_nothing_is_run(pr
     assert not list(project.path.glob(".passgate/runs/*"))
 
 
-@pytest.mark.parametrize("place", ["kept", "kept/transcripts"])
-def test_a_history_that_cannot_be_written_is_found_before_the_first_trial(project: Project, place: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("kept", "the history kept is a file: name a folder or URL"),
+        ("kept/transcripts", "the history kept cannot be written"),
+    ],
+)
+def test_a_history_that_cannot_be_written_is_found_before_the_first_trial(
+    project: Project, place: str, said: str
+) -> None:
     gate_of(project)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
     project.write(place, "a file is in the way")
     agent = project.write("agent.sh", f"touch {project.path}/ran")
     result = project.passgate("run", "ci_merge", "--agent", f"cli:sh {agent}", "--history", "kept")
     assert result.returncode == 2, result.stderr
-    assert "the history kept cannot be written" in result.stderr
+    assert said in result.stderr
     assert "--history" in result.stderr
     assert not (project.path / "ran").exists()
     assert list(project.path.glob(".passgate/runs/*")) == []

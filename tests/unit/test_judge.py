@@ -166,4 +166,4 @@ def test_runs_that_cannot_be_what_they_say_are_counted_in_a_note(tmp_path: Path)
     assert baseline.runs == (FIRST,)
     notes = verdict_on(plan, SHIPPED, trials_of(TASK, "ppp"), baseline, "").notes
     why = f"{SECOND} (its id is not that of a run of its gate)"
-    assert f"3 trials of 1 run in the history cannot be what they say and are left out: {why}" in notes
+    assert f"1 task of 1 run in the history cannot be what they say and are left out: {why}" in notes
