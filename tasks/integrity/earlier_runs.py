@@ -69,7 +69,7 @@ def open_history(location: str, checkout: Checkout) -> History:
     history = History(location)
     if history.folder is not None:
         if history.folder.is_file():
-            raise UsageError(f"the history {location} is a file: name a folder or URL")
+            raise UsageError(f"the history {location} is a file: name a folder or URL with --history or in gates.yaml")
         refuse_tracked(f"the history {location}", history.folder, checkout)
     return history
 

@@ -97,7 +97,7 @@ def test_an_agent_command_that_does_not_exist_is_bad_usage_and_nothing_is_run(pr
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("kept", "the history kept is a file: name a folder or URL"),
+        ("kept", "the history kept is a file: name a folder or URL with --history"),
         ("kept/transcripts", "the history kept cannot be written"),
     ],
 )
