@@ -43,11 +43,12 @@ def gated(bare_project: Project) -> Project:
 
 
 @pytest.mark.parametrize("environment", [{"GITHUB_BASE_REF": ""}, {"GITHUB_BASE_REF": "main"}], ids=["alone", "in CI"])
-def test_a_run_asks_git_once_for_each_thing(gated: Project, tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_run_starts_git_few_times(gated: Project, tmp_path: Path, environment: dict[str, str]) -> None:
     counted = [processes_of_a_run(gated, tmp_path / "log", **environment) for _ in range(2)]
-    assert counted == [9, 10], "the second run finds commits in the history and asks when they were made"
+    why = "the second run asks when the commits of the history's summaries were made, and those of its trials"
+    assert counted == [10, 12], why
 
 
 def test_the_files_of_the_merge_base_take_two_more(gated: Project, tmp_path: Path) -> None:
     gated.write("suites/golden/b.yaml", WRITES_OK.format(name="b"))
-    assert processes_of_a_run(gated, tmp_path / "log") == 11
+    assert processes_of_a_run(gated, tmp_path / "log") == 12
