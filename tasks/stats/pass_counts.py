@@ -169,7 +169,7 @@ def _between(sums: Floats, begins: Integers, ends: Integers) -> Floats:
 
 def _as_slice(rows: Integers) -> Integers | slice:
     """Rows that lie together as a slice, which copies nothing."""
-    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+    if len(rows) and bool((np.diff(rows) == 1).all()):
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from bench.change_points import LONG, NIGHTS, PLANTED, Planted, by_passgate, found_by_passgate, generated, hits
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.stats.change_points import FALSE_ALARMS, RUNS, change_points, threshold
@@ -121,6 +121,8 @@ def alarms_of(family: Family, least: float, above: float) -> list[tuple[float, .
 
 
 @given(st.integers(0, 1000), st.floats(0.0, 0.6), st.sampled_from([4.0, 8.0, 16.0]))
+@example(seed=298, absent=0.10546875, least=4.0)  # splits whose windows begin at runs 0, 0 and 2
+@example(seed=405, absent=0.3125, least=8.0)
 @settings(max_examples=60, deadline=None)
 def test_a_higher_threshold_excludes_the_alarms_below_it_and_no_other(seed: int, absent: float, least: float) -> None:
     random = np.random.default_rng(seed)
