@@ -3,10 +3,12 @@
 import asyncio
 import json
 import random
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -43,6 +45,12 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@cache
+def _tls() -> ssl.SSLContext:
+    """25 ms, so once for all requests and batches of a process."""
+    return httpx.create_ssl_context()
+
+
 class AgentEndpoint:
     """Sends JSON and gives the reply.
 
@@ -56,7 +64,7 @@ class AgentEndpoint:
         self._silence = silence_seconds
         self._retry_policy = retry_policy
         self._breaker = Breaker(retry_policy)
-        self._tls = httpx.create_ssl_context()  # 25 ms, so once for all requests
+        self._tls = _tls()
 
     async def ask(self, content: bytes, headers: Mapping[str, str], *, seconds: float) -> Reply:
         """The reply to one request, in at most `seconds`.

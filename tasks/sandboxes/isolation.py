@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 
 from passgate.tasks.errors import MeasurementError
@@ -112,10 +113,28 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
     return [part for path in paths for part in (option, str(path), str(path))]
 
 
+@dataclass(frozen=True)
+class _Probe:
+    """A harmless command. Those that differ only in names which are new for each run are equal."""
+
+    executable: str
+    hidden: tuple[Path, ...]
+    is_bridged: bool
+    isolation: Bubblewrap = field(compare=False)
+    run_folder: Path = field(compare=False)
+    bridge: Bridge | None = field(compare=False)
+
+
+class _ProbeError(Exception):
+    """What the command of a probe complains of."""
+
+
 def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge | None = None) -> Isolation:
     """The strongest isolation that works on this machine, tried with a harmless command. No command may see the
     `hidden` folders; trials lie in `run_folder`. Raises `MeasurementError` if only the `bridge`, whose server must run,
     does not work.
+
+    What has worked once is not tried again by the same process, which may run many batches of a run.
     """
     executable = shutil.which("bwrap")
     if executable is None:
@@ -137,14 +156,36 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
     return ProcessGroup()
 
 
-def _trouble(isolation: Isolation, run_folder: Path, bridge: Bridge | None) -> str | None:
+def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
     """What a harmless command complains of; `None` when it works."""
-    probe = isolation.wrap(["true"], trial_folder=run_folder, working_folder=run_folder, network=False, bridge=bridge)
+    hidden = tuple(folder for folder in isolation.hidden if folder not in _of_run(run_folder, bridge))
     try:
-        done = subprocess.run(probe, capture_output=True, timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        _succeed(_Probe(isolation.executable, hidden, bridge is not None, isolation, run_folder, bridge))
+    except _ProbeError as error:
         return str(error)
-    return None if done.returncode == 0 else done.stderr.decode("utf-8", "replace").strip()[-500:]
+    return None
+
+
+def _of_run(run_folder: Path, bridge: Bridge | None) -> list[Path]:
+    return [run_folder, *([bridge.socket.parent.resolve()] if bridge else [])]
+
+
+@lru_cache(maxsize=32)
+def _succeed(probe: _Probe) -> None:
+    """Raises `_ProbeError`, which no cache keeps."""
+    command = probe.isolation.wrap(
+        ["true"],
+        trial_folder=probe.run_folder,
+        working_folder=probe.run_folder,
+        network=False,
+        bridge=probe.bridge,
+    )
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _ProbeError(str(error)) from error
+    if done.returncode != 0:
+        raise _ProbeError(done.stderr.decode("utf-8", "replace").strip()[-500:])
 
 
 def _kept_entries(run_folder: Path) -> tuple[Path, ...]:

@@ -208,6 +208,27 @@ def test_a_bubblewrap_that_is_not_there_is_not_used(tmp_path: Path, monkeypatch:
     assert best_isolation([], run_folder=tmp_path) == ProcessGroup()
 
 
+def test_a_process_tries_bubblewrap_again_only_for_other_folders_and_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, broken = tmp_path / "tried", tmp_path / "broken"
+    (tmp_path / "bwrap").write_text(f"#!/bin/sh\necho >> {tried}\n! test -e {broken}\n", encoding="utf-8")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    def found(*hidden: str) -> str:
+        run_folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        return best_isolation([tmp_path / name for name in hidden], run_folder=run_folder).name
+
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    broken.touch()
+    assert [found(), found()] == ["process_group"] * 2
+    broken.unlink()
+    assert [found(), found(), found("a"), found("a"), found("a", "b")] == ["bubblewrap"] * 5
+    assert len(tried.read_text(encoding="utf-8")) == 2 + 3
+
+
 def test_who_may_see_a_folder_sees_it_inside_of_one_that_stays_hidden(tmp_path: Path) -> None:
     """As the graders of a merge base, whose suites lie in the folder of the run."""
     suites, state = tmp_path / "state/base/suites", tmp_path / "state"
