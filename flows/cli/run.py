@@ -161,7 +161,7 @@ async def _run(
     """Run a gate. Call `begin` with the run's folder as soon as the folder exists."""
     from passgate.flows.cli.engine import refuse_missing_work_pool, run_gate
     from passgate.flows.cli.progress import Progress
-    from passgate.tasks.errors import EngineError, first_known
+    from passgate.tasks.errors import EngineError, StorageError, first_known
     from passgate.tasks.history.run_store import RunStore
     from passgate.tasks.load import load
     from passgate.tasks.reports.messages import warn
@@ -189,6 +189,8 @@ async def _run(
         except Exception as error:  # noqa: BLE001 - no later failure changes the verdict
             failure = error
     verdict = store.read_verdict()
+    if verdict is None and isinstance(known := first_known(failure) if failure else None, StorageError):
+        raise StorageError(f"{known}; carry the run on with `passgate run {gate} --resume {store.name}`") from failure
     if verdict is None:
         raise failure or EngineError("the run has ended without a verdict")
     if failure is not None:
