@@ -6,11 +6,17 @@ from typing import Annotated
 import typer
 
 from passgate.flows.cli import options
+from passgate.flows.cli.completion import complete_runs
 
 
 def verify(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="The verdict.intoto.json of a run, or the run's folder or URL.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="The verdict.intoto.json of a run, or the run: its id, its folder, its URL, or `last`.",
+            autocompletion=complete_runs,
+        ),
     ],
     key: Annotated[
         Path | None, typer.Option(metavar="PUBLIC.pem", help="The public key of the person who may sign off.")

@@ -45,18 +45,25 @@ _not_here = partial(_check, CheckResult.NOT_HERE)
 
 @contextmanager
 def records_at(place: str) -> Iterator[Path]:
-    """The file or folder of a signed verdict; of a run at a URL copies of what its signed verdict names.
+    """The file or folder of a signed verdict, or a run by its name; of one at a URL copies of what its signed verdict
+    names.
 
-    Raises `UsageError` for a URL without a run, `StorageError`.
+    Raises `UsageError` for what names no run, `StorageError`.
     """
-    if "://" not in place:
-        yield Path(place)
+    file = Path(place)
+    # No id of a run has a slash or a dot in it.
+    if "://" not in place and (file.exists() or file.suffix or file.parts[1:]):
+        yield file
         return
     # It needs pandas, which a file on this machine does without.
     from passgate.tasks.planning.find_run import find_run
 
+    store = RunStore.of(find_run(place))
+    if not store.is_elsewhere:
+        yield store.path
+        return
     with temporary_folder("verify") as folder:
-        RunStore(find_run(place)).copy_records(folder)
+        store.copy_records(folder)
         yield folder
 
 

@@ -50,6 +50,16 @@ def test_what_was_sent_is_verified_and_what_is_missing_is_said(signed: Project) 
     assert "Everything here is as signed; 2 could not be checked" in result.stdout
 
 
+@pytest.mark.parametrize("name", ["last", "20260131T", ".passgate/runs/20260131T000000Z-release_candidate-0a0b"])
+def test_a_run_is_verified_by_its_name(signed: Project, name: str) -> None:
+    runs = signed.path / ".passgate/runs"
+    runs.mkdir(parents=True)
+    (signed.path / "sent").rename(runs / "20260131T000000Z-release_candidate-0a0b")
+    result = signed.passgate("verify", name, "--key", "public.pem")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Everything here is as signed" in result.stdout
+
+
 def test_a_rejection_verifies_and_is_no_pass(bare_project: Project) -> None:
     """`passgate verify ... && deploy` must not deploy what somebody has signed as rejected."""
     send(bare_project, signed_off(awaiting(), a_sign_off(decision="reject")))
@@ -85,6 +95,9 @@ def test_the_key_of_somebody_else_is_exit_1_and_says_nothing_of_the_verdict(sign
         ("sent/verdict.json", "public.pem", "is no signed verdict"),
         ("sent/missing.json", "public.pem", "is no signed verdict: it cannot be read: No such file"),
         (".", "public.pem", "verdict.intoto.json is no signed verdict: it cannot be read: No such file"),
+        ("missing.json", "public.pem", "is no signed verdict: it cannot be read: No such file"),
+        ("missing", "public.pem", "no run 'missing' in .passgate/runs"),
+        ("last", "public.pem", "no run 'last' in .passgate/runs"),
         (FILE, "key.pem", "is a private key, which is not for verifying"),
         (FILE, "missing.pem", "the key missing.pem cannot be read"),
         (FILE, "gates.yaml", "the key gates.yaml is no public key in PEM"),
