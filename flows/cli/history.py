@@ -183,9 +183,11 @@ def compact(
     from passgate.tasks.history.housekeeping import compact as join
     from passgate.tasks.reports.figures import count
 
-    joined = join(_open(gates, history), f"{datetime.now(UTC):%Y-%m}")
-    told = f"joined {count(joined, 'file')} of summaries" if joined else "nothing to join"
-    answer(lambda: told, lambda: {"joined": joined}, as_json=as_json, quiet=quiet)
+    done = join(_open(gates, history), f"{datetime.now(UTC):%Y-%m}")
+    made = f"made the missing summaries of {count(done.made, 'run')}" if done.made else ""
+    joined = f"joined {count(done.joined, 'file')} of summaries" if done.joined else ""
+    told = ", ".join(filter(None, (made, joined))) or "nothing to join"
+    answer(lambda: told, done._asdict, as_json=as_json, quiet=quiet)
     return 0
 
 

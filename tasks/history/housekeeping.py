@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,23 +17,32 @@ from passgate.tasks.history.parquet_files import SUMMARIES, TRANSCRIPTS, TRIALS,
 _ORDER: Final = [(name, "ascending") for name in ("run_id", "suite", "task_id")]
 
 
-def compact(history: History, before: str) -> int:
+class Compacted(NamedTuple):
+    """What compacting a history has done."""
+
+    joined: int = 0
+    """Files of summaries that stand in a joined one now."""
+    made: int = 0
+    """Runs that had no summary."""
+
+
+def compact(history: History, before: str) -> Compacted:
     """Join the summaries of each month before one, as in `2026-01`, into a file, and make those that are missing.
 
-    Gives how many files it has joined. A file is removed once what it says stands in the joined one; what another
-    process stores meanwhile stays, because it has a name of its own. Raises `StorageError`, also while somebody else
-    compacts or prunes.
+    A file is removed once what it says stands in the joined one; what another process stores meanwhile stays, because
+    it has a name of its own. Raises `StorageError`, also while somebody else compacts or prunes.
     """
     with _tidying(history, (TIDYING,)):
         _end_pruning(history)
         own = [file for file in history.every_file("summaries", SUMMARIES) if file.place["stem"] != COMPACTED]
         stored = [file.place["day"] for file in history.listed("trials", TRIALS).files]
         months = sorted({day[:7] for day in (*(file.place["period"] for file in own), *stored)})
-        return sum(
+        done = [
             _compact_month(history, month, [file for file in own if file.place["period"][:7] == month])
             for month in months
             if month < before
-        )
+        ]
+        return Compacted(sum(one.joined for one in done), sum(one.made for one in done))
 
 
 def prune(history: History, runs: Collection[str]) -> None:
@@ -67,8 +76,10 @@ def _tidying(history: History, unlike: tuple[str, ...]) -> Iterator[str]:
         raise StorageError(f"cannot write the history {history.location}: {error}") from error
 
 
-def _compact_month(history: History, month: str, own: Sequence[StoredFile]) -> int:
-    table = history.summaries(SUMMARIES.schema().names, Days(f"{month}-01", f"{month}-31"))
+def _compact_month(history: History, month: str, own: Sequence[StoredFile]) -> Compacted:
+    days = Days(f"{month}-01", f"{month}-31")
+    summarised = {run_of(file.place["stem"]) for file in own} | _runs_of(history.summary_files(days)[1])
+    table = history.summaries(SUMMARIES.schema().names, days)
     held = set(pc.unique(table["run_id"]).to_pylist())
     done = [file for file in own if run_of(file.place["stem"]) in held]
     if held:
@@ -76,7 +87,11 @@ def _compact_month(history: History, month: str, own: Sequence[StoredFile]) -> i
     # An earlier summary of a run counts once the later one has gone.
     for file in sorted(done, key=lambda one: summary_number(one.place["stem"])):
         history.files.remove(f"summaries/{file.name}")
-    return len(done)
+    return Compacted(len(done), len(held - summarised))
+
+
+def _runs_of(files: Sequence[StoredFile]) -> set[str]:
+    return set(pc.unique(read_files(files, SUMMARIES, ["run_id"]).table["run_id"]).to_pylist())
 
 
 def _end_pruning(history: History) -> None:

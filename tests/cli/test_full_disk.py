@@ -7,7 +7,11 @@ from tests.conftest import Project
 from tests.processes import how_to_resume
 
 # Files of passgate and of its agents can get no larger than this: the plan does not, but the second transcript does.
-FULL = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (200_000,) * 2); os.execv(sys.argv[1], sys.argv[1:])"
+FULL = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 def test_a_run_whose_disk_is_full_says_how_to_carry_it_on_and_repeats_no_trial(bare_project: Project) -> None:

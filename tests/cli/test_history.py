@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -49,6 +50,18 @@ def test_runs_are_listed_compared_and_compacted(bare_project: Project, kept: Pat
     assert told(bare_project, "list", *place) == listed
     assert told(bare_project, "show", "last", *place).startswith(f"{night_id(2)}\n")
     assert json.loads(told(bare_project, "show", night_id(0), *place, "--format", "json"))["run"]["tasks"] == 33
+
+
+def test_compacting_says_what_it_has_done(bare_project: Project, kept: Path) -> None:
+    place = ("--history", "kept")
+    summaries = sorted((kept / "summaries").rglob("*.parquet"))
+    summaries[0].unlink()
+    assert told(bare_project, "compact", *place) == (
+        "made the missing summaries of 1 run, joined 2 files of summaries\n"
+    )
+    shutil.rmtree(kept / "summaries")
+    assert json.loads(told(bare_project, "compact", *place, "--json")) == {"joined": 0, "made": 3}
+    assert told(bare_project, "compact", *place) == "nothing to join\n"
 
 
 def test_a_history_of_nothing_is_no_mistake(bare_project: Project) -> None:

@@ -76,7 +76,7 @@ def test_of_two_summaries_of_a_run_the_later_one_counts(tmp_path: Path) -> None:
     assert files(tmp_path / "summaries") == [f"{DAY}/run-1.2.parquet"]
     earlier.write_bytes(content)
     assert outcomes(history) == {"run-1": "ppp"}
-    assert compact(history, "2026-02") == 2
+    assert compact(history, "2026-02").joined == 2
     assert outcomes(history) == {"run-1": "ppp"}
 
 
@@ -175,5 +175,5 @@ def test_the_mark_of_a_process_that_has_ended_keeps_nobody_away(history: History
     dead = holder.model_copy(update={"process": 2**22 + 1})
     history.files.write(f".activity/{name}", dead.model_dump_json().encode())
     history.files.write(".activity/tidying-broken.json", b"{")
-    assert compact(history, "2026-02") == 1
+    assert compact(history, "2026-02").joined == 1
     assert not list(history.files.names(".activity"))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from passgate.tasks.errors import StorageError
 from passgate.tasks.history.columns import SUMMARY_VERSION, row, rows, summary_schema, table_of
 from passgate.tasks.history.dataset import Days, History
-from passgate.tasks.history.housekeeping import compact
+from passgate.tasks.history.housekeeping import Compacted, compact
 from passgate.tasks.history.summaries import summarised
 from passgate.tasks.model.task import EvalTask, Metric, Suite
 from passgate.tasks.model.trial import TrialMetrics, TrialStatus
@@ -126,10 +126,10 @@ def test_compacted_summaries_give_way_to_those_of_single_runs(tmp_path: Path) ->
     write(history, "run-2", "pff")
     before = read(history)
     (tmp_path / f"summaries/{DAY}/run-2.parquet").unlink()  # as if an earlier version had written the run
-    assert compact(history, "2026-02") == 1
+    assert compact(history, "2026-02") == Compacted(joined=1, made=1)
     assert [file.name for file in (tmp_path / "summaries").rglob("*.parquet")] == ["compacted.parquet"]
     assert read(history) == before
-    assert compact(history, "2026-02") == 0
+    assert compact(history, "2026-02") == Compacted()
     write(history, "run-1", "fff")
     assert read(history) == [("run-1", suite, "fff") for suite in ("adversarial", "golden")] + before[2:]
 
@@ -138,7 +138,7 @@ def test_days_and_suites_are_narrowed(tmp_path: Path) -> None:
     history = History(str(tmp_path))
     for day, run_id in ((DAY, "run-1"), ("2026-02-01", "run-2"), ("2026-03-01", "run-3")):
         write(history, run_id, day=day)
-    assert compact(history, "2026-03") == 2
+    assert compact(history, "2026-03") == Compacted(joined=2)
     assert {one[0] for one in read(history, days=Days("2026-02-01", "2026-02-28"))} == {"run-2"}
     assert {one[0] for one in read(history, days=Days(until=DAY))} == {"run-1"}
     assert {one[0] for one in read(history, days=Days(since="2026-02-15"))} == {"run-3"}
@@ -152,14 +152,14 @@ def test_the_month_that_goes_on_and_summaries_that_cannot_be_read_stay(tmp_path:
     (tmp_path / f"summaries/{DAY}/run-2.parquet").write_bytes(b"PAR1")
     for suite in ("golden", "adversarial"):
         (tmp_path / f"trials/suite={suite}/day={DAY}/run-2.parquet").unlink()
-    assert compact(history, "2026-02") == 1
+    assert compact(history, "2026-02") == Compacted(joined=1)
     left = sorted(str(file.relative_to(tmp_path / "summaries")) for file in (tmp_path / "summaries").rglob("*.parquet"))
     assert left == ["2026-01-31/run-2.parquet", "2026-01/compacted.parquet", "2026-02-01/run-3.parquet"]
 
 
 def test_a_history_that_does_not_exist_yet_has_no_summaries(tmp_path: Path) -> None:
     assert read(History(str(tmp_path / "none"))) == []
-    assert compact(History(str(tmp_path / "none")), "2026-01") == 0
+    assert compact(History(str(tmp_path / "none")), "2026-01") == Compacted()
 
 
 def test_summaries_of_a_newer_passgate_are_refused(tmp_path: Path) -> None:
