@@ -90,8 +90,16 @@ def fitting_table(make: Callable[[str], Table], width: int, wide: str, narrow: s
     """The table that `make` gives for a separator between two parts of a cell: `wide`, or `narrow` where that is too
     wide.
     """
-    table = make(wide)
-    return table if _console(1000, color=False).measure(table).maximum <= width else make(narrow)
+    return first_fitting(width, map(make, (wide, narrow)))
+
+
+def first_fitting(width: int, tables: Iterable[Table]) -> Table:
+    """The first of some tables that is not too wide, or the last of them."""
+    console = _console(1000, color=False)
+    for table in tables:
+        if console.measure(table).maximum <= width:
+            break
+    return table
 
 
 def heading(text: str, style: str = "bold") -> Text:

@@ -1,7 +1,11 @@
 """The stored runs of a history, and two of them side by side."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Final
 
+from rich.console import JustifyMethod
+from rich.table import Column, Table
 from rich.text import Text
 
 from passgate.tasks.model.recorded_run import (
@@ -12,31 +16,49 @@ from passgate.tasks.model.recorded_run import (
     TaskDifference,
 )
 from passgate.tasks.reports import figures
-from passgate.tasks.reports.console import NAME, columns, plain_table, rendered
+from passgate.tasks.reports.console import NAME, columns, first_fitting, plain_table, rendered
 from passgate.tasks.reports.escape import printable
 
 _LEAST = 0.0005
+_COLUMNS: Final = ("run", "agent", "branch", "commit", "tasks", "trials", "cost")
+_NUMBERS: Final = _COLUMNS[4:]
+_GONE: Final = ((), ("tasks",), ("tasks", "commit"), ("tasks", "commit", "branch"))
+"""The columns that are left out where there is little room, and more of them where there is less."""
+_SHORT: Final = 20
+"""Characters of an agent or a branch where there is little room."""
 
 
 def stored_runs_table(runs: Sequence[RecordedRun], *, width: int, color: bool) -> str:
-    """A row per run, the newest last."""
+    """A line per run, the newest last. Where the columns need more room than there is, some are left out."""
     if not runs:
         return "No runs.\n"
-    heads = [
-        *columns("run", no_wrap=True),
-        *columns("agent", "branch", "commit"),
-        *columns("tasks", "trials", "cost", justify="right"),
-    ]
-    rows = [
-        (
-            *(printable(text, NAME) for text in (run.run_id, run.agent, run.git_branch, run.git_commit[:10])),
-            str(run.tasks),
-            figures.trials(run.passed, run.measured, run.errors, 0),
-            figures.dollars(run.cost),
-        )
-        for run in runs
-    ]
-    return rendered(plain_table(width, heads, (map(Text, row) for row in rows)), width=width, color=color)
+    wide = _runs_table(runs, width, _COLUMNS, NAME)
+    narrower = (_runs_table(runs, width, [name for name in _COLUMNS if name not in gone], _SHORT) for gone in _GONE)
+    return rendered(first_fitting(width, chain([wide], narrower)), width=width, color=color)
+
+
+def _runs_table(runs: Sequence[RecordedRun], width: int, names: Sequence[str], most: int) -> Table:
+    """The table with these columns, and at most so many characters of agents and branches."""
+    heads = list[Column]()
+    for name in names:
+        justify: JustifyMethod = "right" if name in _NUMBERS else "left"
+        heads += columns(name, justify=justify, no_wrap=name not in {"agent", "branch"})
+    cells = [_run_cells(run, most) for run in runs]
+    # A run is one line, also for programs that take the list apart by lines.
+    rows = ([Text(run[name], no_wrap=True, overflow="ellipsis") for name in names] for run in cells)
+    return plain_table(width, heads, rows)
+
+
+def _run_cells(run: RecordedRun, most: int) -> Mapping[str, str]:
+    return {
+        "run": printable(run.run_id, NAME),
+        "agent": printable(run.agent, most),
+        "branch": printable(run.git_branch, most),
+        "commit": printable(run.git_commit[:10], NAME),
+        "tasks": str(run.tasks),
+        "trials": figures.trials(run.passed, run.measured, run.errors, 0),
+        "cost": figures.dollars(run.cost),
+    }
 
 
 def run_summary(details: RecordedRunDetails, *, width: int, color: bool) -> str:

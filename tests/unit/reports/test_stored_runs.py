@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.builders import a_run_id
 
 from passgate.tasks.model.recorded_run import PrunedRuns, RecordedRun, RecordedRunDetails, RecordedTask
 from passgate.tasks.model.task import GateName, Metric, Suite
-from passgate.tasks.reports.stored_runs import pruned_text, run_summary
+from passgate.tasks.reports.stored_runs import pruned_text, run_summary, stored_runs_table
 
 RUN = RecordedRun(
     run_id=a_run_id("20260131"),
@@ -72,6 +73,25 @@ def test_what_is_pruned_reads_as_the_golden_file(matches_golden: Callable[[str, 
     other = RUN.model_copy(update={"run_id": a_run_id("20260201"), "git_commit": "", "git_branch": "", "cost": None})
     pruned = PrunedRuns(gone=(RUN, other), pinned=("a",), needed=("b", "c"), left=3)
     matches_golden(pruned_text(pruned, done=False, width=100, color=False), "history_prune.txt")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("agent", ["oracle", "cli:sh /work/agents/my-agent.sh --model large --task {prompt_file}"])
+@pytest.mark.parametrize("gate", list(GateName))
+def test_a_run_is_one_line_at_every_width(width: int, agent: str, gate: GateName) -> None:
+    run_id = a_run_id("20260131").replace("ci_merge", gate)
+    branch = "dependabot/npm_and_yarn/a-package-with-a-long-name-1.2.3"
+    run = RUN.model_copy(update={"run_id": run_id, "gate": gate, "agent": agent, "git_branch": branch})
+    lines = stored_runs_table([run, run], width=width, color=False).splitlines()
+    assert [line.split()[0] for line in lines] == ["run", run_id, run_id]
+    assert max(map(len, lines)) <= width
+    assert all(line.endswith("7/8 +1 error $0.5000") or width > 80 for line in lines[1:])
+
+
+def test_a_list_leaves_out_columns_where_there_is_little_room() -> None:
+    heads = [stored_runs_table([RUN], width=width, color=False).split("\n")[0].split() for width in (100, 90, 80, 76)]
+    wide = ["run", "agent", "branch", "commit", "tasks", "trials", "cost"]
+    assert heads == [wide, [*wide[:4], *wide[5:]], [*wide[:3], *wide[5:]], [*wide[:2], *wide[5:]]]
 
 
 def test_hostile_text_of_a_run_is_escaped() -> None:
