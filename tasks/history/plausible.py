@@ -68,7 +68,7 @@ def _checks_of_summaries(
     began = pd.to_datetime(parts[0], format="%Y%m%dT%H%M%S", errors="coerce", utc=True)
     yield began.isna() | (parts[1] != runs["gate"]).fillna(value=True), "its id is not that of a run of its gate"
     yield runs["day"] != began.dt.strftime("%Y-%m-%d"), "it is filed under another day"
-    yield (began > now + _CLOCKS) | (runs["started_at_max"] > now + _CLOCKS), "it is of the future"
+    yield (began > now + _CLOCKS) | (runs["started_at_max"] > now + _CLOCKS), "it is in the future"
     yield runs["started_at_min"].isna() | (runs["started_at_min"] < began - _CLOCKS), "a trial is older than the run"
     commits = pd.to_datetime(runs["git_commit"].map(dict(committed)), utc=True)
     yield began < commits - _CLOCKS, "it is older than its commit"
@@ -82,7 +82,7 @@ def _checks(trials: pd.DataFrame, committed: Mapping[str, datetime], now: dateti
     yield trials["day"] != began.dt.strftime("%Y-%m-%d"), "it is filed under another day"
     yield trials[FILE].map(_stem) != trials["run_id"], "its file has another name"
     started = trials["started_at"]
-    yield (began > now + _CLOCKS) | (started > now + _CLOCKS), "it is of the future"
+    yield (began > now + _CLOCKS) | (started > now + _CLOCKS), "it is in the future"
     yield started.isna() | (started < began - _CLOCKS), "a trial is older than the run"
     commits = pd.to_datetime(trials["git_commit"].map(dict(committed)), utc=True)
     yield began < commits - _CLOCKS, "it is older than its commit"

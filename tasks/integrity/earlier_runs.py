@@ -96,7 +96,7 @@ def read_earlier_runs(
         raise StorageError(f"the history {history.location} holds rows that are not passgate's: {error}") from error
     is_wrong = trials["run_id"].isin(list(wrong))
     kept, count = trials[~is_wrong][list(columns)].reset_index(drop=True), int(is_wrong.sum())
-    return EarlierRuns(kept, _left_out(f"{count} trial{'s' if count != 1 else ''}", wrong))
+    return EarlierRuns(kept, _left_out(count, "trial", wrong))
 
 
 def read_earlier_summaries(history: History, checkout: Path, now: datetime, columns: Sequence[str]) -> EarlierSummaries:
@@ -144,7 +144,7 @@ def read_summary_portions(
             kept, left_out, wrong = kept.filter(pc.invert(is_wrong)), left_out + pc.sum(is_wrong).as_py(), wrong | found
         if len(kept):
             parts.append(part_of(kept))
-    return Kept(parts, _left_out(f"{left_out} task{'s' if left_out != 1 else ''}", wrong))
+    return Kept(parts, _left_out(left_out, "task", wrong))
 
 
 def _wrong_in(portion: pa.Table, seen: set[tuple[str, str]], checkout: Path, now: datetime) -> dict[str, str]:
@@ -159,13 +159,17 @@ def _wrong_in(portion: pa.Table, seen: set[tuple[str, str]], checkout: Path, now
     return twice | implausible_summaries(portion, commit_times(checkout, commits), now)
 
 
-def _left_out(counted: str, wrong: Mapping[str, str]) -> str:
+def _left_out(count: int, noun: str, wrong: Mapping[str, str]) -> str:
     if not wrong:
         return ""
     named = ", ".join(f"{run_id} ({why})" for run_id, why in sorted(wrong.items(), reverse=True)[:_NAMED])
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    of_runs = f"{counted} of {len(wrong)} run{'s' if len(wrong) != 1 else ''}"
-    return f"{of_runs} in the history cannot be what they say and are left out: {named}{more}"
+    runs, its, these = ("runs", "their", "these runs") if len(wrong) > 1 else ("run", "its", "this run")
+    return (
+        f"{len(wrong)} {runs} of the history cannot be genuine: {named}{more}. passgate leaves out {its} {count} "
+        f"{noun}{'s' if count != 1 else ''}. Check the clocks of the machines, and who can write the history. To end "
+        f"this note, delete the files of the history that are named after {these}"
+    )
 
 
 class _Identity(NamedTuple):

@@ -85,7 +85,7 @@ class Baseline(Frozen):
     pinned: bool = False
     """Whether a pin has chosen the commit or the runs."""
     left_out: str = ""
-    """Which rows of the history have no part in it, for they cannot be what they say; empty where there is none."""
+    """Which runs of the history have no part in it, because they cannot be genuine; empty where there is none."""
     tasks: dict[str, BaselineTask] = {}
     """Of every task of the plan."""
 

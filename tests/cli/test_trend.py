@@ -79,7 +79,7 @@ def test_a_history_of_the_future_says_why_it_has_nothing_to_show(bare_project: P
     result = bare_project.passgate("trend")
     assert result.returncode == 2
     assert "no run to show" in result.stderr
-    assert "it is of the future" in result.stderr
+    assert "it is in the future" in result.stderr
 
 
 def test_a_file_of_no_known_format_is_a_mistake_with_its_remedy(bare_project: Project, history: Path) -> None:

@@ -45,7 +45,7 @@ def test_runs_of_passgate_s_own_are_plausible() -> None:
         ({"day": "2026-01-30"}, "it is filed under another day"),
         ({"day": None}, "it is filed under another day"),
         ({FILE: f"history/trials/{OTHER}.parquet"}, "its file has another name"),
-        ({"started_at": NOW + timedelta(days=2)}, "it is of the future"),
+        ({"started_at": NOW + timedelta(days=2)}, "it is in the future"),
         ({"started_at": begun(RUN) - timedelta(days=2)}, "a trial is older than the run"),
         ({"started_at": pd.NaT}, "a trial is older than the run"),
         ({"trial": 0}, "a trial stands in it twice"),
@@ -75,7 +75,7 @@ def test_an_id_has_a_time_in_it(run_id: str) -> None:
 
 def test_a_run_of_the_future_cannot_be() -> None:
     late = a_run_id("20260301")
-    assert found(run(late, started_at=NOW)) == {late: "it is of the future"}
+    assert found(run(late, started_at=NOW)) == {late: "it is in the future"}
 
 
 @pytest.mark.parametrize(("hours", "is_left_out"), [(-1000, False), (20, False), (30, True)])
