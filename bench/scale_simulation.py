@@ -2,7 +2,7 @@
 
     python -m bench.scale_simulation [--trials 100000] [--workers 50]
 
-The coordinator, the division into batches, the executor of batches that run apart, the run store and its journal are
+The coordinator, the division into batches, the executor of distributed batches, the run store and its journal are
 the product's own. Simulated are the clock, the object store below the run store, which counts its requests, and the
 workers: a trial of theirs takes a time and is then appended to the journal. What Prefect's server and providers have to
 stand is computed from what the run asks of them.
@@ -25,9 +25,9 @@ import fsspec
 from fsspec.spec import AbstractFileSystem
 from tests.builders import a_plan, a_task
 
-from passgate.tasks.execution.apart import apart
-from passgate.tasks.execution.batch import part_of
 from passgate.tasks.execution.coordinator import coordinate
+from passgate.tasks.execution.distributed.batch import part_of
+from passgate.tasks.execution.distributed.executor import distributed_executor
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.baseline import Baseline
@@ -215,7 +215,7 @@ async def _simulated(trials: int, workers: int) -> dict[str, Any]:
     crew, ended = Workers(plan, store, seed=1), asyncio.Event()
     following = asyncio.create_task(_followed(store, ended))
     pool = lambda _: Baseline(branch="main")  # noqa: E731
-    async with apart(
+    async with distributed_executor(
         crew.run, store, workers=workers, trials_at_once=workers * TRIALS_OF_WORKER, cost_left=None
     ) as execute:
         done = await coordinate(plan, pool, [], execute)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from passgate.tasks.agents import parse_agent
 from passgate.tasks.agents.starts import Starts
-from passgate.tasks.execution.batch import batches_of
+from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.resources import open_resources
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import Scheduler

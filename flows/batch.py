@@ -10,8 +10,8 @@ from prefect.states import Completed, Failed
 
 from passgate.flows.concurrency_limit import shared_limit
 from passgate.tasks.errors import PassgateError, StorageError, first_known
-from passgate.tasks.execution.batch import run_batch
-from passgate.tasks.execution.handed_out import failed_with, read_batch, write_outcome
+from passgate.tasks.execution.distributed.batch import run_batch
+from passgate.tasks.execution.distributed.stored_batches import failed_with, read_batch, write_outcome
 from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
 

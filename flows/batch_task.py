@@ -13,7 +13,7 @@ from prefect.context import FlowRunContext, TagsContext
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 from passgate.flows.concurrency_limit import shared_limit
-from passgate.tasks.execution.batch import run_batch
+from passgate.tasks.execution.distributed.batch import run_batch
 from passgate.tasks.grade import grade
 from passgate.tasks.model.run import Batch
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from passgate.flows.concurrency_limit import refuse_missing_limit, shared_limit
 from passgate.flows.work_pool import on_work_pool, refuse_work_pool
 from passgate.tasks.errors import PassgateError, UsageError, WorkerLostError
-from passgate.tasks.execution.apart import apart
 from passgate.tasks.execution.coordinator import Executor
+from passgate.tasks.execution.distributed.executor import distributed_executor
 from passgate.tasks.execution.engine import Engine
 from passgate.tasks.execution.in_process import cost_left, in_process
 from passgate.tasks.execution.worker import trials_at_once
@@ -85,7 +85,7 @@ async def _on_task_runner(
     cluster = _Cluster(plan.request, handed_out)
     try:
         await cluster.open()
-        async with apart(
+        async with distributed_executor(
             partial(cluster.run, store.location, await asyncio.to_thread(store.plan_digest)),
             store,
             workers=await cluster.workers(),

@@ -44,7 +44,7 @@ from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm
 from passgate.flows.work_pool import refuse_missing_pool
 from passgate.tasks.errors import PassgateError, UsageError
-from passgate.tasks.execution.apart import MOST_TASK_RUNS
+from passgate.tasks.execution.distributed.executor import MOST_TASK_RUNS
 from passgate.tasks.execution.engine import StepFault, Work, no_fault
 from passgate.tasks.execution.worker import fault_of_task
 from passgate.tasks.history.masking import Masker, masker_of

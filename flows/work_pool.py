@@ -15,10 +15,10 @@ import yaml
 
 from passgate.flows.concurrency_limit import refuse_missing_limit
 from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
-from passgate.tasks.execution.apart import apart
-from passgate.tasks.execution.batch import part_of
 from passgate.tasks.execution.coordinator import Executor
-from passgate.tasks.execution.handed_out import has_outcome, read_outcome, write_batch
+from passgate.tasks.execution.distributed.batch import part_of
+from passgate.tasks.execution.distributed.executor import distributed_executor
+from passgate.tasks.execution.distributed.stored_batches import has_outcome, read_outcome, write_batch
 from passgate.tasks.execution.in_process import cost_left
 from passgate.tasks.execution.worker import trials_at_once
 from passgate.tasks.history.lease import LeaseHolder
@@ -81,7 +81,7 @@ async def on_work_pool(plan: Plan, store: RunStore, finished: Sequence[FinishedT
         await flow_runs.cancel_left_over()
         watching = asyncio.create_task(flow_runs.watch())
         try:
-            async with apart(
+            async with distributed_executor(
                 flow_runs.run,
                 store,
                 workers=plan.request.workers or pool.concurrency_limit or WORKERS,

@@ -14,7 +14,7 @@ from statistics import fmean
 from passgate.tasks.agents.starts import Starts
 from passgate.tasks.commands.forecast import forecast
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.batch import confirming_batches
+from passgate.tasks.execution.batches import confirming_batches
 from passgate.tasks.execution.coordinator import confirming_trials
 from passgate.tasks.execution.resources import TrialResources
 from passgate.tasks.execution.run_state import RunState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count, islice
 
 from passgate.tasks.agents.starts import Starts
-from passgate.tasks.execution.batch import batches_of, confirming_batches
+from passgate.tasks.execution.batches import batches_of, confirming_batches
 from passgate.tasks.execution.run_state import RunState
 from passgate.tasks.execution.scheduler import TrialKey
 from passgate.tasks.gates.evidence import confirmations, wanted_trials

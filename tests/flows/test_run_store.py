@@ -14,7 +14,8 @@ import pytest
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.commands.verify import records_at
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.batch import batches_of, run_batch
+from passgate.tasks.execution.batches import batches_of
+from passgate.tasks.execution.distributed.batch import run_batch
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.grade import grade
 from passgate.tasks.history.lease import newest_holder

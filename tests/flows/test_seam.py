@@ -18,12 +18,13 @@ import pytest
 
 from passgate import __version__
 from passgate.tasks.errors import StorageError, UsageError
-from passgate.tasks.execution.apart import apart
-from passgate.tasks.execution.batch import batches_of, run_batch
+from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.coordinator import OpenExecutor
+from passgate.tasks.execution.distributed.batch import run_batch
+from passgate.tasks.execution.distributed.executor import distributed_executor
+from passgate.tasks.execution.distributed.orders import write_orders
 from passgate.tasks.execution.engine import NoEngine
 from passgate.tasks.execution.in_process import in_process
-from passgate.tasks.execution.orders import write_orders
 from passgate.tasks.execution.worker import trials_at_once
 from passgate.tasks.grade import grade
 from passgate.tasks.history.run_store import RunStore
@@ -110,11 +111,11 @@ HERE: OpenExecutor = partial(in_process, NoEngine(), grade)
 
 
 def elsewhere(run_one: Callable[[str, Batch], Any], workers: int = 2) -> OpenExecutor:
-    """An executor of batches that run apart."""
+    """An executor of distributed batches."""
 
     @asynccontextmanager
     async def opened(plan: Plan, store: RunStore, *_: object):  # type: ignore[no-untyped-def]
-        async with apart(
+        async with distributed_executor(
             partial(run_one, store.location),
             store,
             workers=workers,
@@ -157,7 +158,7 @@ def test_a_worker_whose_disk_is_full_raises_a_storage_error_and_no_group(reposit
 def test_a_worker_with_another_version_runs_nothing_and_says_which_to_install(
     repository: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("passgate.tasks.execution.batch.__version__", "0.0.9")
+    monkeypatch.setattr("passgate.tasks.execution.distributed.batch.__version__", "0.0.9")
 
     async def in_thread(store: str, batch: Batch) -> BatchOutcome:
         return await asyncio.to_thread(run_batch, store, batch, grade)

@@ -1,9 +1,9 @@
-"""The money of a run, shared out among the batches that run apart."""
+"""The money of a run, shared out among distributed batches."""
 
 from passgate.tasks.model.run import Batch
 
 
-class Shares:
+class CostShares:
     """What is left of the cost cap of a run, in US dollars, without what batches hold that run now."""
 
     def __init__(self, left: float | None) -> None:

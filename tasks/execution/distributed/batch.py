@@ -3,14 +3,14 @@
 import asyncio
 import hashlib
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, UsageError, first_known
-from passgate.tasks.execution.attempts import EarlierAttempts
-from passgate.tasks.execution.orders import read_orders, write_released
+from passgate.tasks.execution.distributed.earlier_attempts import EarlierAttempts
+from passgate.tasks.execution.distributed.orders import read_orders, write_released
 from passgate.tasks.execution.resources import GradeTrial
 from passgate.tasks.execution.scheduler import Scheduler
 from passgate.tasks.execution.shared_limit import OpenLimit, not_shared
@@ -22,10 +22,8 @@ from passgate.tasks.history.masking import masker_of
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.metering.cost_cap import CostCap
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, Released
-from passgate.tasks.model.task import EvalTask
 from passgate.tasks.planning.snapshot import with_files_in
 
-MOST_BATCHES = 32  # Prefect task runs cost time on its server, so tasks share them once there are many
 _BUSY_SECONDS = 0.2
 _ORDERS_SECONDS = 1.0  # How often a batch looks for the coordinator's orders
 _ORDERS_SECONDS_ELSEWHERE = 2.0  # At a URL, where each look of each batch is a request
@@ -144,31 +142,3 @@ async def _release(store: RunStore, part: str, waiting: WaitingTrials, cost_cap:
 def part_of(batch: Batch) -> str:
     """The part of the journal that a batch writes, the same in every attempt at it."""
     return hashlib.sha256(f"{batch.step} {batch.name} {batch.coordinator} {batch.number}".encode()).hexdigest()[:16]
-
-
-def batches_of(tasks: Sequence[EvalTask]) -> tuple[Batch, ...]:
-    """The planned trials of tasks in batches of one suite each, about thirty of them at most; the order stays as far as
-    it can.
-    """
-    size = max(1, -(-len(tasks) // MOST_BATCHES))
-    by_suite: dict[str, list[EvalTask]] = {}
-    for task in tasks:
-        by_suite.setdefault(task.suite, []).append(task)
-    return tuple(
-        Batch(name=_name_of(some), trials=tuple((task.task_id, number) for task in some for number in range(task.k)))
-        for of_suite in by_suite.values()
-        for some in (of_suite[start : start + size] for start in range(0, len(of_suite), size))
-    )
-
-
-def confirming_batches(wanted: Iterable[tuple[EvalTask, Sequence[int]]]) -> tuple[Batch, ...]:
-    """Confirming trials, by their numbers, in a batch for each task."""
-    return tuple(
-        Batch(name=f"confirm {task.name}", step="confirm", trials=tuple((task.task_id, number) for number in numbers))
-        for task, numbers in wanted
-    )
-
-
-def _name_of(tasks: Sequence[EvalTask]) -> str:
-    others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"{tasks[0].name}{others}"

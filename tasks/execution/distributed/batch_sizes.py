@@ -1,4 +1,4 @@
-"""How the trials of a round are divided into batches that run apart, and how many of these each worker runs at once."""
+"""How the trials of a round are divided into distributed batches, and how many of these each worker runs at once."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,12 +1,12 @@
-"""How a round is divided into batches that run apart."""
+"""How a round is divided into distributed batches."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from passgate.tasks.execution.batch import batches_of, confirming_batches
+from passgate.tasks.execution.batches import batches_of, confirming_batches
 from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.execution.sizes import MOST_BATCHES, divided, joined, sized, slots
+from passgate.tasks.execution.distributed.batch_sizes import MOST_BATCHES, divided, joined, sized, slots
 from passgate.tasks.model.run import Batch
 from tests.builders import a_task
 

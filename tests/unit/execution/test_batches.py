@@ -2,7 +2,7 @@
 
 import pytest
 
-from passgate.tasks.execution.batch import MOST_BATCHES, batches_of
+from passgate.tasks.execution.batches import MOST_BATCHES, batches_of
 from passgate.tasks.model.task import Suite
 from tests.builders import a_task
 

@@ -1,4 +1,4 @@
-"""An executor for batches that run apart: in other processes, or on other machines."""
+"""An executor for distributed batches, which run in other processes, or on other machines."""
 
 import asyncio
 import secrets
@@ -12,12 +12,12 @@ from typing import Final
 
 from passgate import __version__
 from passgate.tasks.errors import EngineError, StorageError, WorkerLostError
-from passgate.tasks.execution.batch import part_of
 from passgate.tasks.execution.coordinator import Executor, Round
-from passgate.tasks.execution.ended_trials import EndedTrials
-from passgate.tasks.execution.orders import read_released, write_orders
-from passgate.tasks.execution.shares import Shares
-from passgate.tasks.execution.sizes import divided, joined, sized, slots
+from passgate.tasks.execution.distributed.batch import part_of
+from passgate.tasks.execution.distributed.batch_sizes import divided, joined, sized, slots
+from passgate.tasks.execution.distributed.cost_shares import CostShares
+from passgate.tasks.execution.distributed.ended_trials import EndedTrials
+from passgate.tasks.execution.distributed.orders import read_released, write_orders
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOrders, BatchOutcome, Released
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
@@ -32,7 +32,7 @@ _MOST_LOSSES: Final = 3  # One after the other, without a trial that has ended i
 
 
 @asynccontextmanager
-async def apart(
+async def distributed_executor(
     run_one: RunBatch,
     store: RunStore,
     *,
@@ -52,7 +52,7 @@ async def apart(
     workers are lost again and again. When the context ends, batches that still run anywhere end soon.
     """
     known = {one.trial.task_id for one in finished}
-    executor = _Apart(run_one, store, workers, trials_at_once, Shares(cost_left), known)
+    executor = _DistributedExecutor(run_one, store, workers, trials_at_once, CostShares(cost_left), known)
     await executor.give_orders()
     try:
         yield executor.run_round
@@ -75,7 +75,7 @@ class _Running:
         return self.released is not None
 
 
-class _Apart:
+class _DistributedExecutor:
     """Hands out batches and takes back what they have come to."""
 
     def __init__(
@@ -84,7 +84,7 @@ class _Apart:
         store: RunStore,
         workers: int,
         trials_at_once: int,
-        shares: Shares,
+        shares: CostShares,
         known: set[str],
     ) -> None:
         self._run_one = run_one

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.tasks.errors import EngineError, MeasurementError, PassgateError, StorageError, UsageError
-from passgate.tasks.execution.handed_out import (
+from passgate.tasks.execution.distributed.stored_batches import (
     failed_with,
     has_outcome,
     read_batch,

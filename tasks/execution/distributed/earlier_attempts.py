@@ -1,7 +1,7 @@
 """What earlier attempts at a batch have left in the journal: a lost worker's batch is run again, its trials are not."""
 
 from passgate.tasks.agents.starts import that_count
-from passgate.tasks.execution.orders import read_released
+from passgate.tasks.execution.distributed.orders import read_released
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
 

@@ -1,4 +1,4 @@
-"""Batches that run apart: how many at once, and how the money of a run is shared among them."""
+"""Distributed batches: how many at once, and how the money of a run is shared among them."""
 
 import asyncio
 import tempfile
@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from passgate.tasks.errors import EngineError, UsageError, WorkerLostError
-from passgate.tasks.execution.apart import RunBatch, apart
-from passgate.tasks.execution.batch import batches_of, part_of
+from passgate.tasks.execution.batches import batches_of
 from passgate.tasks.execution.coordinator import Round
-from passgate.tasks.execution.orders import read_orders, write_released
+from passgate.tasks.execution.distributed.batch import part_of
+from passgate.tasks.execution.distributed.executor import RunBatch, distributed_executor
+from passgate.tasks.execution.distributed.orders import read_orders, write_released
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Batch, BatchOutcome, Released
 from passgate.tasks.model.trial import TrialStatus
@@ -64,7 +65,7 @@ def outcomes_of(
 
     async def execute(folder: str) -> None:
         settings = {"workers": workers, "trials_at_once": at_once, "cost_left": money}
-        async with apart(run_one, RunStore(folder), **settings) as executor:
+        async with distributed_executor(run_one, RunStore(folder), **settings) as executor:
             await executor(Round(batches_of([a_task(task_id=name) for name in names])), outcomes.append)
 
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +185,9 @@ def test_batches_that_still_run_anywhere_are_told_to_end(tmp_path: Path) -> None
     store = RunStore(str(tmp_path))
 
     async def opened() -> tuple[Any, Any]:
-        async with apart(Machines(each(0.0)).run_one, store, workers=1, trials_at_once=1, cost_left=None):
+        async with distributed_executor(
+            Machines(each(0.0)).run_one, store, workers=1, trials_at_once=1, cost_left=None
+        ):
             during = read_orders(store)
         return during, read_orders(store)
 
@@ -216,12 +219,12 @@ class SlowAndDivisible(Machines):
 
 
 def test_idle_workers_get_trials_of_a_batch_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("passgate.tasks.execution.apart._WORTH_SECONDS", 0.0)
+    monkeypatch.setattr("passgate.tasks.execution.distributed.executor._WORTH_SECONDS", 0.0)
     machines = SlowAndDivisible(tmp_path)
 
     async def execute() -> None:
         settings = {"workers": 2, "trials_at_once": 2, "cost_left": 6.0}
-        async with apart(machines.run_one, machines.store, **settings) as executor:
+        async with distributed_executor(machines.run_one, machines.store, **settings) as executor:
             await executor(Round(batches_of([a_task(task_id=name) for name in "ab"])), lambda outcome: None)
 
     asyncio.run(execute())
