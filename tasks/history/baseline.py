@@ -60,12 +60,7 @@ def baseline_of(
     """
     rows = trials[of_the_baseline(context, trials)]
     known = set(rows[["suite", "task_id"]].drop_duplicates().itertuples(index=False, name=None))
-    # What could not be measured, or was run only to confirm, says nothing here.
-    telling = rows[
-        (rows["agent"] == str(context.agent))
-        & rows["status"].isin([str(status) for status in MEASURED])
-        & (rows["trial"] < rows["k"])
-    ]
+    telling = telling_rows(rows[rows["agent"] == str(context.agent)])
     groups = dict(iter(telling.groupby(["suite", "task_id"], sort=False))) if len(telling) else {}
 
     def entry(task: EvalTask) -> BaselineTask:
@@ -91,6 +86,11 @@ def baseline_of(
         pinned=context.pins is not None,
         tasks={task.name: entry(task) for task in context.tasks},
     )
+
+
+def telling_rows(trials: pd.DataFrame) -> pd.DataFrame:
+    """The rows that say something: not what could not be measured, or was run only to confirm."""
+    return trials[trials["status"].isin([str(status) for status in MEASURED]) & (trials["trial"] < trials["k"])]
 
 
 def state_of(greens: Sequence[bool]) -> BaselineState:

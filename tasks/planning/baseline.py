@@ -1,7 +1,6 @@
 """The baseline of a plan: what the earlier runs in its history say of its tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,8 @@ import pandas as pd
 
 from passgate.tasks.history.baseline import COLUMNS, ERROR_RATE_COLUMNS, baseline_of
 from passgate.tasks.history.columns import rows
-from passgate.tasks.history.dataset import History, TasksOfRuns
-from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, telling_runs
+from passgate.tasks.history.dataset import History, TasksOfRuns, joined
+from passgate.tasks.history.telling_runs import SUMMARY_COLUMNS, rows_of_tasks, rows_with, telling_trials
 from passgate.tasks.integrity.earlier_runs import EarlierRuns, read_earlier_runs, read_summary_portions
 from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.run import Base, Plan, Revision, RunContext
@@ -36,12 +35,18 @@ def read_telling_rows(
 
     Its summaries say which runs these are. Raises `StorageError`.
     """
-    now, tasks = datetime.now(UTC), sorted({task.task_id for task in plan.tasks})
-    part_of = partial(rows_of_tasks, tasks=tasks)
+    now, tasks = datetime.now(UTC), frozenset(task.task_id for task in plan.tasks)
+    part_of = partial(rows_of_tasks, tasks=sorted(tasks))
     kept = read_summary_portions(history, Path.cwd(), now, SUMMARY_COLUMNS, part_of)
-    runs = telling_runs(plan, pd.concat(kept.parts)) if kept.parts else frozenset[str]()
-    earlier = read_earlier_runs(history, Path.cwd(), now, columns, where, TasksOfRuns(runs, frozenset(tasks)))
-    return replace(earlier, left_out="; ".join(filter(None, (kept.left_out, earlier.left_out))))
+    left_out = {kept.left_out: None}
+
+    def read(runs: frozenset[str]) -> pd.DataFrame:
+        earlier = read_earlier_runs(history, Path.cwd(), now, columns, where, TasksOfRuns(runs, tasks))
+        left_out[earlier.left_out] = None
+        return earlier.trials
+
+    trials = telling_trials(plan, rows_with(joined(kept.parts, SUMMARY_COLUMNS), where or {}), read)
+    return EarlierRuns(trials, "; ".join(filter(None, left_out)))
 
 
 def pooled_baseline(plan: Plan, earlier: EarlierRuns, trials: Sequence[Trial] = ()) -> Baseline:
