@@ -239,7 +239,8 @@ def _trial_of(file: Path) -> tuple[str, int]:
     return task, int(trial)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     project: Project, kind: signal.Signals
 ) -> None:
@@ -256,6 +257,7 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     assert project.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 
 
+@pytest.mark.slow
 def test_the_command_that_began_a_run_carries_it_on(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -276,6 +278,7 @@ def test_the_command_that_began_a_run_carries_it_on(project: Project) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -318,6 +321,7 @@ def test_a_part_of_a_gate_never_passes(project: Project) -> None:
     assert "--task" in result.stdout
 
 
+@pytest.mark.slow
 def test_secrets_are_masked_in_everything_that_is_written(project: Project) -> None:
     gate_of(project, k=1)
     project.write("gates.yaml", (project.path / "gates.yaml").read_text() + "\nsecrets: [THE_KEY]\n")
@@ -331,6 +335,7 @@ def test_secrets_are_masked_in_everything_that_is_written(project: Project) -> N
         assert not file.is_file() or b"hunter2" not in file.read_bytes(), file
 
 
+@pytest.mark.slow
 def test_in_ci_the_summary_and_the_annotations_are_where_people_look(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

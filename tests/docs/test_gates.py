@@ -98,6 +98,7 @@ def words_of(forecast: str) -> list[list[str]]:
     return [line.split() for line in forecast.strip().splitlines() if not line.startswith("INCONCLUSIVE")]
 
 
+@pytest.mark.slow
 def test_the_forecast_of_the_shipped_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     agent = "cli:my-agent {prompt}"

@@ -54,6 +54,7 @@ def failed(ruling: Ruling) -> str:
     return " ".join(reason.message for reason in ruling.reasons if reason.blocking)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "exit_code"), [("Paris", 0), ("Rome", 1)])
 def test_1_a_failure_is_exit_code_1_without_any_option(project: Project, answer: str, exit_code: int) -> None:
     for name, text in one_test("[{type: contains, value: Paris}]").items():

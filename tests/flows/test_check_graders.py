@@ -135,6 +135,7 @@ def test_correct_graders_have_no_fault(suites: Path, capsys: pytest.CaptureFixtu
         assert check["graders"]["right"] == check["graders"]["of"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.what)
 def test_a_planted_fault_is_found(suites: Path, planted: Planted, capsys: pytest.CaptureFixture[str]) -> None:
     file = suites / planted.file

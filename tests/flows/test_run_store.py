@@ -77,6 +77,7 @@ def evaluated(request: RunRequest) -> Verdict:
     return asyncio.run(evaluate(GateName.CI_MERGE, request, NoEngine()))
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_at_its_url_and_comes_to_the_same_verdict(
     repository: Project, object_store: ObjectStore, other_machine: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +142,7 @@ def test_trials_that_the_store_has_lost_give_no_verdict(repository: Project, obj
         judged(plan, elsewhere(losing, workers=1))
 
 
+@pytest.mark.slow
 def test_a_coordinator_on_another_machine_waits_for_the_lease_and_repeats_nothing(
     repository: Project, object_store: ObjectStore, other_machine: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -136,6 +136,7 @@ async def in_child_process(store: str, batch: Batch) -> BatchOutcome:
     return outcome
 
 
+@pytest.mark.slow
 def test_child_processes_come_to_the_same_verdict_and_the_same_rows(repository: Project) -> None:
     here = what_counts(*judged(planned(), HERE))
     called = calls(repository)

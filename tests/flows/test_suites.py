@@ -70,6 +70,7 @@ def test_doing_nothing_fails(task: EvalTask) -> None:
     assert trial.status is TrialStatus.FAILED, trial.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "name"), list(wrong_solutions()))
 def test_a_wrong_solution_fails(task: EvalTask, name: str) -> None:
     trial = tried(task, f"oracle:{name}").trial
