@@ -105,6 +105,7 @@ def _why_no_rates(plan: Plan, baseline: Baseline, rows: pd.DataFrame) -> str:
     what = (
         f"the history {plan.history_location} has {'' if has_runs else 'no '}runs of {plan.agent} {where} with the "
         f"tasks of {plan.gate}{but}{f' ({plan.base.note})' if plan.base.note else ''}"
+        f"{f' ({baseline.left_out})' if baseline.left_out else ''}"
     )
     if plan.pins is not None:
         commit, runs = plan.pins.commit, ", ".join(plan.pins.runs)

@@ -164,12 +164,15 @@ def _left_out(count: int, noun: str, wrong: Mapping[str, str]) -> str:
         return ""
     named = ", ".join(f"{run_id} ({why})" for run_id, why in sorted(wrong.items(), reverse=True)[:_NAMED])
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
-    runs, its, these = ("runs", "their", "these runs") if len(wrong) > 1 else ("run", "its", "this run")
     return (
-        f"{len(wrong)} {runs} of the history cannot be genuine: {named}{more}. passgate leaves out {its} {count} "
-        f"{noun}{'s' if count != 1 else ''}. Check the clocks of the machines, and who can write the history. To end "
-        f"this note, delete the files of the history that are named after {these}"
+        f"passgate leaves out {_counted(len(wrong), 'run')} of the history ({_counted(count, noun)}) that cannot be "
+        "genuine. Check the clocks of the machines and who can write the history. To end this note, delete the files "
+        f"that are named after {named}{more}"
     )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 class _Identity(NamedTuple):

@@ -20,4 +20,4 @@ def test_history_from_the_future(attacked: Attacked) -> None:
     attacked.checkout("change")
     outcome = attacked.gate()
     assert outcome.code == 1, outcome.printed
-    assert any("of the history cannot be genuine" in note for note in outcome.verdict["notes"])
+    assert any("that cannot be genuine" in note for note in outcome.verdict["notes"])

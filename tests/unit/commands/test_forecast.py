@@ -116,8 +116,10 @@ class TestHistory:
         plan = plan_with(*TWENTY[:2], **EVIDENCE)
         return plan.model_copy(update={"request": plan.request.model_copy(update={"history": str(tmp_path)})})
 
-    def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", **trial: Any) -> None:
-        run = plan.model_copy(update={"run_id": RUN, "created_at": begun(RUN), "revision": Revision(branch=branch)})
+    def store(self, plan: Plan, *tasks: EvalTask, branch: str = "main", run_id: str = RUN, **trial: Any) -> None:
+        run = plan.model_copy(
+            update={"run_id": run_id, "created_at": begun(run_id), "revision": Revision(branch=branch)}
+        )
         record(run, [a_finished(task, number, **trial) for task in tasks for number in range(3)])
 
     def refusal(self, plan: Plan) -> str:
@@ -138,6 +140,10 @@ class TestHistory:
             "the history HISTORY has no runs of cli:my-agent on main with the tasks of ci_merge: "
             "`passgate run ci_merge --agent cli:my-agent` makes the first; `--assume 0.99` forecasts without any"
         )
+
+    def test_of_runs_that_cannot_be_genuine_says_that_they_are_left_out(self, plan: Plan) -> None:
+        self.store(plan, *plan.tasks, run_id=a_run_id("20990131"))
+        assert "(passgate leaves out 1 run of the history (2 tasks) that cannot be genuine." in self.refusal(plan)
 
     def test_the_remedy_can_be_copied_into_a_shell(self, plan: Plan) -> None:
         agent = AgentSpec(kind=AgentKind.CLI, target="sh it's.sh {prompt}")
