@@ -52,11 +52,12 @@ def run_named(runs: Sequence[RecordedRun], name: str) -> RecordedRun:
     """The run of an id, of the only id that begins so, or the `last`. Raises `UsageError`."""
     if name == "last" and runs:
         return runs[-1]
-    found = [run for run in runs if run.run_id.startswith(name)]
+    # Every id begins with an empty name, which a script gives by mistake.
+    found = [run for run in runs if name and run.run_id.startswith(name)]
     exact = [run for run in found if run.run_id == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
-    what = f"{len(found)} runs whose ids begin with {name}" if found else f"no run {name}"
+    what = f"{len(found)} runs whose ids begin with {name}" if found else f"no run {name!r}"
     raise UsageError(f"the history has {what}: `passgate history list` names them")
 
 

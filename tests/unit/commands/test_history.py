@@ -42,10 +42,11 @@ def test_a_run_is_named_by_its_id_its_beginning_or_as_the_last() -> None:
     runs = stored_runs(HISTORY)
     assert run_named(runs, "last").run_id == THIRD
     assert run_named(runs, SECOND[:8]).run_id == SECOND
-    for name, problem in (("2026", "3 runs whose ids begin with 2026"), ("x", "no run x")):
+    problems = {"2026": "3 runs whose ids begin with 2026", "x": "no run 'x'", "": "no run ''"}
+    for name, problem in problems.items():
         with pytest.raises(UsageError, match=problem):
             run_named(runs, name)
-    with pytest.raises(UsageError, match="no run last"):
+    with pytest.raises(UsageError, match="no run 'last'"):
         run_named((), "last")
 
 
