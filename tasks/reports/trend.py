@@ -116,8 +116,10 @@ def flaky_cells(task: FlakyTask) -> tuple[str, ...]:
 
 def per_verdict(trend: Trend) -> str:
     """What a verdict took in the last 7 days."""
-    time, cost = figures.duration(trend.seconds_per_verdict), figures.dollars(trend.cost_per_verdict)
-    return f"A verdict took {time} (median) and {cost} (mean) in the last 7 days."
+    time, cost = figures.duration(trend.seconds_per_verdict), ""
+    if trend.cost_per_verdict is not None:
+        cost = f" and {figures.dollars(trend.cost_per_verdict)} (mean)"
+    return f"A verdict took {time} (median){cost} in the last 7 days."
 
 
 def by_suite(points: Iterable[TrendPoint]) -> Iterator[tuple[Suite, tuple[TrendPoint, ...]]]:

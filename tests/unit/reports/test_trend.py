@@ -27,6 +27,11 @@ def test_it_fits_a_screen(trend: Trend) -> None:
     assert "more: --format json has all" in trend_screen(many, width=100, color=False)
 
 
+def test_a_history_without_costs_says_nothing_of_them(trend: Trend) -> None:
+    text = trend_screen(trend.model_copy(update={"cost_per_verdict": None}), width=100, color=False)
+    assert "A verdict took 12m34s (median) in the last 7 days." in text
+
+
 def test_a_history_without_changes_says_how_sure_that_is(trend: Trend) -> None:
     text = trend_screen(trend.model_copy(update={"changes": ()}), width=100, color=False)
     assert "No change that chance does not explain (at most 0.1 false alarms are expected in 365 runs)." in text
