@@ -25,6 +25,7 @@ def judge(
     from passgate.tasks.measure import measure
     from passgate.tasks.planning.baseline import pooled_baseline, read_rows
     from passgate.tasks.planning.find_run import find_run
+    from passgate.tasks.reports.messages import warn
     from passgate.tasks.reports.shell_commands import try_options
     from passgate.tasks.reports.terminal import terminal
 
@@ -38,6 +39,8 @@ def judge(
     refuse_doubt(plan.base, checkout)
     open_history(plan.history_location, checkout)
     earlier = store.read_verdict()
+    if earlier is None:
+        warn(f"the run {store.name} has not ended: this judges the trials that it has so far")
     trials = store.read_trials()
     baseline = pooled_baseline(plan, read_rows(plan), trials)
     verdict = judge_trials(plan, policy, trials, measure(plan, trials), baseline, earlier.judge if earlier else "")

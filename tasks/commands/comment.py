@@ -125,9 +125,7 @@ def comment(run_id: str, service: CommentService) -> str:
     The text is made anew from the verdict, so that nothing else in the run's folder gets into it. Raises `UsageError`
     for a run without a verdict, and `CommentError`.
     """
-    verdict = RunStore.of(run_id).read_verdict()
-    if verdict is None:
-        raise UsageError(f"run {run_id} has no verdict yet: finish it with `passgate run GATE --resume {run_id}`")
+    verdict = RunStore.of(run_id).judged()
     marker = f"<!-- passgate {verdict.gate} -->"
     body = f"{marker}\n{markdown(RunView(verdict))}"
     if len(body) > service.longest:

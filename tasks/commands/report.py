@@ -64,10 +64,7 @@ def stored_run(store: RunStore, history: str | None = None) -> StoredRun:
 
     Raises `UsageError` for a run without a verdict, `StorageError`.
     """
-    verdict = store.read_verdict()
-    if verdict is None:
-        remedy = f"carry it on with `passgate run GATE --resume {store.name}`"
-        raise UsageError(f"the run {store.name} has no verdict: {remedy}")
+    verdict = store.judged()
     plan, trials = store.read_plan(), store.read_trials()
     if not trials and any(task.n for task in verdict.measurement.tasks):
         raise UsageError(f"the run {store.name} has no journal any more, so there are no trials to show")

@@ -95,9 +95,7 @@ def _text(option: str, text: str, longest: int) -> str:
 
 
 def _awaiting(store: RunStore) -> Verdict:
-    verdict, run_id = store.read_verdict(), store.name
-    if verdict is None:
-        raise UsageError(f"the run {run_id} has no verdict: carry it on with `passgate run GATE --resume {run_id}`")
+    verdict, run_id = store.judged(), store.name
     if (signed := verdict.sign_off) is not None:
         when = f"{signed.at:%Y-%m-%d %H:%M:%S %Z}"
         raise UsageError(f"the run {run_id} is signed off already: {signed.decided} at {when}")

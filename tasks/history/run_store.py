@@ -359,6 +359,14 @@ class RunStore:
         """Whether the run has ended with a verdict."""
         return self._storage.size(_VERDICT) is not None
 
+    def judged(self) -> Verdict:
+        """The verdict of a run that has one. Raises `UsageError` for another, `StorageError`."""
+        verdict = self.read_verdict()
+        if verdict is None:
+            remedy = f"carry it on with `passgate run {self.read_plan().gate} --resume {self.name}`"
+            raise UsageError(f"the run {self.name} has no verdict: {remedy}")
+        return verdict
+
     def read_verdict(self) -> Verdict | None:
         """The verdict of a run; `None` while there is none."""
         content = self._storage.read(_VERDICT)

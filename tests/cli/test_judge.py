@@ -30,6 +30,9 @@ def test_a_run_that_never_ended_is_inconclusive(project: Project) -> None:
     folder = project.run_folders()[0]
     lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
     (folder / "journal.jsonl").write_text(lines[0])
+    (folder / "verdict.json").unlink()
     result = project.passgate("judge", "last")
     assert result.returncode == 3
     assert "1 of 2 trials" in result.stdout
+    said = f"passgate: the run {folder.name} has not ended: this judges the trials that it has so far\n"
+    assert result.stderr == said

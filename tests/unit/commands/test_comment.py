@@ -14,10 +14,12 @@ import pytest
 from passgate.tasks.commands import comment as comments
 from passgate.tasks.commands.comment import CommentError, comment, comment_service
 from passgate.tasks.errors import UsageError
+from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Decision, Verdict
+from tests.builders import a_plan, a_run_id
 from tests.unit.reports.measurements import a_failed_task, a_task
 from tests.unit.reports.verdicts import a_reason, a_verdict
 
@@ -256,5 +258,7 @@ def test_the_pull_request_can_be_named(forge: Forge) -> None:
 
 
 def test_a_run_without_a_verdict_is_refused(forge: Forge) -> None:
-    with pytest.raises(UsageError, match="no verdict yet"):
-        comment("20260401T020000Z-ci_merge-5f3a", comment_service(forge.github, None))
+    run_id = a_run_id("20260401")
+    RunStore.of(run_id).write_plan(a_plan(run_id=run_id), Masker([]))
+    with pytest.raises(UsageError, match=f"no verdict: carry it on with `passgate run ci_merge --resume {run_id}`"):
+        comment(run_id, comment_service(forge.github, None))

@@ -54,7 +54,8 @@ def test_the_page_shows_the_trials_of_the_journal(run: RunStore) -> None:
 
 
 def test_a_run_without_a_verdict_has_no_page(run: RunStore) -> None:
-    with pytest.raises(UsageError, match="has no verdict"):
+    said = f"has no verdict: carry it on with `passgate run {run.read_plan().gate} --resume {run.name}`"
+    with pytest.raises(UsageError, match=said):
         write_run_page(run.name, None)
 
 

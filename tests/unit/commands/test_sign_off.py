@@ -93,7 +93,8 @@ def test_a_verdict_that_stands_awaits_nothing(run: RunStore, decision: Decision,
 
 def test_a_run_without_a_verdict_cannot_be_signed_off(run: RunStore) -> None:
     run.verdict.unlink()
-    with pytest.raises(UsageError, match="has no verdict: carry it on with"):
+    said = f"has no verdict: carry it on with `passgate run release_candidate --resume {run.name}`"
+    with pytest.raises(UsageError, match=said):
         decide(run)
 
 
