@@ -8,7 +8,9 @@ maximum likelihood, and tested once more between its neighbours.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -59,7 +61,9 @@ def change_points(families: Sequence[Family]) -> list[list[ChangePoint]]:
     """The changes of each family's series in the order of series and runs. All families share the false alarms."""
     series, runs = sum(family.series for family in families), max((family.runs for family in families), default=0)
     least = threshold(series, runs)
-    return [_of_family(family, least) for family in families]
+    # numpy lets go of the interpreter's lock in most of it.
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(partial(_of_family, least=least), families))
 
 
 def _lengths(runs: int) -> list[tuple[int, int]]:

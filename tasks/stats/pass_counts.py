@@ -63,7 +63,7 @@ class PassCounts:
     def __init__(self, passed: Floats, n: Floats, groups: Floats) -> None:
         """`passed` and `n` have a row per task and a column per run; `groups` a row per group with 1 for its tasks."""
         self._tasks = len(passed)
-        self._groups = [np.flatnonzero(group) for group in groups]
+        self._groups = [_as_slice(np.flatnonzero(group)) for group in groups]
         self._passed, self._n = _sums(passed), _sums(n)
 
     @property
@@ -92,10 +92,10 @@ class PassCounts:
         if len(tasks):
             yield _above(least, tasks, sides.taken(of_places, tasks).evidence, places.taken(of_places))
         for number, group in enumerate(self._groups, self._tasks):
-            sums = (values[:, _as_slice(group)].sum(axis=1) for values in (difference, spread))
+            sums = (values[:, group].sum(axis=1) for values in (difference, spread))
             some = places.taken(np.flatnonzero(_may_exceed(least, *sums)))
             if len(some.splits):
-                evidence = self._sides(some, _as_slice(group)).evidence_of_sum
+                evidence = self._sides(some, group).evidence_of_sum
                 yield _above(least, np.full(len(evidence), number), evidence, some)
 
     def _sides(self, places: Windows, tasks: Integers | slice = slice(None)) -> _Sides:
@@ -108,11 +108,11 @@ class PassCounts:
 
     def confirmed(self, series: int, start: int, split: int, end: int) -> float:
         place = Windows(np.array([start]), np.array([split]), np.array([end]))
-        return float(self._sides(place, _as_slice(self._members(series))).evidence_of_sum[0])
+        return float(self._sides(place, self._members(series)).evidence_of_sum[0])
 
-    def _members(self, series: int) -> Integers:
+    def _members(self, series: int) -> Integers | slice:
         """The tasks of a series."""
-        return np.array([series]) if series < self._tasks else self._groups[series - self._tasks]
+        return slice(series, series + 1) if series < self._tasks else self._groups[series - self._tasks]
 
     def likelihoods(self, series: int, start: int, end: int) -> Floats:
         passed, n = self._within(series, start, end)
