@@ -14,6 +14,7 @@ from uuid import UUID
 import yaml
 
 from passgate.flows.concurrency_limit import refuse_missing_limit
+from passgate.flows.repository_name import repository_name
 from passgate.tasks.errors import StorageError, UsageError, WorkerLostError
 from passgate.tasks.execution.coordinator import Executor
 from passgate.tasks.execution.distributed.batch import part_of
@@ -23,7 +24,6 @@ from passgate.tasks.execution.in_process import cost_left
 from passgate.tasks.execution.worker import trials_at_once
 from passgate.tasks.history.lease import LeaseHolder
 from passgate.tasks.history.run_store import RunStore
-from passgate.tasks.integrity.git import Checkout
 from passgate.tasks.model.run import Batch, BatchOutcome, Plan, RunRequest
 from passgate.tasks.model.trial import FinishedTrial
 from passgate.tasks.reports.messages import warn
@@ -31,6 +31,7 @@ from passgate.tasks.reports.messages import warn
 if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
     from prefect.client.schemas.objects import FlowRun
+    from prefect.client.schemas.responses import DeploymentResponse
 
 FLOW: Final = "passgate-batch"
 ENTRYPOINT: Final = "passgate.flows.batch.batch"
@@ -77,7 +78,7 @@ async def on_work_pool(plan: Plan, store: RunStore, finished: Sequence[FinishedT
     await refuse_missing_limit(plan)
     async with get_client() as client:
         pool = await _pool(client, name)
-        flow_runs = _FlowRuns(client, store, plan.run_id, name, await _deployment(client, name, f"{_project()}-batch"))
+        flow_runs = _FlowRuns(client, store, plan.run_id, name, await _deployment(client, name, _project()))
         await flow_runs.cancel_left_over()
         watching = asyncio.create_task(flow_runs.watch())
         try:
@@ -111,34 +112,42 @@ async def _pool(client: "PrefectClient", name: str) -> Any:
 
 
 def _project() -> str:
-    """What prefect.yaml calls the repository, or the name of its folder: deployments of others have other names."""
+    """What prefect.yaml calls the repository, or the name that `init --prefect` would give it there."""
     try:
         name = yaml.safe_load(Path("prefect.yaml").read_text(encoding="utf-8"))["name"]
     except (OSError, yaml.YAMLError, UnicodeDecodeError, LookupError, TypeError):
         name = None
-    return name if isinstance(name, str) and name else (Checkout(Path.cwd()).top or Path.cwd()).name
+    return name if isinstance(name, str) and name else repository_name(Path.cwd()).text
 
 
-async def _deployment(client: "PrefectClient", pool: str, name: str) -> UUID:
-    """The deployment of batches on a pool, made where there is none. What somebody has set for it stays."""
-    from prefect.exceptions import ObjectNotFound
+async def _deployment(client: "PrefectClient", pool: str, project: str) -> UUID:
+    """The deployment of batches on a pool, made where there is none. What somebody has set for it stays.
 
-    try:
-        known = await client.read_deployment_by_name(f"{FLOW}/{name}")
-    except ObjectNotFound:
-        known = None
-    if known is not None and known.work_pool_name == pool:
-        return known.id
-    flow_id = await client.create_flow_from_name(FLOW)
+    The project's deployment on another pool may have batches of another run: then that of this pool has its name too.
+    """
+    of_project, name = await _known(client, f"{project}-batch"), f"{project}-{pool}-batch"
+    for one in (of_project, await _known(client, name)):
+        if one is not None and one.work_pool_name == pool:
+            return one.id
+    is_free = of_project is None or of_project.work_pool_name is None
     return await client.create_deployment(
-        flow_id,
-        name,
+        await client.create_flow_from_name(FLOW),
+        f"{project}-batch" if is_free else name,
         entrypoint=ENTRYPOINT,
         work_pool_name=pool,
         pull_steps=[],
-        job_variables=known.job_variables if known is not None else None,
+        job_variables=of_project.job_variables if of_project is not None else None,
         tags=["passgate"],
     )
+
+
+async def _known(client: "PrefectClient", name: str) -> "DeploymentResponse | None":
+    from prefect.exceptions import ObjectNotFound
+
+    try:
+        return await client.read_deployment_by_name(f"{FLOW}/{name}")
+    except ObjectNotFound:
+        return None
 
 
 @dataclass

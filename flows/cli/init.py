@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -12,13 +11,14 @@ import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.ci_files import CiService, ci_contents, left_to_do, service_of
+from passgate.flows.repository_name import UNNAMED, repository_name
 
 _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
 _SCHEMAS: Final = Path("suites", "_shared", "schema")
 _SCHEMA_NAMES: Final = ("agents", "gates", "sandbox", "task")
 _NAME: Final = "my-agent"
-_REPOSITORY: Final = "my-repository"
+_DEPLOYMENTS: Final = Path("prefect.yaml")
 
 
 def init(
@@ -50,7 +50,8 @@ def init(
     named = None if agent is None else _named(agent, folder)
     service = ci or service_of(folder)
     wanted, written = _contents(agent, named, service), set[Path]()
-    wanted |= _deployments(_repository_name(folder), named) if prefect else {}
+    repository = repository_name(folder)
+    wanted |= _deployments(repository.text, named) if prefect else {}
     try:
         for name, content in wanted.items():
             if not (folder / name).exists():
@@ -63,7 +64,10 @@ def init(
     lines.append("\nNext: passgate run ci_merge   # proves the graders with the reference solutions")
     if named is not None:
         lines.append(f"      passgate doctor {shlex.quote(named)} --try   # one trial of your agent")
-    lines += [f"Then: {what}" for what in left_to_do(service, folder, written, named=named is not None)]
+    left = left_to_do(service, folder, written, named=named is not None)
+    if _DEPLOYMENTS in written and not repository.is_of_remote:
+        left.append(_about_names(repository.text))
+    lines += [f"Then: {what}" for what in left]
     made = [str(folder / name) for name in wanted if name in written]
     kept = [str(folder / name) for name in wanted if name not in written]
     answer(lambda: "\n".join(lines), lambda: {"wrote": made, "kept": kept}, as_json=as_json, quiet=quiet)
@@ -110,10 +114,13 @@ def _contents(agent: str | None, named: str | None, service: CiService) -> dict[
     return named_schemas | {_SCHEMAS / f"{name}.schema.json": content for name, content in schemas.items()}
 
 
-def _repository_name(folder: Path) -> str:
-    """Return a name by which Prefect can tell the repository from others: the folder's, in small letters and dashes."""
-    name = re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
-    return name or _REPOSITORY
+def _about_names(repository: str) -> str:
+    """What to look at where deployments have the name of a folder: other repositories may have such a folder too."""
+    return (
+        f"there is no remote `origin` to name the deployments after: if another repository on your Prefect server is "
+        f"called {repository} too, replace {repository} in prefect.yaml and prefect-automations.yaml, or each `prefect "
+        "deploy` replaces the deployments of the other"
+    )
 
 
 def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
@@ -121,8 +128,8 @@ def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
     contents = {}
     with as_file(files("passgate").joinpath("flows", "cli", "scaffold", "prefect")) as scaffold:
         for file in sorted(scaffold.glob("*.yaml")):
-            text = file.read_text(encoding="utf-8").replace(_REPOSITORY, repository)
-            text = text.replace(_REPOSITORY.replace("-", "_"), repository.replace("-", "_"))
+            text = file.read_text(encoding="utf-8").replace(UNNAMED, repository)
+            text = text.replace(UNNAMED.replace("-", "_"), repository.replace("-", "_"))
             if agent is not None:
                 text = text.replace("{agent: oracle", f"{{agent: {json.dumps(agent)}")
             contents[Path(file.name)] = text.encode()

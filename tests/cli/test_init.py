@@ -86,3 +86,30 @@ def test_deployments_have_the_names_of_the_repository_and_are_written_when_asked
     assert {deployment["work_pool"]["name"] for deployment in file["deployments"]} == {"my-desk-2"}
     assert {deployment["parameters"]["request"]["agent"] for deployment in file["deployments"]} == {"my-agent"}
     assert "my-repository" not in (project.path / "prefect-automations.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("remote", "folder", "name"),
+    [
+        ("git@github.com:Acme/My.Desk.git", "", "acme-my-desk"),
+        ("https://user:token@gitlab.example.com:8443/group/team/desk/", "", "group-team-desk"),
+        ("ssh://git@github.com/acme/desk.git", "services/billing", "acme-desk-services-billing"),
+        ("../desk.git", "", "app"),
+        ("file:///srv/git/desk.git", "services/billing", "billing"),
+        ("https://[not-a-url/acme/desk", "", "app"),
+        ("git@github.com:/", "", "app"),
+    ],
+)
+def test_deployments_are_named_after_the_remote_and_after_the_folder_where_it_tells_no_owner(
+    tmp_path: Path, remote: str, folder: str, name: str
+) -> None:
+    project = Project(tmp_path / "app")
+    project.path.mkdir()
+    project.git("init", "-q")
+    project.git("remote", "add", "origin", remote)
+    result = project.passgate("init", "--prefect", folder or ".")
+    assert result.returncode == 0, result.stderr
+    assert yaml.safe_load((project.path / folder / "prefect.yaml").read_text())["name"] == name
+    doubtful = f"if another repository on your Prefect server is called {name} too" in result.stdout
+    assert doubtful == (name in {"app", "billing"})
+    assert "token" not in result.stdout + result.stderr
