@@ -22,6 +22,8 @@ from tests.conftest import Project
 from tests.flows.test_seam import GATES
 from tests.object_store import ObjectStore, object_store
 from tests.processes import how_to_resume, parent_of, process_ids, wait_until
+from tests.upstream import ScriptedUpstream
+from tests.upstream_shapes import Says
 
 __all__ = ["object_store"]
 
@@ -224,6 +226,32 @@ def test_a_pool_without_workers_is_told_and_a_signal_cancels_what_waits_there(
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_runs_on_two_pools_leave_each_other_the_deployment_of_their_batches(
+    repository: Project, prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    repository.write("prefect.yaml", "name: two-pools\n")
+    run = ("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", f"file://{tmp_path}/runs")
+    processes = []
+    try:
+        for pool in ("first-pool", "second-pool"):
+            make_pool(prefect_server, pool, repository.path)
+            command = repository.command(*run, "--work-pool", pool)
+            processes.append(subprocess.Popen(command, cwd=repository.path, env=repository.full_environment()))
+            waiting = {"work_pools": {"name": {"any_": [pool]}}}
+            wait_until(lambda on=waiting: asked(prefect_server, "POST", "flow_runs/filter", on) != [], 200)  # type: ignore[misc]
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+    deployments = asked(prefect_server, "POST", "deployments/filter", {"deployments": {"name": {"like_": "two-pools"}}})
+    assert {one["name"]: one["work_pool_name"] for one in deployments} == {
+        "two-pools-batch": "first-pool",
+        "two-pools-second-pool-batch": "second-pool",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_only_a_batch_whose_machine_is_gone_is_handed_out_again(
     repository: Project, prefect_server: dict[str, str], tmp_path: Path
 ) -> None:
@@ -295,3 +323,30 @@ def test_a_signal_ends_a_run_on_a_work_pool_and_its_batches(
         wait_until(lambda: descendants(worker) == [], 120)
     assert errors.read_text().splitlines()[-1].endswith(how_to_resume(repository.path))
     assert 0 < len(calls(repository.path)) < TASKS * 50
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_cost_cap_holds_over_the_workers_of_a_pool(
+    repository: Project, prefect_server: dict[str, str], object_store: ObjectStore, upstream: ScriptedUpstream
+) -> None:
+    upstream.says(Says("yes"))  # for a cent
+    repository.write("prices.yaml", "version: 1\nmodels: {m: {input: 100, output: 0}}\n")
+    repository.environment |= {"OPENAI_BASE_URL": upstream.openai_base_url, "OPENAI_API_KEY": "sk-any"}
+    pool, url, environment = "cost-cap", object_store.new_url(), repository.full_environment()
+    make_pool(prefect_server, pool, repository.path)
+    run = ("run", "ci_merge", "--agent", "openai:m", "--run-store", url, "--work-pool", pool)
+    limits = ("--k", "30", "--jobs", "8", "--workers", "4", "--max-cost", "0.415")
+    with (
+        a_worker(prefect_server, pool, repository.path, environment),
+        a_worker(prefect_server, pool, repository.path, environment),
+    ):
+        result = repository.passgate(*run, *limits, timeout=400)
+    assert result.returncode == 3, result.stdout + result.stderr
+    (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
+    trials = RunStore(f"{url}/{run_id}").read_trials()
+    assert upstream.count == 41, "the shares pay for ten calls each, and what is left over pays for one more"
+    assert sum(one.cost for one in trials) == pytest.approx(0.41)
+    tagged = {"flow_runs": {"tags": {"all_": [f"passgate-run={run_id}"]}}}
+    flow_runs = asked(prefect_server, "POST", "flow_runs/filter", tagged)
+    assert len(flow_runs) >= 4, "it was to run on several workers"

@@ -1,0 +1,64 @@
+"""Two repositories on one Prefect server: folders of one name, with deployments and work pools of their own."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_run import WRITES_OK, gate_of
+from tests.conftest import Project
+from tests.flows.test_deployments import prefect
+from tests.flows.test_flow_runs import api
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+GATES = ("ci-merge", "nightly", "release-candidate")
+
+
+def repository_of(owner: str, folder: Path, server: dict[str, str]) -> Project:
+    """A clone of the repository `app` of an owner, with a merge gate of one task that its agent passes."""
+    project = Project(folder / owner / "app", dict(server))
+    project.path.mkdir(parents=True)
+    project.git("init", "-q", "-b", "main")
+    project.git("remote", "add", "origin", f"git@github.com:{owner}/app.git")
+    project.write("agent.sh", "printf ok > result.txt")
+    done = project.passgate("init", "--prefect", "--agent", "cli:sh {project}/agent.sh")
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(project.path / "suites")
+    gate_of(project, k=1)
+    project.write("suites/golden/a.yaml", WRITES_OK.format(name=f"of-{owner}"))
+    return project
+
+
+def test_repositories_whose_folders_have_one_name_keep_their_deployments_and_run_their_own_gates(
+    prefect_server: dict[str, str], tmp_path: Path
+) -> None:
+    projects = {owner: repository_of(owner, tmp_path, prefect_server) for owner in ("acme", "zenith")}
+    for owner, project in projects.items():
+        api(project, "POST", "work_pools/", {"name": f"{owner}-app", "type": "process"})
+        succeeded(project, "deploy", "--all")
+    deployments = {one["name"]: one for one in api(project, "POST", "deployments/filter", {}) if "-app-" in one["name"]}
+    assert set(deployments) == {f"{owner}-app-{gate}" for owner in projects for gate in GATES}
+    for owner, project in projects.items():
+        assert str(project.path) in str(deployments[f"{owner}-app-nightly"]["pull_steps"])
+        merge_gate = deployments[f"{owner}-app-ci-merge"]["id"]
+        api(project, "POST", f"deployments/{merge_gate}/create_flow_run", {})
+        succeeded(project, "worker", "start", "--pool", f"{owner}-app", "--run-once")
+        ended = flow_run_on(project, f"{owner}-app")
+        assert ended["state_name"] == "GatePassed", ended["state"]["message"]
+        (folder,) = project.run_folders()
+        assert f"of-{owner}" in (folder / "plan.json").read_text()
+        assert folder.name in ended["state"]["message"]
+
+
+def succeeded(project: Project, *arguments: str) -> None:
+    done = prefect(project, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def flow_run_on(project: Project, pool: str) -> dict[str, Any]:
+    """The only flow run of a work pool that has begun."""
+    begun = {"work_pools": {"name": {"any_": [pool]}}, "flow_runs": {"start_time": {"is_null_": False}}}
+    (found,) = api(project, "POST", "flow_runs/filter", begun)
+    ended: dict[str, Any] = found
+    return ended
