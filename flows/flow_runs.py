@@ -12,6 +12,7 @@ from prefect.context import FlowRunContext
 from prefect.states import Running
 from prefect.utilities.engine import propose_state
 
+from passgate.tasks.errors import EngineError
 from passgate.tasks.history.run_store import RunStore
 from passgate.tasks.model.run import Plan, RunRequest
 from passgate.tasks.model.task import GateName
@@ -20,6 +21,8 @@ from passgate.tasks.planning.plan import run_id_of
 _SECONDS = 3.0  # Between two looks at whether somebody has cancelled the flow run
 _SECONDS_TO_LOOK = 10.0  # A worker kills the process after thirty
 _SECONDS_TO_NAME = 5.0
+_ALSO_OF_CONTINUED = frozenset({"wait_for_sign_off"})
+_OF_DEPLOYMENT = frozenset(RunRequest.model_fields) - {"run"}
 _CANCELLED = frozenset({StateType.CANCELLING, StateType.CANCELLED})
 
 
@@ -37,6 +40,28 @@ def own_run_id(gate: GateName) -> str:
     if flow_run.created is None:
         raise RuntimeError("the flow run is not stored")
     return run_id_of(gate, flow_run.created, flow_run.id.hex[-8:])
+
+
+async def with_deployment(request: RunRequest) -> RunRequest:
+    """The request of a flow run with its deployment's values of the keys that the flow run does not give.
+
+    Prefect puts the `request` of a flow run in the place of the deployment's as a whole: one that gives the number of
+    jobs alone would try the reference solutions in place of the deployment's agent. A run that is carried on has values
+    of its own. Raises `EngineError` where the server does not say what the deployment has.
+    """
+    flow_run = current_flow_run()
+    given = flow_run.parameters.get("request")
+    if flow_run.deployment_id is None or not isinstance(given, dict):
+        return request
+    try:
+        async with asyncio.timeout(_SECONDS_TO_LOOK), get_client() as client:
+            deployed = (await client.read_deployment(flow_run.deployment_id)).parameters.get("request")
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise EngineError(f"the Prefect server does not say what the deployment has as its request: {why}") from error
+    wanted = _OF_DEPLOYMENT if request.run is None else _ALSO_OF_CONTINUED
+    also = {key: value for key, value in (deployed or {}).items() if key in wanted}
+    return RunRequest.model_validate({**also, **given})
 
 
 def continued(request: RunRequest, run_id: str) -> RunRequest:

@@ -39,6 +39,7 @@ from passgate.flows.flow_runs import (
     name_after,
     own_run_id,
     tried_again,
+    with_deployment,
 )
 from passgate.flows.prefect_environment import resolve_environment
 from passgate.flows.process.interrupts import cancelled_by_sigterm
@@ -55,6 +56,8 @@ from passgate.tasks.model.task import GateName
 from passgate.tasks.model.verdict import Verdict
 
 T = TypeVar("T")
+Settle = Callable[[Verdict, float], Awaitable[Verdict]]
+"""Gives the verdict that stands, after at most so many seconds of waiting for somebody to settle it."""
 
 _MOST_FAILED_TASKS = 100
 """Task runs for eval tasks that have failed and shared theirs with others; a table names all of them."""
@@ -145,9 +148,7 @@ async def _unharmed(showing: Awaitable[object], without: str) -> None:
         get_run_logger().warning("%s: %s", without, error)
 
 
-async def evaluate_in_flow(
-    gate: GateName, request: RunRequest, settle: Callable[[Verdict], Awaitable[Verdict]] | None = None
-) -> State[Any]:
+async def evaluate_in_flow(gate: GateName, request: RunRequest, settle: Settle | None = None) -> State[Any]:
     """Run a gate inside of a flow run; gives the state that the flow run ends in, by the verdict or by what `settle`
     makes of it.
 
@@ -170,20 +171,18 @@ async def _is_tried_again(state: State[Any]) -> bool:
         return False
 
 
-async def _attempt(
-    gate: GateName, request: RunRequest, settle: Callable[[Verdict], Awaitable[Verdict]] | None
-) -> State[Any]:
+async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -> State[Any]:
     engine, run_id = PrefectEngine(), request.run or own_run_id(gate)
     try:
         with cancelled_by_sigterm():
             async with cancelled_by_prefect() as cancellation:
                 await resolve_environment()
-                begun = continued(_with_environment(request), run_id)
+                begun = continued(_with_environment(await with_deployment(request)), run_id)
                 await _refuse_missing_pool(begun)
                 verdict = await evaluate(
                     gate, begun, engine, run_id=run_id, open_executor=partial(open_executor, engine, engine.handed_out)
                 )
-                settled = verdict if settle is None else await settle(verdict)
+                settled = verdict if settle is None else await settle(verdict, begun.wait_for_sign_off or 0.0)
     except asyncio.CancelledError:
         current = asyncio.current_task()
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"

@@ -1,6 +1,5 @@
 """The gate of a release: all four suites, strict, and a person's approval."""
 
-from functools import partial
 from typing import Any
 
 from prefect import flow
@@ -20,5 +19,4 @@ async def release_candidate(request: RunRequest = _REQUEST) -> State[Any]:
 
     With `wait_for_sign_off` it pauses until somebody approves or rejects. Its state is GatePassed, GateFailed,
     AwaitingSignOff, GateInconclusive, GateNotRun or GateCrashed."""
-    settle = partial(wait_for_sign_off, seconds=request.wait_for_sign_off or 0)
-    return await evaluate_in_flow(GateName.RELEASE_CANDIDATE, request, settle)
+    return await evaluate_in_flow(GateName.RELEASE_CANDIDATE, request, wait_for_sign_off)

@@ -25,7 +25,7 @@ _RUN: Final = ["run_id"]
 _TASK: Final = [*_RUN, "suite", "task_id"]
 _OF_RUN: Final = ["gate", "agent", "git_commit", "git_branch", "git_dirty"]
 _OF_TASK: Final = ["task_digest", "grader_digest", "k", "metric"]
-_ID: Final = r"^(\d{8}T\d{6})Z-(.+)-[0-9a-f]{4}$"
+_ID: Final = r"^(\d{8}T\d{6})Z-(.+)-(?:[0-9a-f]{4}|[0-9a-f]{8})$"  # The longer ones are of flow runs of Prefect
 _CLOCKS: Final = timedelta(days=1)
 """By how much the clocks of two machines may differ: wrong time zones are common, and a forger is not that clumsy."""
 _STATUSES: Final = [str(status) for status in TrialStatus]

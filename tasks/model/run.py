@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from passgate.tasks.model.agent import AgentChange, AgentSpec
 from passgate.tasks.model.base import Frozen
@@ -22,6 +22,9 @@ HISTORY_VARIABLE = "PASSGATE_HISTORY_URL"
 
 class RunRequest(Frozen):
     """What the user asks of a gate."""
+
+    # Prefect's form shows them beside the fields.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     agent: str = "oracle"
     """A name in agents.yaml or in AgentV's targets, or oracle, nop, cli:COMMAND, python:MODULE:FUNCTION, http:URL,

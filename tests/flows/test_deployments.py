@@ -15,9 +15,10 @@ from uuid import uuid4
 import pytest
 import yaml
 
+from passgate.tasks.model.run import RunRequest
 from tests.cli.test_run import WRITES_OK
 from tests.conftest import REPOSITORY, Project, clean_environment
-from tests.flows.test_flow_runs import api
+from tests.flows.test_flow_runs import api, seconds_to_cancel
 from tests.processes import marked_processes, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -98,6 +99,15 @@ def test_a_failed_gate_fails_who_watches_it_and_a_secret_is_nowhere(deployed: Pr
     assert not any(SECRET.encode() in file.read_bytes() for file in folder.iterdir() if file.is_file())
 
 
+def test_a_run_that_gives_some_options_has_those_of_the_deployment_for_the_others(deployed: Project) -> None:
+    given = ("--param", 'request={"jobs": 1}')
+    watched = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", *given, "--watch")
+    assert "GateFailed" in watched.stdout, watched.stdout + watched.stderr
+    requests = [json.loads((folder / "plan.json").read_text())["request"] for folder in deployed.run_folders()]
+    (request,) = [one for one in requests if one["jobs"] == 1]
+    assert (request["agent"], request["k"]) == (f"cli:sh '{deployed.path}/agent.sh'", 1)
+
+
 def test_a_red_night_is_an_event_that_fires_its_automation(deployed: Project) -> None:
     watched = prefect(deployed, "deployment", "run", "nightly/desk-no-7-nightly", "--watch")
     assert "GateAlarm" in watched.stdout, watched.stdout + watched.stderr
@@ -115,6 +125,15 @@ def test_a_red_night_is_an_event_that_fires_its_automation(deployed: Project) ->
     body = {**again, "id": "00000000-0000-4000-8000-000000000007"}
     api(deployed, "POST", "events", [body])
     wait_until(lambda: "desk-no-7: the nightly is red" in fired(deployed), seconds=120)
+
+
+def test_the_runs_of_deployments_are_in_the_history(deployed: Project) -> None:
+    watched = prefect(deployed, "deployment", "run", "nightly/desk-no-7-nightly", "--watch")
+    assert "GateAlarm" in watched.stdout, watched.stdout + watched.stderr
+    listed = deployed.passgate("history", "list", "--json")
+    assert "left out" not in listed.stderr
+    kept = {folder.name for folder in deployed.run_folders() if (folder / "verdict.json").exists()}
+    assert kept <= {one["run_id"] for one in json.loads(listed.stdout)}
 
 
 def fired(project: Project) -> set[str]:
@@ -175,6 +194,7 @@ def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how
     assert list(run.glob("journal*"))
     states = api(deployed, "GET", f"flow_run_states/?flow_run_id={flow_run['id']}")
     ended = [one for one in states if one["type"] not in {"SCHEDULED", "PENDING", "RUNNING", "CANCELLING"}]
+    assert seconds_to_cancel(deployed, flow_run["id"]) < 30
     assert [one["type"] for one in ended] == ["CANCELLED", "CANCELLED"]
     assert f"passgate run ci_merge --resume {run.name}" in ended[0]["message"]
     logs = {"logs": {"flow_run_id": {"any_": [flow_run["id"]]}}}
@@ -188,6 +208,13 @@ def test_a_parameter_out_of_its_bounds_is_refused_before_a_run(deployed: Project
     refused = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={given}")
     assert refused.returncode == 1
     assert "Validation failed" in refused.stdout + refused.stderr
+
+
+def test_the_form_describes_each_parameter(deployed: Project) -> None:
+    shown = api(deployed, "GET", "deployments/name/ci_merge/desk-no-7-ci-merge")["parameter_openapi_schema"]
+    parameters = shown["definitions"]["RunRequest"]["properties"]
+    assert set(parameters) == set(RunRequest.model_fields)
+    assert [name for name, parameter in parameters.items() if not parameter.get("description")] == []
 
 
 def test_the_repository_s_own_deployments_are_those_that_init_writes(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -65,6 +66,16 @@ def flow_run(project: Project) -> dict[str, Any]:
     body = {"flows": {"name": {"any_": ["ci_merge"]}}, "flow_runs": begun, "sort": "START_TIME_DESC", "limit": 1}
     found: dict[str, Any] = api(project, "POST", "flow_runs/filter", body)[0]
     return found
+
+
+def seconds_to_cancel(project: Project, flow_run_id: str) -> float:
+    """How long a flow run took from the request to cancel it to the state that says it is cancelled."""
+    states = api(project, "GET", f"flow_run_states/?flow_run_id={flow_run_id}")
+    times = {
+        kind: [datetime.fromisoformat(one["timestamp"]) for one in states if one["type"] == kind]
+        for kind in ("CANCELLING", "CANCELLED")
+    }
+    return (min(times["CANCELLED"]) - min(times["CANCELLING"])).total_seconds()
 
 
 def flow(project: Project, agent: str) -> subprocess.CompletedProcess[str]:
@@ -126,6 +137,7 @@ def test_a_run_that_is_cancelled_in_prefect_keeps_its_journal_and_says_how_it_go
     assert f"passgate run ci_merge --resume {folder.name}" in stderr
     state = flow_run(project)["state"]
     assert (state["type"], folder.name in state["message"]) == ("CANCELLED", True)
+    assert seconds_to_cancel(project, flow_run(project)["id"]) < 30
     assert journal_of(project).count(b"\n") == 2
     assert marked_processes(f"sleep\x00{mark}") == []
     agent.write_text("printf ok > result.txt")

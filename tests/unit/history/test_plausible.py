@@ -35,6 +35,7 @@ def found(*runs: pd.DataFrame, committed: datetime | None = None) -> dict[str, s
 def test_runs_of_passgate_s_own_are_plausible() -> None:
     assert found(run(), run(OTHER, "pe--ppp"), committed=begun(RUN)) == {}
     assert found(run(git_commit="", git_branch=""), run(OTHER, git_commit=None)) == {}
+    assert found(run(a_run_id("20260131", "0a0b0c0d"))) == {}, "the id of a flow run's run has more of a token"
 
 
 @pytest.mark.parametrize(
