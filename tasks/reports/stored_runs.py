@@ -124,8 +124,8 @@ def differences_table(
         for one in told
     )
     heads = [*columns("task"), *columns("before", "after", "change", justify="right")]
-    table = plain_table(width, heads, (map(Text, row) for row in rows))
-    return rendered(Text(printable(title, NAME), "bold"), table, width=width, color=color)
+    tables = [plain_table(width, heads, (map(Text, row) for row in rows))] if told else []
+    return rendered(Text(printable(title, NAME), "bold"), *tables, width=width, color=color)
 
 
 def _share(trials: tuple[int, int] | None) -> str:

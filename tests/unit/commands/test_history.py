@@ -79,3 +79,9 @@ def test_hostile_text_is_escaped() -> None:
     text = stored_runs_table([run], width=140, color=False)
     assert not {"\x1b", "\u202e"} & set(text)
     assert stored_runs_table((), width=80, color=False) == "No runs.\n"
+
+
+def test_runs_that_do_not_differ_have_no_table() -> None:
+    run = run_named(stored_runs(HISTORY), SECOND)
+    text = differences_table(run, run, task_differences(HISTORY, run, run), width=100, color=False)
+    assert text == f"{SECOND} -> {SECOND}: 0 tasks of 2 differ\n"
