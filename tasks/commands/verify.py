@@ -76,6 +76,9 @@ def verify(file: Path, key_file: Path | None, repository: Path) -> Verification:
     """
     if file.is_dir():
         file = RunStore(str(file)).attestation
+        if file.with_name(VERDICT_FILE).exists() and not file.exists():
+            remedy = "`passgate sign-off` with --key does, where the gate asks for a sign-off"
+            raise UsageError(f"nobody has signed the verdict of {file.parent.name}: {remedy}")
     try:
         envelope = read_envelope(read_bounded(file, _MAX_ENVELOPE_BYTES))
     except UnreadableError as error:

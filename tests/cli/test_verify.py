@@ -60,6 +60,13 @@ def test_a_run_is_verified_by_its_name(signed: Project, name: str) -> None:
     assert "Everything here is as signed" in result.stdout
 
 
+def test_a_run_that_nobody_has_signed_is_named_so(signed: Project) -> None:
+    (signed.path / FILE).unlink()
+    result = signed.passgate("verify", "sent", "--key", "public.pem")
+    assert result.returncode == 2
+    assert "nobody has signed the verdict of sent: `passgate sign-off` with --key does" in result.stderr
+
+
 def test_a_rejection_verifies_and_is_no_pass(bare_project: Project) -> None:
     """`passgate verify ... && deploy` must not deploy what somebody has signed as rejected."""
     send(bare_project, signed_off(awaiting(), a_sign_off(decision="reject")))
