@@ -85,7 +85,7 @@ def trend_part(summaries: pa.Table, request: TrendRequest) -> TrendPart:
 def trend_of(parts: Sequence[TrendPart], request: TrendRequest) -> Trend:
     """What the history says of one gate and agent. Raises `UsageError` where no run is left, with what there is."""
     runs = sorted({pair for part in parts for pair in part.runs})
-    found = sorted((point for part in parts for point in part.points), key=lambda point: point.run_id)
+    found = sorted((point for part in parts for point in part.points), key=lambda point: (point.run_id, point.suite))
     if not found:
         raise UsageError(f"the history has no runs {_asked(request)}; {_known(runs)}")
     gate, agent = found[-1].gate, found[-1].agent

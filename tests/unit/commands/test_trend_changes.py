@@ -1,5 +1,6 @@
 """Lasting changes of a history: dated, named, with the commits between."""
 
+import random
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -7,6 +8,8 @@ import pyarrow.compute as pc
 import pytest
 from bench.change_points import Planted, found_by_passgate, measured
 from bench.generated_history import commit_of, night_id, tables, task_names
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from passgate.tasks.commands.trend import By, TrendRequest, trend_of, trend_part
 from passgate.tasks.commands.trend_changes import change_rows, flaky_tasks, newest_changes, trend_changes
@@ -111,6 +114,19 @@ def test_the_trend_is_of_the_gate_and_agent_of_the_newest_run(changed: pa.Table)
     assert trend(mixed, TrendRequest(model="small")).runs == 40
     with pytest.raises(UsageError, match=r"no runs of the model large; it has runs of oracle, python:a:b at nightly"):
         trend(mixed, TrendRequest(model="large"))
+
+
+@given(seed=st.integers(0, 10_000), portions=st.integers(2, 6), by=st.sampled_from(By))
+@settings(max_examples=15, deadline=None)
+def test_the_trend_of_portions_is_that_of_the_whole(changed: pa.Table, seed: int, portions: int, by: By) -> None:
+    """In whatever order they come: a suite of a run is in one of them."""
+    luck, request = random.Random(seed), TrendRequest(by=by)
+    some = changed.filter(pc.is_in(changed["run_id"], pa.array([night_id(night) for night in range(40, 60)])))
+    suites = list(zip(some["run_id"].to_pylist(), some["suite"].to_pylist(), strict=True))
+    portion_of = {one: luck.randrange(portions) for one in dict.fromkeys(suites)}
+    parts = [some.filter([portion_of[one] == number for one in suites]) for number in range(portions)]
+    whole = trend_of([trend_part(some, request)], request)
+    assert trend_of([trend_part(part, request) for part in parts if len(part)], request) == whole
 
 
 @pytest.mark.parametrize(
