@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -215,6 +216,13 @@ def test_a_rate_limit_is_waited_for_and_is_no_question_of_permission(forge: Forg
     forge.failures = [403, 403, 403]
     with pytest.raises(CommentError, match=r"answered 403: .* that is its rate limit"):
         comment(kept(failing_verdict()), service)
+
+
+def test_the_pause_that_a_service_asks_for_is_kept(forge: Forge) -> None:
+    forge.headers, forge.failures = {"Retry-After": "1"}, [429]
+    began = time.monotonic()
+    comment(kept(failing_verdict()), comment_service(forge.github, None))
+    assert time.monotonic() - began >= 1
 
 
 def test_a_service_that_is_not_there_is_said() -> None:

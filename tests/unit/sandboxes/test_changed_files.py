@@ -12,7 +12,7 @@ from tests.unit.sandboxes.test_workbench import NOTES, sh
 
 from passgate.tasks.model.transcript import ChangedFile, ChangeKind, FileChanges
 from passgate.tasks.sandboxes import changed_files
-from passgate.tasks.sandboxes.changed_files import MOST_DIFF, MOST_FILES, changes_since, files_of
+from passgate.tasks.sandboxes.changed_files import MOST_DIFF, MOST_FILES, MOST_LINES, changes_since, files_of
 
 Change = Callable[[Path], object]
 
@@ -135,6 +135,17 @@ def test_what_is_no_small_text_is_told_without_a_diff(
     monkeypatch.chdir(tmp_path)
     file = only(changed(lambda workspace: make(workspace / "it")))
     assert (file.path, file.change, file.diff) == ("it", ChangeKind.ADDED, None)
+
+
+@pytest.mark.parametrize(("differing", "has_diff"), [(MOST_LINES, True), (MOST_LINES + 1, False)])
+def test_a_diff_has_so_many_lines_that_differ_and_no_more(
+    differing: int, has_diff: bool, template: Path, changed: Callable[[Change], FileChanges]
+) -> None:
+    def write(folder: Path, word: str) -> None:
+        (folder / "README.md").write_text("same\n" * 700 + f"{word}\n" * differing + "same\n" * 700)
+
+    write(template, "old")
+    assert (only(changed(lambda workspace: write(workspace, "new"))).diff is not None) is has_diff
 
 
 def test_a_file_whose_earlier_content_is_not_known_has_no_diff(template: Path, tmp_path: Path) -> None:
