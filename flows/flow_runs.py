@@ -35,11 +35,14 @@ def current_flow_run() -> FlowRun:
 
 
 def own_run_id(gate: GateName) -> str:
-    """The id of the run that belongs to the current flow run, whichever attempt at it and whichever process this is."""
+    """The id of the run that belongs to the current flow run, whichever attempt at it and whichever process this is.
+
+    Prefect makes the flow runs of a schedule days before they begin: the time in the id is that of the first start.
+    """
     flow_run = current_flow_run()
-    if flow_run.created is None:
-        raise RuntimeError("the flow run is not stored")
-    return run_id_of(gate, flow_run.created, flow_run.id.hex[-8:])
+    if flow_run.start_time is None:
+        raise RuntimeError("the flow run has not begun")
+    return run_id_of(gate, flow_run.start_time, flow_run.id.hex[-8:])
 
 
 async def with_deployment(request: RunRequest) -> RunRequest:

@@ -71,7 +71,7 @@ def make_plan(
         raise UsageError(f"no task of {gate!s} matches --task {request.task!r}")
     refuse_what_cannot_run(selected, loaded)
     refuse_graders_that_cannot_fail(selected, policy.gates[gate])
-    created_at = datetime.now(UTC)
+    created_at = begun_of(run_id) if run_id else datetime.now(UTC)
     return Plan(
         run_id=run_id or run_id_of(gate, created_at, secrets.token_hex(2)),
         gate=gate,
@@ -96,6 +96,11 @@ def make_plan(
 def run_id_of(gate: GateName, begun: datetime, token: str) -> str:
     """The id of a run: ids sort by the time at which their runs began, in UTC."""
     return f"{begun.astimezone(UTC):%Y%m%dT%H%M%SZ}-{gate}-{token}"
+
+
+def begun_of(run_id: str) -> datetime:
+    """When the run of an id began. The history files it under that day, though a later attempt may have planned it."""
+    return datetime.strptime(run_id.partition("-")[0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
 def with_suites(plan: Plan, suites: Collection[Suite]) -> Plan:

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from passgate.tasks.planning.plan import begun_of
 from tests.cli.test_run import WRITES_OK, gate_of
 from tests.conftest import Project, clean_environment, started_server
 from tests.processes import wait_until
@@ -75,4 +77,12 @@ def test_a_nightly_fires_by_itself_and_ends_with_its_verdict(bare_project: Proje
             worker.wait()
         assert set(ended(server.environment)) == {"GatePassed"}
         assert all(run["auto_scheduled"] for run in flow_runs(server.environment))
-    assert list(project.path.glob(".passgate/runs/*/verdict.json"))
+        started = [run["start_time"] for run in flow_runs(server.environment) if run["start_time"]]
+    verdicts = {file.parent.name for file in project.path.glob(".passgate/runs/*/verdict.json")}
+    begun = {datetime.fromisoformat(time).replace(microsecond=0) for time in started}
+    assert verdicts, "there is no verdict"
+    assert {begun_of(run_id) for run_id in verdicts} <= begun, (
+        "Prefect makes scheduled flow runs long before they begin"
+    )
+    listed = project.passgate("history", "list", "--json")
+    assert verdicts <= {one["run_id"] for one in json.loads(listed.stdout)}, listed.stderr

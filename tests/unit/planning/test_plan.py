@@ -28,6 +28,11 @@ def plan(gate: GateName = GateName.CI_MERGE, **request: Any) -> Plan:
     return make_plan(gate, RunRequest(**request), AGENT, revision=Revision(commit="c0ffee"), version="1.2.3")
 
 
+def plan_of_id(run_id: str) -> Plan:
+    revision = Revision(commit="c0ffee")
+    return make_plan(GateName.CI_MERGE, RunRequest(), AGENT, revision=revision, version="1.2.3", run_id=run_id)
+
+
 def ids(planned: Plan) -> list[str]:
     return [task.task_id for task in planned.tasks]
 
@@ -174,3 +179,8 @@ def test_another_k_may_make_a_task_one_for_a_sequential_test_or_none(project: Pa
     add("adversarial/b")
     tested = {k: [task.task_id for task in plan(k=k).tasks if task.sequential] for k in (None, 9, 10)}
     assert tested == {None: ["b"], 9: [], 10: ["b"]}
+
+
+def test_a_run_with_an_id_of_its_own_is_of_the_day_that_the_id_says() -> None:
+    made = plan_of_id("20260131T235959Z-ci_merge-0a0b0c0d")
+    assert (made.run_id, made.day) == ("20260131T235959Z-ci_merge-0a0b0c0d", "2026-01-31")
