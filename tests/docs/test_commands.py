@@ -57,7 +57,7 @@ def test_prefect_states_settings_and_parameters() -> None:
     states = set(re.findall(r'(?:Completed|Failed|Crashed)\(name="(\w+)"', source))
     assert set(cells(section("docs/prefect.md", "States"))) == states | {"Cancelled"}
     assert set(cells(section("docs/prefect.md", "A server of your own"))) == set(_SETTINGS)
-    assert set(cells(section("docs/prefect.md", "Deployments"))) == set(RunRequest.model_fields)
+    assert set(cells(section("docs/prefect.md", "Parameters"))) == set(RunRequest.model_fields)
     deployments = yaml.safe_load((REPOSITORY / "prefect.yaml").read_text())["deployments"]
     for deployment in deployments:
         gate = deployment["entrypoint"].rpartition(".")[2]
