@@ -41,7 +41,7 @@ class DrawnForecast(SettingForecast):
 
     @cached_property
     def red_error(self) -> float:
-        return self._error([one.red for one in self._drawn])
+        return _standard_error([one.red for one in self._drawn])
 
     @cached_property
     def passed(self) -> float:
@@ -53,10 +53,7 @@ class DrawnForecast(SettingForecast):
 
     @cached_property
     def confirming_error(self) -> float:
-        return self._error([one.confirming for one in self._drawn])
-
-    def _error(self, figures: Sequence[float]) -> float:
-        return stdev(figures) / sqrt(len(figures))
+        return _standard_error([one.confirming for one in self._drawn])
 
     @cached_property
     def task_chances(self) -> list[TaskChances]:
@@ -81,3 +78,8 @@ class DrawnForecast(SettingForecast):
                 for (rule, suite, task), chance in chances.items()
             ]
         )
+
+
+def _standard_error(figures: Sequence[float]) -> float:
+    """Of the mean of these figures."""
+    return stdev(figures) / sqrt(len(figures))
