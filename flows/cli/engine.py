@@ -3,9 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ _SECONDS_OF_SILENCE = 2.0
 _SECONDS_TO_DRAIN = 20.0
 _POLL_SECONDS = 0.2
 _API_URL = "PREFECT_API_URL"
+_CERTIFICATES = "PREFECT_API_SSL_CERT_FILE"
 
 _START_TIMEOUT = "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"
 _SETTINGS = {
@@ -203,18 +204,30 @@ def _connect(connecting: "Future[EmbeddedServer | None]") -> None:
 
         server = None
         if not PREFECT_API_URL.value():
-            from passgate.flows.embedded.server import EmbeddedServer
+            from passgate.flows.embedded.server import NO_TLS, EmbeddedServer
 
             server = EmbeddedServer()
             # For this process only: agents that use Prefect must not reach this server.
-            os.environ[_API_URL] = server.start().result()
-            try:
+            with _environment({_API_URL: server.start().result(), _CERTIFICATES: str(NO_TLS)}):
                 refresh_global_settings_context()
-            finally:
-                del os.environ[_API_URL]
         connecting.set_result(server)
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread
         connecting.set_exception(error)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables with other values, while the context lasts."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _seconds_to_start() -> float:

@@ -11,7 +11,6 @@ import typer
 
 from passgate.flows.cli import options
 from passgate.flows.cli.ci_files import CiService, ci_contents, left_to_do, service_of
-from passgate.flows.repository_name import UNNAMED, repository_name
 
 _GATES: Final = Path("gates.yaml")
 _AGENTS: Final = Path("agents.yaml")
@@ -45,6 +44,7 @@ def init(
     exists.
     """
     from passgate.flows.cli.output import answer
+    from passgate.flows.repository_name import repository_name
     from passgate.tasks.errors import UsageError
 
     named = None if agent is None else _named(agent, folder)
@@ -125,6 +125,8 @@ def _about_names(repository: str) -> str:
 
 def _deployments(repository: str, agent: str | None) -> dict[Path, bytes]:
     """Return the files for Prefect, with the names of this repository and its agent."""
+    from passgate.flows.repository_name import UNNAMED
+
     contents = {}
     with as_file(files("passgate").joinpath("flows", "cli", "scaffold", "prefect")) as scaffold:
         for file in sorted(scaffold.glob("*.yaml")):

@@ -53,6 +53,26 @@ def stored(project: Project, query: str) -> list[tuple[str, ...]]:
         return database.execute(query).fetchall()
 
 
+NOTES_CERTIFICATES = """
+import os, ssl, sys
+make = ssl.create_default_context
+def noted(*args, **named):
+    if sys._getframe(1).f_globals["__name__"].startswith("prefect.client"):
+        with open(os.environ["NOTES"], "a") as notes:
+            notes.write(f"{named.get('cafile')}\\n")
+    return make(*args, **named)
+ssl.create_default_context = noted
+"""
+
+
+def test_clients_of_the_embedded_server_read_no_certificates_of_the_web(gate: Project, tmp_path: Path) -> None:
+    site, notes = tmp_path / "site", tmp_path / "notes"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(NOTES_CERTIFICATES, encoding="utf-8")
+    gate.passgate(*run_of(gate), PYTHONPATH=str(site), NOTES=str(notes))
+    assert {Path(file).name for file in notes.read_text(encoding="utf-8").splitlines()} == {"no_tls.pem"}
+
+
 @pytest.mark.parametrize("option", [{}, {"PASSGATE_ENGINE": "none"}], ids=["option", "variable"])
 def test_without_an_engine_prefect_is_not_imported(gate: Project, option: dict[str, str]) -> None:
     gate.environment |= option
