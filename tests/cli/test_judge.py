@@ -22,6 +22,7 @@ def test_a_stored_run_is_judged_under_another_policy(project: Project) -> None:
     assert after == before, "judging writes nothing"
 
 
+@pytest.mark.slow
 def test_a_run_that_never_ended_is_inconclusive(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

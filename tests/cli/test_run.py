@@ -16,6 +16,8 @@ from jsonschema import Draft202012Validator
 from tests.conftest import REPOSITORY, Project
 from tests.processes import interrupted, marked_processes, wait_until
 
+pytestmark = pytest.mark.slow
+
 GATES = """
 version: 1
 suites:
@@ -119,11 +121,9 @@ def test_a_history_that_cannot_be_written_is_found_before_the_first_trial(
 @pytest.mark.parametrize(
     ("name", "script"),
     [
-        pytest.param("hangs", "sleep 4242.{mark}", marks=pytest.mark.slow),
+        ("hangs", "sleep 4242.{mark}"),
         ("forks and hangs", "(sleep 4242.{mark} &) ; setsid sleep 4242.{mark} & sleep 4242.{mark}"),
-        pytest.param(
-            "ignores the end", "trap '' TERM INT; sleep 4242.{mark}; sleep 4242.{mark}", marks=pytest.mark.slow
-        ),
+        ("ignores the end", "trap '' TERM INT; sleep 4242.{mark}; sleep 4242.{mark}"),
     ],
 )
 def test_an_agent_that_does_not_end_fails_in_time_and_leaves_no_process(
@@ -151,7 +151,6 @@ def test_a_background_process_does_not_outlive_an_agent_that_ends_well(project: 
     assert marked_processes(mark) == []
 
 
-@pytest.mark.slow
 def test_an_agent_that_prints_a_gigabyte_is_ended(project: Project) -> None:
     gate_of(project, k=1, seconds=60)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -162,7 +161,6 @@ def test_an_agent_that_prints_a_gigabyte_is_ended(project: Project) -> None:
     assert journal.stat().st_size < 20_000_000
 
 
-@pytest.mark.slow
 def test_an_agent_that_crashes_fails_and_says_how(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -173,7 +171,6 @@ def test_an_agent_that_crashes_fails_and_says_how(project: Project) -> None:
     assert "no model today" in result.stdout
 
 
-@pytest.mark.slow
 def test_a_killed_run_resumes_without_running_a_finished_trial_again(project: Project) -> None:
     gate_of(project, k=20)
     for number in range(5):
@@ -239,7 +236,6 @@ def _trial_of(file: Path) -> tuple[str, int]:
     return task, int(trial)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     project: Project, kind: signal.Signals
@@ -257,7 +253,6 @@ def test_an_interrupted_run_exits_130_leaves_no_process_and_can_be_resumed(
     assert project.passgate("run", "ci_merge", "--resume", "last").returncode == 0
 
 
-@pytest.mark.slow
 def test_the_command_that_began_a_run_carries_it_on(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -278,7 +273,6 @@ def test_the_command_that_began_a_run_carries_it_on(project: Project) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(project: Project) -> None:
     gate_of(project, k=2)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -298,7 +292,6 @@ def test_a_task_that_was_green_on_main_and_is_red_now_is_a_golden_regression(pro
     assert (confirmation["baseline_passed"], confirmation["baseline_n"], confirmation["passed"]) == (2, 2, 0)
 
 
-@pytest.mark.slow
 def test_what_could_not_be_measured_is_inconclusive(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/_shared/sandboxes/broken/sandbox.yaml", "setup: ['exit 3']\n")
@@ -321,7 +314,6 @@ def test_a_part_of_a_gate_never_passes(project: Project) -> None:
     assert "--task" in result.stdout
 
 
-@pytest.mark.slow
 def test_secrets_are_masked_in_everything_that_is_written(project: Project) -> None:
     gate_of(project, k=1)
     project.write("gates.yaml", (project.path / "gates.yaml").read_text() + "\nsecrets: [THE_KEY]\n")
@@ -335,7 +327,6 @@ def test_secrets_are_masked_in_everything_that_is_written(project: Project) -> N
         assert not file.is_file() or b"hunter2" not in file.read_bytes(), file
 
 
-@pytest.mark.slow
 def test_in_ci_the_summary_and_the_annotations_are_where_people_look(project: Project) -> None:
     gate_of(project, k=1)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))
@@ -387,7 +378,6 @@ def test_what_a_run_keeps_is_for_its_owner_only(project: Project) -> None:
     assert {path.name: oct(path.stat().st_mode) for path in kept if path.stat().st_mode & 0o077} == {}
 
 
-@pytest.mark.slow
 def test_a_run_that_is_going_on_cannot_be_resumed(project: Project) -> None:
     gate_of(project, k=3)
     project.write("suites/golden/a.yaml", WRITES_OK.format(name="a"))

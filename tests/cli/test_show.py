@@ -90,6 +90,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_run_is_shown(recorded: Project) -> None:
     (run,) = recorded.run_folders()
     by_name = recorded.passgate("show", run.name, "--task", "golden/first", "--trial", "1")
@@ -112,6 +113,7 @@ def test_programs_get_a_trial_whole(recorded: Project) -> None:
     assert document["transcript"]["messages"][0]["content"] == "Write a.txt."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -25,6 +25,7 @@ def test_a_device_and_a_pipe_are_refused_without_a_look_into_them(bare_project: 
         assert re.search(rf"{name}:1:1: (cannot be read: it is no regular file|this is no file)", result.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["validate", "show", "try", "check-graders"])
 def test_named_gates_that_are_no_file_are_refused(bare_project: Project, command: str) -> None:
     task = str(bare_project.write("suites/golden/one.yaml", GOOD.format(name="one")))

@@ -79,6 +79,7 @@ def test_safety_first_then_the_first_trial_of_each_task(repository: Project) -> 
     assert calls == [*(f"safe {trial}" for trial in range(10)), "a 0", "b 0", "a 1", "b 1", "a 2", "b 2"]
 
 
+@pytest.mark.slow
 def test_what_cannot_change_the_verdict_is_left_out_and_said_to_be(repository: Project) -> None:
     fails(repository, ("safe", 2), ("b", 0))
     verdict, calls = run(repository)

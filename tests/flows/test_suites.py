@@ -58,12 +58,14 @@ def wrong_solutions() -> Iterator[object]:
             yield pytest.param(task, counterexample.name, id=f"{task.task_id}:{counterexample.name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
 def test_the_reference_solution_passes(task: EvalTask) -> None:
     trial = tried(task, "oracle").trial
     assert trial.status is TrialStatus.PASSED, trial.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task_id)
 def test_doing_nothing_fails(task: EvalTask) -> None:
     trial = tried(task, "nop").trial

@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from tests.conftest import Project
 
 LISTED_WHILE_ONE_IS_RECORDED = """
@@ -43,6 +45,7 @@ print("LISTED", len(listed))
 """
 
 
+@pytest.mark.slow
 def test_a_task_run_that_is_recorded_while_they_are_listed_is_no_endless_list(project: Project) -> None:
     ended = project.run([sys.executable, "-c", LISTED_WHILE_ONE_IS_RECORDED], timeout=200)
     assert ended.returncode == 0, ended.stderr

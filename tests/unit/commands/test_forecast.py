@@ -91,6 +91,7 @@ def test_reference_agents_are_not_compared_in_latency_and_cost() -> None:
     assert not any("is not forecast" in note for note in found.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "figures"), [("latency", "times"), ("cost", "costs")])
 def test_limits_without_figures_are_said(rule: str, figures: str) -> None:
     limits = {"latency": {"latency_p95_increase_ms": 100}, "cost": {"cost_increase_pct": 10}}[rule]

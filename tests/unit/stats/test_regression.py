@@ -79,6 +79,7 @@ def test_more_failures_never_speak_for_the_task(passed: int, n: int) -> None:
         assert found == sorted(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("passed", "n"), [(60, 60), (57, 60), (45, 60), (30, 30), (9, 9)])
 @pytest.mark.parametrize("alpha", [0.0005, OF_ONE, 0.02])
 def test_an_unchanged_task_is_blocked_no_more_often_than_allowed(passed: int, n: int, alpha: float) -> None:
