@@ -122,7 +122,8 @@ class _Cluster:
         """Have a batch run as a task run. Raises what it raises, and `WorkerLostError`."""
         from passgate.flows.batch_task import submitted
 
-        runner = self._runner
+        async with self._opening:  # A broken one takes no batches while it ends: they would be lost again at once.
+            runner = self._runner
         if runner is None:
             raise WorkerLostError("the task runner is closed")
         self._handed_out()
