@@ -123,7 +123,8 @@ def _project() -> str:
 async def _deployment(client: "PrefectClient", pool: str, project: str) -> UUID:
     """The deployment of batches on a pool, made where there is none. What somebody has set for it stays.
 
-    The project's deployment on another pool may have batches of another run: then that of this pool has its name too.
+    If the project's deployment is on another pool, a run there may still need it. Then this pool gets a deployment with
+    the pool in its name.
     """
     of_project, name = await _known(client, f"{project}-batch"), f"{project}-{pool}-batch"
     for one in (of_project, await _known(client, name)):

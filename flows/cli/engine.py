@@ -11,6 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from passgate.flows.cli.options import EngineName
+from passgate.flows.embedded import NO_TLS
 from passgate.flows.evaluate import evaluate
 from passgate.tasks.errors import EngineError, PassgateError, UsageError
 from passgate.tasks.execution.engine import NoEngine
@@ -166,7 +167,8 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
     """
     for name, value in _SETTINGS.items():
         os.environ.setdefault(name, value)
-    embedded = await _connected()
+    # Workers elsewhere get the settings of Prefect, and do not have the file.
+    embedded = await _connected({} if plan.request.runner_address else {_CERTIFICATES: str(NO_TLS)})
     if embedded is not None:
         refuse_embedded(plan)
         if plan.request.work_pool is not None:
@@ -179,10 +181,12 @@ async def _prefect(plan: Plan) -> AsyncIterator[None]:
         await asyncio.to_thread(embedded.stop)
 
 
-async def _connected() -> "EmbeddedServer | None":
-    """Import Prefect, and start its API if no server is set. Use a thread, because both take seconds and can hang."""
+async def _connected(settings: Mapping[str, str]) -> "EmbeddedServer | None":
+    """Import Prefect, and start its API, with `settings` for its clients, if no server is set. Use a thread, because
+    both take seconds and can hang.
+    """
     connecting: Future[EmbeddedServer | None] = Future()
-    Thread(target=_connect, args=(connecting,), name="prefect-start", daemon=True).start()
+    Thread(target=_connect, args=(connecting, settings), name="prefect-start", daemon=True).start()
     waiting = asyncio.wrap_future(connecting)
     await asyncio.wait([waiting], timeout=_SECONDS_OF_SILENCE)
     if not waiting.done():
@@ -197,18 +201,18 @@ async def _connected() -> "EmbeddedServer | None":
         raise EngineError(f"Prefect cannot start: {error}") from error
 
 
-def _connect(connecting: "Future[EmbeddedServer | None]") -> None:
+def _connect(connecting: "Future[EmbeddedServer | None]", settings: Mapping[str, str]) -> None:
     try:
         from prefect.context import refresh_global_settings_context
         from prefect.settings import PREFECT_API_URL
 
         server = None
         if not PREFECT_API_URL.value():
-            from passgate.flows.embedded.server import NO_TLS, EmbeddedServer
+            from passgate.flows.embedded.server import EmbeddedServer
 
             server = EmbeddedServer()
             # For this process only: agents that use Prefect must not reach this server.
-            with _environment({_API_URL: server.start().result(), _CERTIFICATES: str(NO_TLS)}):
+            with _environment({**settings, _API_URL: server.start().result()}):
                 refresh_global_settings_context()
         connecting.set_result(server)
     except BaseException as error:  # noqa: BLE001 - the future is the only way out of the thread

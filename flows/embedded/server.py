@@ -6,14 +6,10 @@ import sqlite3
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from passgate.flows.embedded.schema import make_database
 
-NO_TLS: Final = Path(__file__).with_name("no_tls.pem")
-"""The certificates for clients of this server. Each client of Prefect reads all that it is given, also for `http:`, and
-those of the web take 25 ms. This is one whose key nobody has.
-"""
 _SQLITE = "sqlite+aiosqlite:///"
 _POLL_SECONDS = 0.02
 _SECONDS_TO_STOP = 20.0  # On a busy machine it takes that long to store what is in memory

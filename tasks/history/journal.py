@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from fnmatch import fnmatch
 from io import BytesIO
@@ -16,6 +16,7 @@ from pydantic import ConfigDict, ValidationError
 
 from passgate.tasks.errors import StorageError
 from passgate.tasks.files.atomic_write import PRIVATE_FILE, make_private_folder
+from passgate.tasks.history.lease import Lease, LeaseHeldError
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.storage import Storage
 from passgate.tasks.model.base import Frozen
@@ -228,6 +229,20 @@ class FileJournal:
             for done in group:
                 if not done.cancelled():
                     done.set_exception(outcome) if outcome else done.set_result(None)
+
+
+@contextmanager
+def leased(journal: FileJournal, lease: Lease) -> Iterator[Journal]:
+    """A journal on a file system that other machines may share: they see the lease where they do not see the lock.
+
+    To enter it raises `JournalBusyError` while another process has the lease, and `StorageError`.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lease)
+        except LeaseHeldError as error:
+            raise JournalBusyError(str(error)) from error
+        yield stack.enter_context(journal)
 
 
 def line_of(finished: FinishedTrial, masker: Masker) -> str:

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +18,14 @@ from passgate.tasks.history.journal import (
     FileJournal,
     FileParts,
     Journal,
-    JournalBusyError,
     JournalParts,
     LineWithoutTranscript,
+    leased,
     merged,
     parse_part,
     parsed_lines,
 )
-from passgate.tasks.history.lease import Lease, LeaseHeldError, LeaseHolder, living_holder, newest_holder
+from passgate.tasks.history.lease import Lease, LeaseHolder, living_holder, newest_holder
 from passgate.tasks.history.masking import Masker
 from passgate.tasks.history.object_journal import MAIN, ObjectJournal, ObjectParts
 from passgate.tasks.history.storage import STATE_FOLDER, LocalStorage, Storage, protect_state_folder, storage_at
@@ -212,7 +212,7 @@ class RunStore:
         if not isinstance(self._storage, LocalStorage):
             return ObjectJournal(self._storage, part or MAIN, masker, lease)
         journal = FileJournal(self._storage.folder / (f"journal.{part}.jsonl" if part else _JOURNAL), masker)
-        return journal if lease is None else _leased(journal, lease)
+        return journal if lease is None else leased(journal, lease)
 
     def read_trials(self, without: str = "") -> list[Trial]:
         """The trials of all parts of the journal, or of all but one, each once.
@@ -380,17 +380,6 @@ class RunStore:
 
 def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-@contextmanager
-def _leased(journal: FileJournal, lease: Lease) -> Iterator[Journal]:
-    """A journal on a file system that other machines may share: they see the lease where they do not see the lock."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(lease)
-        except LeaseHeldError as error:
-            raise JournalBusyError(str(error)) from error
-        yield stack.enter_context(journal)
 
 
 @contextmanager

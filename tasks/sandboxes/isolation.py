@@ -115,14 +115,11 @@ def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Probe:
-    """A harmless command. Those that differ only in names which are new for each run are equal."""
+    """A harmless command. Two are equal if they differ only in names that are new for each run."""
 
-    executable: str
-    hidden: tuple[Path, ...]
-    is_bridged: bool
-    isolation: Bubblewrap = field(compare=False)
-    run_folder: Path = field(compare=False)
-    bridge: Bridge | None = field(compare=False)
+    lasting: tuple[str, frozenset[Path], bool]
+    """What does not change between runs: the program, the folders that it hides, whether it has a bridge."""
+    command: tuple[str, ...] = field(compare=False)
 
 
 class _ProbeError(Exception):
@@ -158,30 +155,21 @@ def best_isolation(hidden: Sequence[Path], *, run_folder: Path, bridge: Bridge |
 
 def _trouble(isolation: Bubblewrap, run_folder: Path, bridge: Bridge | None) -> str | None:
     """What a harmless command complains of; `None` when it works."""
-    hidden = tuple(folder for folder in isolation.hidden if folder not in _of_run(run_folder, bridge))
+    of_run = {run_folder, *([bridge.socket.parent.resolve()] if bridge else [])}
+    lasting = isolation.executable, frozenset(isolation.hidden) - of_run, bridge is not None
+    command = isolation.wrap(["true"], trial_folder=run_folder, working_folder=run_folder, network=False, bridge=bridge)
     try:
-        _succeed(_Probe(isolation.executable, hidden, bridge is not None, isolation, run_folder, bridge))
+        _succeed(_Probe(lasting, tuple(command)))
     except _ProbeError as error:
         return str(error)
     return None
 
 
-def _of_run(run_folder: Path, bridge: Bridge | None) -> list[Path]:
-    return [run_folder, *([bridge.socket.parent.resolve()] if bridge else [])]
-
-
 @lru_cache(maxsize=32)
 def _succeed(probe: _Probe) -> None:
-    """Raises `_ProbeError`, which no cache keeps."""
-    command = probe.isolation.wrap(
-        ["true"],
-        trial_folder=probe.run_folder,
-        working_folder=probe.run_folder,
-        network=False,
-        bridge=probe.bridge,
-    )
+    """Run a probe. Raises `_ProbeError`, which no cache keeps."""
     try:
-        done = subprocess.run(command, capture_output=True, timeout=10, check=False)
+        done = subprocess.run(probe.command, capture_output=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _ProbeError(str(error)) from error
     if done.returncode != 0:

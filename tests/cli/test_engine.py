@@ -69,8 +69,13 @@ def test_clients_of_the_embedded_server_read_no_certificates_of_the_web(gate: Pr
     site, notes = tmp_path / "site", tmp_path / "notes"
     site.mkdir()
     (site / "sitecustomize.py").write_text(NOTES_CERTIFICATES, encoding="utf-8")
-    gate.passgate(*run_of(gate), PYTHONPATH=str(site), NOTES=str(notes))
+    given = {"PYTHONPATH": str(site), "NOTES": str(notes)}
+    gate.passgate(*run_of(gate), **given)
     assert {Path(file).name for file in notes.read_text(encoding="utf-8").splitlines()} == {"no_tls.pem"}
+    notes.unlink()
+    elsewhere = ("--runner", "dask", "--runner-address", "tcp://127.0.0.1:9")
+    gate.passgate(*run_of(gate), *elsewhere, **given)
+    assert "no_tls.pem" not in notes.read_text(encoding="utf-8"), "other machines do not have this file"
 
 
 @pytest.mark.parametrize("option", [{}, {"PASSGATE_ENGINE": "none"}], ids=["option", "variable"])
