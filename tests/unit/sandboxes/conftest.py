@@ -1,6 +1,7 @@
 """Workbenches with each way of isolation that this machine offers."""
 
 import asyncio
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -73,3 +74,17 @@ def marked(word: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the test's own."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def left_in(temporary: Path) -> list[Path]:
+    """The folders of workbenches in a temporary folder."""
+    return list(temporary.glob("*/*"))
