@@ -117,8 +117,8 @@ def _contents(agent: str | None, named: str | None, service: CiService) -> dict[
 def _about_names(repository: str) -> str:
     """What to look at where deployments have the name of a folder: other repositories may have such a folder too."""
     return (
-        f"there is no remote `origin` to name the deployments after: if another repository on your Prefect server is "
-        f"called {repository} too, replace {repository} in prefect.yaml and prefect-automations.yaml, or each `prefect "
+        "no remote `origin` on a server names the deployments: if another repository on your Prefect server is called "
+        f"{repository} too, replace {repository} in prefect.yaml and prefect-automations.yaml, or each `prefect "
         "deploy` replaces the deployments of the other"
     )
 

@@ -62,9 +62,12 @@ def test_a_run_is_verified_by_its_name(signed: Project, name: str) -> None:
 
 def test_a_run_that_nobody_has_signed_is_named_so(signed: Project) -> None:
     (signed.path / FILE).unlink()
-    result = signed.passgate("verify", "sent", "--key", "public.pem")
+    runs, run_id = signed.path / ".passgate/runs", "20260131T000000Z-release_candidate-0a0b"
+    runs.mkdir(parents=True)
+    (signed.path / "sent").rename(runs / run_id)
+    result = signed.passgate("verify", "last", "--key", "public.pem")
     assert result.returncode == 2
-    assert "nobody has signed the verdict of sent: `passgate sign-off` with --key does" in result.stderr
+    assert f"nobody has signed the verdict of {run_id}: `passgate sign-off` with --key does" in result.stderr
 
 
 def test_a_rejection_verifies_and_is_no_pass(bare_project: Project) -> None:
