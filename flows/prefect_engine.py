@@ -42,7 +42,7 @@ from passgate.flows.flow_runs import (
     with_deployment,
 )
 from passgate.flows.prefect_environment import resolve_environment
-from passgate.flows.process.interrupts import cancelled_by_sigterm
+from passgate.flows.process.interrupts import cancelled_by_sigterm, ignore_interrupts
 from passgate.flows.work_pool import refuse_missing_pool
 from passgate.tasks.errors import PassgateError, UsageError
 from passgate.tasks.execution.distributed.executor import MOST_TASK_RUNS
@@ -184,10 +184,12 @@ async def _attempt(gate: GateName, request: RunRequest, settle: Settle | None) -
                 )
                 settled = verdict if settle is None else await settle(verdict, begun.wait_for_sign_off or 0.0)
     except asyncio.CancelledError:
-        current = asyncio.current_task()
+        current, by_worker = asyncio.current_task(), current_flow_run().deployment_id is not None
+        if by_worker:
+            # The worker sends another SIGTERM while this says `Cancelled`; Prefect's handler would say `Crashed` then.
+            ignore_interrupts()
         way_on = f"the run {kept(run_id)} was stopped: {how_to_resume(gate, run_id)}"
         get_run_logger().warning("%s", way_on)
-        by_worker = current_flow_run().deployment_id is not None
         if by_worker and not cancellation.is_wanted:
             # A worker ends the process at once when somebody cancels the flow run.
             await asyncio.create_task(cancellation.look())

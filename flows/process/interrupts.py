@@ -67,7 +67,9 @@ async def _ended_by_sigterm_too(work: Coroutine[Any, Any, T]) -> T:
 def ignore_interrupts() -> None:
     """From now on until the process has ended ^C and SIGTERM change nothing: what it answers is decided.
 
-    At its end Prefect waits for its server and for threads, and a signal there would end in a traceback.
+    At its end Prefect waits for its server and for threads, and a signal there would end in a traceback. Outside the
+    main thread, where nobody can hear signals, this does nothing.
     """
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, signal.SIG_IGN)
+    if threading.current_thread() is threading.main_thread():
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(kind, signal.SIG_IGN)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -176,15 +177,38 @@ def test_the_lack_of_a_nightly_fires_its_automation(deployed: Project) -> None:
     wait_until(lambda: lacking["name"] in fired(deployed), seconds=200)
 
 
-def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how_it_goes_on(deployed: Project) -> None:
+def hanging(project: Project) -> tuple[dict[str, Any], str]:
+    """A flow run whose agent hangs, and the mark of the agent's process."""
     mark = f"4242.{time.time_ns()}"
-    deployed.write("hangs.sh", f"sleep {mark}")
-    request = json.dumps({"agent": f"cli:sh '{deployed.path}/hangs.sh'", "k": 1})
-    begun = prefect(deployed, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={request}")
+    project.write("hangs.sh", f"sleep {mark}")
+    request = json.dumps({"agent": f"cli:sh '{project.path}/hangs.sh'", "k": 1})
+    begun = prefect(project, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={request}")
     assert begun.returncode == 0, begun.stdout + begun.stderr
     wait_until(lambda: marked_processes(f"sleep\x00{mark}") != [], seconds=200)
     running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}, "parent_task_run_id": {"is_null_": True}}}
-    (flow_run,) = [one for one in api(deployed, "POST", "flow_runs/filter", running) if "hangs.sh" in one["name"]]
+    (found,) = [one for one in api(project, "POST", "flow_runs/filter", running) if "hangs.sh" in one["name"]]
+    return found, mark
+
+
+def ends_of(project: Project, flow_run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The states in which a flow run has ended, one after the other."""
+    states = api(project, "GET", f"flow_run_states/?flow_run_id={flow_run['id']}")
+    return [one for one in states if one["type"] not in {"SCHEDULED", "PENDING", "RUNNING", "CANCELLING"}]
+
+
+def engine_of(flow_run: dict[str, Any]) -> list[int]:
+    """The process in which a worker runs a flow run, while it is there."""
+    named = f"PREFECT__FLOW_RUN_ID={flow_run['id']}".encode()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if named in (place / "environ").read_bytes() and b"prefect.engine" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how_it_goes_on(deployed: Project) -> None:
+    flow_run, mark = hanging(deployed)
     cancelled = prefect(deployed, "flow-run", "cancel", flow_run["id"])
     assert cancelled.returncode == 0, cancelled.stdout + cancelled.stderr
     path = f"flow_runs/{flow_run['id']}"
@@ -192,8 +216,7 @@ def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how
     wait_until(lambda: marked_processes(f"sleep\x00{mark}") == [])
     (run,) = [one for one in deployed.run_folders() if "hangs.sh" in (one / "plan.json").read_text()]
     assert list(run.glob("journal*"))
-    states = api(deployed, "GET", f"flow_run_states/?flow_run_id={flow_run['id']}")
-    ended = [one for one in states if one["type"] not in {"SCHEDULED", "PENDING", "RUNNING", "CANCELLING"}]
+    ended = ends_of(deployed, flow_run)
     assert seconds_to_cancel(deployed, flow_run["id"]) < 30
     assert [one["type"] for one in ended] == ["CANCELLED", "CANCELLED"]
     assert f"passgate run ci_merge --resume {run.name}" in ended[0]["message"]
@@ -201,6 +224,20 @@ def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how
     wait_until(
         lambda: any(f"--resume {run.name}" in one["message"] for one in api(deployed, "POST", "logs/filter", logs))
     )
+
+
+def test_a_worker_that_ends_the_process_of_a_cancelled_flow_run_makes_it_no_crash(deployed: Project) -> None:
+    """On a busy machine its SIGTERM comes at any moment of a flow run that ends as cancelled."""
+    flow_run, _ = hanging(deployed)
+    path, cancelling = f"flow_runs/{flow_run['id']}", {"state": {"type": "CANCELLING"}}
+    (process,) = engine_of(flow_run)
+    api(deployed, "POST", f"{path}/set_state", cancelling)
+    while engine_of(flow_run):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGTERM)
+        time.sleep(0.02)
+    wait_until(lambda: api(deployed, "GET", path)["state"]["message"] == BY_WORKER, seconds=200)
+    assert {one["type"] for one in ends_of(deployed, flow_run)} == {"CANCELLED"}
 
 
 @pytest.mark.parametrize("given", ['{"k": 0}', '{"jobs": 0}', '{"max_cost": -1}', '{"agnet": "nop"}'])
