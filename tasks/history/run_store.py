@@ -7,6 +7,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -290,7 +291,7 @@ class RunStore:
         if digest is not None and hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(f"{self.location}/{_PLAN} is not the plan that the run began with: nothing was run")
         try:
-            return Plan.model_validate_json(content)
+            return Plan.model_validate_json(content) if digest is None else _plan_of_batches(content)
         except ValidationError as error:
             raise StorageError(f"{self.location}/{_PLAN} is not the plan of a run: {error}") from error
 
@@ -376,6 +377,15 @@ class RunStore:
             return Verdict.model_validate_json(content)
         except ValidationError as error:
             raise StorageError(f"{self.location}/{_VERDICT} is not a verdict: {error}") from error
+
+
+@lru_cache(maxsize=1)
+def _plan_of_batches(content: bytes) -> Plan:
+    """A process that runs several batches of a run makes its plan once: that of 1000 tasks takes a tenth of a second.
+
+    Raises `ValidationError`.
+    """
+    return Plan.model_validate_json(content)
 
 
 def _bytes(text: str) -> bytes:

@@ -71,6 +71,18 @@ def test_a_plan_holds_no_secret(folder: Path) -> None:
     assert RunStore.of("run-1").read_plan().tasks[0].prompt == "use ***\n"
 
 
+def test_a_process_that_has_read_the_plan_of_a_batch_refuses_one_that_was_changed_since(folder: Path) -> None:
+    store, changed = RunStore.of("run-1"), a_plan(a_task(inputs={"prompt": "another prompt"}))
+    store.write_plan(a_plan(a_task()), Masker([]))
+    begun_with = store.plan_digest()
+    assert store.read_plan(begun_with) == store.read_plan(begun_with) == a_plan(a_task())
+
+    store.write_plan(changed, Masker([]))
+    with pytest.raises(StorageError, match="is not the plan that the run began with: nothing was run"):
+        store.read_plan(begun_with)
+    assert store.read_plan(store.plan_digest()) == changed
+
+
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff", b"[" * 10_000])
 def test_a_plan_that_cannot_be_read_is_a_storage_error(folder: Path, content: bytes | None) -> None:
     file = folder / ".passgate/runs/run-1/plan.json"
