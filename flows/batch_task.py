@@ -3,19 +3,38 @@
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from prefect import Flow, task
 from prefect.cache_policies import NO_CACHE
-from prefect.context import FlowRunContext, TagsContext
+from prefect.context import FlowRunContext, SettingsContext, TagsContext, refresh_global_settings_context
+from prefect.settings import get_current_settings
 from prefect.task_runners import ProcessPoolTaskRunner, TaskRunner
 
 from passgate.flows.concurrency_limit import shared_limit
 from passgate.tasks.execution.distributed.batch import run_batch
 from passgate.tasks.grade import grade
 from passgate.tasks.model.run import Batch
+
+
+class _SettingsOfProcess(SettingsContext):
+    """Settings of Prefect that tasks do not bring along, because the processes of a task runner have them.
+
+    Prefect would make the 54 models of its settings anew for each task: that takes longer than all else that it does
+    in the process.
+    """
+
+    def serialize(self, include_secrets: bool = True) -> dict[str, Any]:
+        return {}
+
+
+def process_task_runner(workers: int) -> ProcessPoolTaskRunner:
+    """A task runner with processes of this machine, for `submitted`. Each of them takes over the settings of now."""
+    variables = get_current_settings().to_environment_variables(exclude_unset=True)
+    return ProcessPoolTaskRunner(max_workers=workers, initializer=_take_over, initargs=(variables,))
 
 
 def submitted(runner: "TaskRunner[Any]", store: str, batch: Batch) -> Any:
@@ -32,7 +51,7 @@ def submitted(runner: "TaskRunner[Any]", store: str, batch: Batch) -> Any:
     }
     flow_run = FlowRunContext.get()
     # A task run with a tag asks the server for a slot of concurrency before it begins.
-    with TagsContext(current_tags=set()):
+    with TagsContext(current_tags=set()), _settings_for(runner):
         if flow_run is None:
             return runner.submit(batch_of_trials, parameters)
         # The flow goes to the worker as well, and its hooks cannot.
@@ -49,6 +68,19 @@ def batch_of_trials(name: str, store: str, batch: str, folder: str, settings: Se
     """
     _as_worker(folder, settings)
     return run_batch(store, Batch.model_validate_json(batch), grade, shared_limit).model_dump_json()
+
+
+def _settings_for(runner: "TaskRunner[Any]") -> AbstractContextManager[object]:
+    current = SettingsContext.get()
+    if current is None or not isinstance(runner, ProcessPoolTaskRunner):
+        return nullcontext()
+    return _SettingsOfProcess(profile=current.profile, settings=current.settings)
+
+
+def _take_over(settings: Mapping[str, str]) -> None:
+    """Give this process settings of Prefect. A batch removes those from the environment that the run was not given."""
+    os.environ.update(settings)
+    refresh_global_settings_context()
 
 
 def _settings() -> list[str]:

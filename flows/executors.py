@@ -215,9 +215,9 @@ def _task_runner(request: RunRequest) -> Any:
         local = {"num_cpus": workers, "include_dashboard": False}
         # Without an address Ray would take a cluster that it finds on this machine.
         return RayTaskRunner(address=address or _NEW_CLUSTER, init_kwargs=quiet if address else quiet | local)
-    from prefect.task_runners import ProcessPoolTaskRunner
+    from passgate.flows.batch_task import process_task_runner
 
-    return ProcessPoolTaskRunner(max_workers=workers)
+    return process_task_runner(workers)
 
 
 def _size_of(runner: Any) -> Any:

@@ -237,6 +237,25 @@ def test_a_lost_process_loses_what_is_in_flight(bare_project: Project, of_one_pr
     assert re.match(r"0/\d+ trials passed; output_check: ", why), why
 
 
+def test_a_process_tells_the_embedded_engine_of_each_batch_and_agents_do_not_know_where_that_is(
+    bare_project: Project,
+) -> None:
+    with running_agent() as agent:
+        set_up(bare_project, agent, tasks=2)
+    bare_project.write("agent.sh", 'echo "${PREFECT_API_URL-yes}"')
+    command = ("run", "ci_merge", "--agent", f"cli:sh {bare_project.path}/agent.sh", "--runner", "process")
+    ended = bare_project.passgate(*command, "--workers", "1", timeout=300)
+    assert (ended.returncode, "without Prefect" in ended.stderr) == (0, False), ended.stdout + ended.stderr
+    batches = [(name, state) for name, state in task_runs(bare_project) if name in {"t0", "t1"}]
+    assert sorted(batches) == [("t0", "Completed"), ("t1", "Completed")]
+
+
+def task_runs(project: Project) -> list[tuple[str, str]]:
+    """The task runs in the embedded engine's database, by name, with their states."""
+    with closing(sqlite3.connect(Path(project.environment["PREFECT_HOME"]) / "prefect.db")) as database:
+        return database.execute("SELECT name, state_name FROM task_run").fetchall()
+
+
 def failed_task_runs(project: Project) -> dict[str, list[str]]:
     """The messages of failed task runs in the embedded engine's database, by the names of the task runs."""
     query = "SELECT r.name, s.message FROM task_run r JOIN task_run_state s ON s.id = r.state_id WHERE s.name = ?"
