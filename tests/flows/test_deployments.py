@@ -96,8 +96,9 @@ def test_a_failed_gate_fails_who_watches_it_and_a_secret_is_nowhere(deployed: Pr
         stored = json.dumps(api(deployed, "POST", path, {}))
         assert "desk" in stored.lower() or path == "logs/filter"
         assert SECRET not in stored
-    (folder,) = deployed.run_folders()
-    assert not any(SECRET.encode() in file.read_bytes() for file in folder.iterdir() if file.is_file())
+    files = [file for folder in deployed.run_folders() for file in folder.iterdir() if file.is_file()]
+    assert files
+    assert not any(SECRET.encode() in file.read_bytes() for file in files)
 
 
 def test_a_run_that_gives_some_options_has_those_of_the_deployment_for_the_others(deployed: Project) -> None:
@@ -115,7 +116,7 @@ def test_a_red_night_is_an_event_that_fires_its_automation(deployed: Project) ->
     wait_until(
         lambda: any(one["resource"]["passgate.gate"] == "nightly" for one in events(deployed, "passgate.verdict"))
     )
-    (told,) = [one for one in events(deployed, "passgate.verdict") if one["resource"]["passgate.gate"] == "nightly"]
+    told = next(one for one in events(deployed, "passgate.verdict") if one["resource"]["passgate.gate"] == "nightly")
     assert told["resource"]["prefect.resource.id"].startswith("passgate.run.")
     assert told["resource"]["passgate.red"] == "true"
     assert told["resource"]["passgate.alarms"] == "below_floor,crashed_agents"
@@ -180,13 +181,13 @@ def test_the_lack_of_a_nightly_fires_its_automation(deployed: Project) -> None:
 def hanging(project: Project) -> tuple[dict[str, Any], str]:
     """A flow run whose agent hangs, and the mark of the agent's process."""
     mark = f"4242.{time.time_ns()}"
-    project.write("hangs.sh", f"sleep {mark}")
-    request = json.dumps({"agent": f"cli:sh '{project.path}/hangs.sh'", "k": 1})
+    project.write(f"hangs-{mark}.sh", f"sleep {mark}")
+    request = json.dumps({"agent": f"cli:sh '{project.path}/hangs-{mark}.sh'", "k": 1})
     begun = prefect(project, "deployment", "run", "ci_merge/desk-no-7-ci-merge", "--param", f"request={request}")
     assert begun.returncode == 0, begun.stdout + begun.stderr
     wait_until(lambda: marked_processes(f"sleep\x00{mark}") != [], seconds=200)
     running = {"flow_runs": {"state": {"type": {"any_": ["RUNNING"]}}, "parent_task_run_id": {"is_null_": True}}}
-    (found,) = [one for one in api(project, "POST", "flow_runs/filter", running) if "hangs.sh" in one["name"]]
+    (found,) = [one for one in api(project, "POST", "flow_runs/filter", running) if mark in one["name"]]
     return found, mark
 
 
@@ -214,7 +215,7 @@ def test_a_flow_run_that_is_cancelled_on_a_worker_keeps_its_journal_and_says_how
     path = f"flow_runs/{flow_run['id']}"
     wait_until(lambda: api(deployed, "GET", path)["state"]["message"] == BY_WORKER, seconds=200)
     wait_until(lambda: marked_processes(f"sleep\x00{mark}") == [])
-    (run,) = [one for one in deployed.run_folders() if "hangs.sh" in (one / "plan.json").read_text()]
+    (run,) = [one for one in deployed.run_folders() if mark in (one / "plan.json").read_text()]
     assert list(run.glob("journal*"))
     ended = ends_of(deployed, flow_run)
     assert seconds_to_cancel(deployed, flow_run["id"]) < 30
