@@ -45,6 +45,8 @@ _LOCATION: Final = "location"  # In the folder of a run that is kept at a URL: w
 _PROBE: Final = "probe"
 _LEASE: Final = "lease"
 _LEASES_OF_PARTS: Final = "leases"
+# A process that runs several batches of a run makes its plan once: that of 1000 tasks takes a tenth of a second.
+_plan_of_batches = lru_cache(maxsize=1)(Plan.model_validate_json)
 
 
 def verdict_text(verdict: Verdict) -> str:
@@ -377,15 +379,6 @@ class RunStore:
             return Verdict.model_validate_json(content)
         except ValidationError as error:
             raise StorageError(f"{self.location}/{_VERDICT} is not a verdict: {error}") from error
-
-
-@lru_cache(maxsize=1)
-def _plan_of_batches(content: bytes) -> Plan:
-    """A process that runs several batches of a run makes its plan once: that of 1000 tasks takes a tenth of a second.
-
-    Raises `ValidationError`.
-    """
-    return Plan.model_validate_json(content)
 
 
 def _bytes(text: str) -> bytes:
