@@ -1,165 +1,57 @@
 """A small repository of its own for every test that needs one, and one real Prefect server for all of them."""
 
+import fcntl
 import os
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
 import pytest
-from hypothesis import settings
 
-from passgate.flows.embedded.schema import make_database
+from passgate.flows.cli.engine import _SETTINGS as SETTINGS_OF_A_RUN
 from passgate.tasks.integrity.git import BRANCH_VARIABLES, TARGET_COMMIT_VARIABLES, TARGET_VARIABLES
+from tests import searches, warm
+from tests.prefect_servers import shared_environment, start_shared_server
+from tests.project import REPOSITORY, Project
+from tests.scenarios import Make, Scenario, made
+from tests.sharing import locked, made_once, shared_folder
 from tests.upstream import ScriptedUpstream
 
-REPOSITORY = Path(__file__).parent.parent
-START_SECONDS = 120
-PATIENT = {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "240"}
-"""A busy machine takes longer to start Prefect than a run waits by default."""
-# A busy machine takes its time. The profile that this one begins with depends on CI, which goes next.
-settings.register_profile("untimed", settings(), deadline=None)
-settings.load_profile("untimed")
+__all__ = ["searches"]
 for _name in ("CI", *TARGET_VARIABLES, *TARGET_COMMIT_VARIABLES, *BRANCH_VARIABLES):
     # Tests are the same everywhere; those that mean a CI system set what it sets.
     os.environ.pop(_name, None)
-_CLEAN = ("GITHUB_", "CI_", "BUILDKITE", "PASSGATE_", "PREFECT_")
 
 
-def clean_environment() -> dict[str, str]:
-    """This environment without what a CI system or a developer's shell may have put into it."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(_CLEAN) and name not in {"CI", "BRANCH_NAME", "COLUMNS", "NO_COLOR"}
-    }
+@pytest.fixture(scope="session", autouse=True)
+def users_of_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file whose lock each process of these tests holds to its end: what they share lasts as long."""
+    file = shared_folder(tmp_path_factory) / "users.lock"
+    with locked(file, fcntl.LOCK_SH):
+        yield file
+    for server in warm.servers:
+        server.stop()
 
 
-@dataclass
-class Project:
-    """A folder with suites and a gates file, and the `passgate` command in it."""
-
-    path: Path
-    environment: dict[str, str] = field(default_factory=dict)
-
-    def write(self, name: str, text: str) -> Path:
-        file = self.path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-        return file
-
-    def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "passgate", *arguments]
-
-    def full_environment(self, **extra: str) -> dict[str, str]:
-        return {**clean_environment(), "COLUMNS": "120", **self.environment, **extra}
-
-    def passgate(self, *arguments: str, timeout: float = 120, **extra: str) -> subprocess.CompletedProcess[str]:
-        return self.run(self.command(*arguments), timeout=timeout, **extra)
-
-    def run(
-        self, command: Sequence[str], *, timeout: float = 120, stdout: int = subprocess.PIPE, **extra: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Any command in the folder, with more of the environment."""
-        return subprocess.run(
-            command,
-            cwd=self.path,
-            env=self.full_environment(**extra),
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-
-    def git(self, *arguments: str, **environment: str) -> str:
-        identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
-        result = subprocess.run(
-            ["git", *identity, *arguments],
-            cwd=self.path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return result.stdout.strip()
-
-    def run_folders(self) -> list[Path]:
-        return sorted((self.path / ".passgate" / "runs").iterdir())
-
-
-@dataclass(frozen=True)
-class PrefectServer:
-    """A real Prefect server on the loopback."""
-
-    environment: dict[str, str]
-    """What makes it the server of a command."""
-    process_id: int
-    """Of its process and of its process group."""
-
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
-@contextmanager
-def started_server(home: Path, port: int | None = None, **settings: str) -> Iterator[PrefectServer]:
-    """A real Prefect server with a database of its own, on a free port unless one is given."""
-    port = port or free_port()
-    environment = {
-        "PREFECT_HOME": str(home),
-        "PREFECT_API_URL": f"http://127.0.0.1:{port}/api",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "100",
-        "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
-        "PREFECT_LOGGING_TO_API_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        **PATIENT,
-        **settings,
-    }
-    # Prefect's own migrations take long on a busy machine.
-    make_database(home / "prefect.db")
-    server = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
-        env={**clean_environment(), **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        _wait_until(lambda: httpx.get(f"{environment['PREFECT_API_URL']}/health").status_code == 200)
-        yield PrefectServer(environment, server.pid)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+@pytest.fixture(autouse=True)
+def _start_of_commands(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("cold"):
+        monkeypatch.setattr(warm, "servers", [])
 
 
 @pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """The environment of a real Prefect server on the loopback."""
-    with started_server(tmp_path_factory.mktemp("prefect")) as server:
-        yield server.environment
+def prefect_server(users_of_servers: Path) -> dict[str, str]:
+    """The environment of a real Prefect server on the loopback, the same for all processes of these tests."""
+    folder = made_once(users_of_servers.parent / "prefect", lambda made: start_shared_server(made, users_of_servers))
+    environment = shared_environment(folder)
+    commands = warm.WarmServer(warm.PASSGATE_IN_PREFECT, environment, reads=("PREFECT_",), also=SETTINGS_OF_A_RUN)
+    warm.servers.insert(0, commands)
+    return environment
 
 
-def _wait_until(ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            if ready():
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.2)
-    raise TimeoutError("the Prefect server did not start")
+@pytest.fixture(scope="session")
+def scenario(users_of_servers: Path) -> Callable[[Make], Scenario]:
+    """Gives the scenario that a function of tests/scenarios/ makes."""
+    return lambda make: made(users_of_servers.parent / "scenarios", make)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import free_port
-from tests.processes import wait_until
+from tests.prefect_servers import free_port
+from tests.waiting import wait_until
 
 _USER = "postgres"
 

@@ -2,60 +2,25 @@
 
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.conftest import Project
+from tests.project import Project
+from tests.waiting import wait_until
 
 
 def interrupted(
-    project: Project,
-    command: list[str],
-    kind: signal.Signals,
-    when: Callable[[], bool],
-    seconds: float = 90,
-    *,
-    ends_within: float = 60,
+    project: Project, command: list[str], kind: signal.Signals, when: Callable[[], bool], *, ends_within: float = 120
 ) -> subprocess.CompletedProcess[str]:
     """Start a command, send it a signal as soon as something holds, and wait until it has ended of itself.
 
     Raises `subprocess.TimeoutExpired` if it has not ended some seconds after the signal.
     """
-    process = subprocess.Popen(
-        hearing_interrupts(command),
-        cwd=project.path,
-        env=project.full_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            wait_until(when, seconds)
-            process.send_signal(kind)
-            stdout, stderr = process.communicate(timeout=ends_within)
-        finally:
-            process.kill()
+    with project.started(command) as process:
+        wait_until(when)
+        process.send_signal(kind)
+        stdout, stderr = process.communicate(timeout=ends_within)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
-
-
-def hearing_interrupts(command: list[str]) -> list[str]:
-    """The command with interrupts as they are by default: a shell's background jobs, as these tests may be, ignore them
-    and hand that on.
-    """
-    code = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
-    return [sys.executable, "-c", code, *command]
-
-
-def wait_until(holds: Callable[[], bool], seconds: float = 90) -> None:
-    """Wait until something holds. Raises `TimeoutError`."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            raise TimeoutError("what the test waits for did not come about")
-        time.sleep(0.05)
 
 
 def marked_processes(mark: str) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, Project, clean_environment
+from tests.project import REPOSITORY, Project, clean_environment
 
 PARTS = {"flows": "passgate/flows", "tasks": "passgate/tasks", "schema": "passgate/schema"}
 

@@ -19,7 +19,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.task import GateName
 from passgate.tasks.reports.terminal import terminal
 from passgate.tasks.sandboxes.isolation import Bubblewrap, best_isolation
-from tests.conftest import Project
+from tests.project import Project
 from tests.repositories import GitRepository
 
 PASSGATE = Path(sys.executable).with_name("passgate")

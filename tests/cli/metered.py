@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any
 
-from tests.conftest import Project
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 
 GATES = """

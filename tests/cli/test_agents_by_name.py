@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.test_validate import GOOD
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
+from tests.project import Project
 from tests.unit.agents.agent_server import running_agent
 
 pytestmark = pytest.mark.slow

@@ -12,10 +12,11 @@ from tests.builders import task_document
 from tests.cli.test_metered_run import GATES as METERED_GATES
 from tests.cli.test_metered_run import TASK as METERED_TASK
 from tests.cli.test_run import agent_file
-from tests.conftest import Project
-from tests.processes import interrupted, marked_processes, wait_until
+from tests.processes import interrupted, marked_processes
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

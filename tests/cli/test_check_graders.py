@@ -11,8 +11,8 @@ from passgate.flows.cli import main
 from passgate.tasks.errors import ExitCode
 from tests.builders import REPOSITORY, write_task
 from tests.cli.test_command_line import imported_by
-from tests.conftest import Project
 from tests.grader_project import a_transcript
+from tests.project import Project
 
 REFERENCE = {"reference": {"solution": {"transcript": "_shared/good.json"}}}
 QUESTION = {"inputs": {"prompt": "Do you agree?"}}

@@ -8,7 +8,7 @@ import pytest
 from passgate import __version__
 from passgate.flows.cli import main
 from tests.cli.test_validate import GOOD
-from tests.conftest import Project
+from tests.project import Project
 
 COMMANDS = ("run", "try", "validate", "judge", "trend", "doctor", "init")
 

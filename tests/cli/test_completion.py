@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from passgate.flows.cli.completion import complete_gates, complete_runs, complete_schemas, complete_tasks
-from tests.conftest import Project
+from tests.project import Project
 
 
 def asked(project: Project, line: str) -> list[str]:

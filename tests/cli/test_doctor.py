@@ -2,7 +2,7 @@
 
 from tests.answering import answering
 from tests.cli.test_command_line import imported_by
-from tests.conftest import REPOSITORY, Project
+from tests.project import REPOSITORY, Project
 
 
 def with_gates(project: Project) -> Project:

@@ -19,8 +19,10 @@ import pytest
 
 from tests.cli.test_command_line import imported_by
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import PATIENT, Project, free_port, started_server
-from tests.processes import how_to_resume, interrupted, marked_processes, wait_until
+from tests.prefect_servers import PATIENT, free_port, started_server
+from tests.processes import how_to_resume, interrupted, marked_processes
+from tests.project import Project
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.builders import task_document
-from tests.conftest import REPOSITORY, Project
+from tests.project import REPOSITORY, Project
 
 pytestmark = pytest.mark.slow
 

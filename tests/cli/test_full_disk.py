@@ -3,8 +3,8 @@
 import sys
 
 from tests.cli.test_run import WRITES_OK, agent_file, gate_of
-from tests.conftest import Project
 from tests.processes import how_to_resume
+from tests.project import Project
 
 # Files of passgate and of its agents can get no larger than this: the plan does not, but the second transcript does.
 FULL = """

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_run import GATES, WRITES_OK
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

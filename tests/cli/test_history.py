@@ -12,8 +12,8 @@ import pytest
 import yaml
 from bench.generated_history import night_id, write_generated
 
-from tests.conftest import Project
 from tests.object_store import ObjectStore, object_store
+from tests.project import Project
 
 __all__ = ["object_store"]
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.conftest import Project
+from tests.project import Project
 
 AUTHORS = {
     "golden/action-items_1": "forgets-bo",

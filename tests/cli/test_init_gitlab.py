@@ -9,8 +9,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from passgate import __version__
-from tests.conftest import Project
 from tests.docs.examples import GITLAB_JOBS
+from tests.project import Project
 from tests.schema_store import published_schema
 
 JOBS = ".gitlab/passgate.yml"

@@ -13,8 +13,8 @@ import yaml
 
 from passgate import __version__
 from passgate.tasks.model.task import GateName
-from tests.conftest import Project
 from tests.docs.commands import COMMANDS
+from tests.project import Project
 from tests.schema_store import published_schema
 
 WORKFLOW = ".github/workflows/passgate.yaml"

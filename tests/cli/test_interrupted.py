@@ -8,8 +8,8 @@ import time
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
 from tests.processes import how_to_resume, interrupted, marked_processes
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

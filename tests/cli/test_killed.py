@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_run import gate_of
-from tests.conftest import Project
-from tests.processes import wait_until
+from tests.project import Project
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
+from tests.waiting import wait_until
 
 TASKS, K, KILLS, JOBS = 10, 30, 20, 4
 SAYS_YES = """

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

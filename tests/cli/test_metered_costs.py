@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.cli.metered import GATES, finished_trials, set_up, verdict
-from tests.conftest import Project
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Status
 from tests.upstream_shapes import Says

@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from tests.cli.metered import GATES, finished_trials, server_complaints, set_up, write_task
-from tests.conftest import Project
 from tests.processes import interrupted
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Silent, Slow, Status
 from tests.upstream_shapes import Says

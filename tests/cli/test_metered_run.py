@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.metered import GATES, TASK, agents, finished_trials, set_up, verdict
-from tests.conftest import Project
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_replies import Down
 from tests.upstream_shapes import Says

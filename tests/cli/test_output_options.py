@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from passgate.flows.cli import main
-from tests.conftest import REPOSITORY, Project
 from tests.docs.commands import COMMANDS
+from tests.project import REPOSITORY, Project
 
 WITHOUT: Mapping[str, str] = {}
 """Commands without one of the options, each with the reason."""

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_run import agent_file, gate_of
-from tests.conftest import Project
-from tests.processes import marked_processes, wait_until
+from tests.processes import marked_processes
+from tests.project import Project
+from tests.waiting import wait_until
 
 AGENT = ("--agent", "python:agent:agent")
 TASK = """
@@ -154,24 +155,14 @@ def test_a_gate_that_is_ended_leaves_no_process_of_its_agents(gate: Project, kin
     gate_of(gate, k=1, seconds=600)
     mark = os.getpid() * 100 + kind
     agent_file(gate, HANGS.format(mark=mark))
-    process = subprocess.Popen(
-        gate.command("try", "suites/golden/a.yaml", *AGENT),
-        cwd=gate.path,
-        env=gate.full_environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with gate.started(gate.command("try", "suites/golden/a.yaml", *AGENT), start_new_session=True, **silent) as process:
         # One of the import, and four of the trial beside the shell that starts two of them.
         wait_until(lambda: len(marked_processes(f"4243.{mark}")) >= 6)
         process.send_signal(kind)
-        process.wait(60)
-    finally:
-        process.kill()
-        process.wait()
-    wait_until(lambda: marked_processes(f"4243.{mark}") == [], seconds=30)
-    wait_until(lambda: servers_in(gate.path) == [], seconds=30)
+        process.wait(200)
+    wait_until(lambda: marked_processes(f"4243.{mark}") == [])
+    wait_until(lambda: servers_in(gate.path) == [])
 
 
 def servers_in(folder: Path) -> list[int]:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
+from tests.project import Project
 
 
 @pytest.mark.slow

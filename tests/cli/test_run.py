@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.conftest import REPOSITORY, Project
-from tests.processes import interrupted, marked_processes, wait_until
+from tests.processes import interrupted, marked_processes
+from tests.project import REPOSITORY, Project
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from passgate.flows.cli import main
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 
 def test_every_published_schema_is_listed_and_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from tests.conftest import Project
+from tests.project import Project
 
 EVAL = """
 name: chat

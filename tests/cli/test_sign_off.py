@@ -4,13 +4,14 @@ import base64
 import json
 import shutil
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.builders import write_task
-from tests.conftest import Project
 from tests.object_store import ObjectStore, object_store
+from tests.project import Project
 from tests.signing import a_run_that_awaits, write_gate, write_keys
 
 __all__ = ["object_store"]
@@ -122,17 +123,14 @@ def test_what_has_changed_since_is_named_and_bad_input(released: Project) -> Non
 
 
 def test_of_two_at_the_same_time_one_decides(released: Project) -> None:
-    both = [
-        subprocess.Popen(
-            released.command("sign-off", "last", *said),
-            cwd=released.path,
-            env=released.full_environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for said in (APPROVE, REJECT)
-    ]
-    codes = [one.wait(timeout=120) for one in both]
+    with ExitStack() as stack:
+        both = [
+            stack.enter_context(released.started(released.command("sign-off", "last", *said)))
+            for said in (APPROVE, REJECT)
+        ]
+        for one in both:
+            one.communicate(timeout=200)
+    codes = [one.returncode for one in both]
     verdict = verdict_of(released)
     assert codes in ([0, 2], [2, 1])
     assert verdict["decision"] == ("PASS" if codes[0] == 0 else "FAIL")

@@ -7,15 +7,16 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
-from tests.processes import hearing_interrupts, how_to_resume, marked_processes, parent_of, wait_until, worker_of
+from tests.processes import how_to_resume, marked_processes, parent_of, worker_of
+from tests.project import Project
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -48,23 +49,6 @@ def in_the_worker(project: Project, code: str) -> None:
         "os.register_at_fork(after_in_child=begin) if os.environ.pop('ONCE', '') else None\n",
     )
     project.environment |= {"PYTHONPATH": str(project.path / "site"), "ONCE": "1"}
-
-
-@contextmanager
-def started(project: Project, command: list[str]) -> Iterator["subprocess.Popen[str]"]:
-    process = subprocess.Popen(
-        hearing_interrupts(command),
-        cwd=project.path,
-        env=project.full_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def begun(mark: str) -> Callable[[], bool]:
@@ -110,7 +94,7 @@ def test_a_worker_that_is_killed_leaves_no_process_and_no_folder_and_its_run_can
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     gate.environment["TMPDIR"] = str(temporary)
-    with started(gate, run_with(gate, "slow.sh")) as process:
+    with gate.started(run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
         os.kill(worker_of(process.pid), signal.SIGSEGV)
         _, stderr = process.communicate(timeout=60)
@@ -148,7 +132,7 @@ def test_the_verdict_decides_when_the_worker_dies_after_it(gate: Project) -> Non
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_while_the_command_starts_ends_it(gate: Project, kind: signal.Signals) -> None:
-    with started(gate, run_with(gate, "slow.sh")) as process:
+    with gate.started(run_with(gate, "slow.sh")) as process:
         worker_of(process.pid)
         process.send_signal(kind)
         _, stderr = process.communicate(timeout=60)
@@ -176,7 +160,7 @@ def test_an_interrupt_that_an_import_makes_another_error_of_ends_the_command(gat
 
 
 def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) -> None:
-    with started(gate, run_with(gate, "slow.sh")) as process:
+    with gate.started(run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
         os.kill(worker_of(process.pid), signal.SIGSTOP)
         process.send_signal(signal.SIGTERM)
@@ -188,7 +172,7 @@ def test_a_worker_that_hears_nothing_is_ended_in_time(gate: Project, mark: str) 
 
 def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Project, mark: str) -> None:
     command = ["/bin/sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *run_with(gate, "slow.sh")]
-    with started(gate, command) as process:
+    with gate.started(command) as process:
         wait_until(begun(mark))
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGHUP)
@@ -199,7 +183,7 @@ def test_interrupts_that_are_ignored_when_the_command_starts_stay_so(gate: Proje
 
 
 def test_no_worker_outlives_its_supervisor(gate: Project, mark: str) -> None:
-    with started(gate, run_with(gate, "slow.sh")) as process:
+    with gate.started(run_with(gate, "slow.sh")) as process:
         wait_until(begun(mark))
         worker = worker_of(process.pid)
         process.kill()

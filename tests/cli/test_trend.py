@@ -13,7 +13,7 @@ from bench.generated_history import night_id, task_names, write_generated
 from passgate.tasks.history.columns import rows, table_of
 from passgate.tasks.history.dataset import History
 from tests.builders import a_plan, a_run_id, a_task, begun, trials_of
-from tests.conftest import Project
+from tests.project import Project
 
 NIGHTS = 40
 

@@ -3,7 +3,7 @@
 import subprocess
 
 from tests.cli.test_run import WRITES_OK, agent_file
-from tests.conftest import Project
+from tests.project import Project
 from tests.unit.agents import agent_server
 
 

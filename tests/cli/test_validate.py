@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 
-from tests.conftest import REPOSITORY, Project
+from tests.project import REPOSITORY, Project
 
 GOOD = """
 task_id: {name}

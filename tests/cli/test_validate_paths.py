@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.cli.test_validate import GOOD
-from tests.conftest import Project
+from tests.project import Project
 
 
 @pytest.mark.parametrize("name", ["gates.yaml", "agents.yaml", "prices.yaml", "quarantine.yaml", "baseline.yaml"])

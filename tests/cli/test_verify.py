@@ -18,7 +18,7 @@ from passgate.tasks.attestations.statement import (
 )
 from passgate.tasks.history.run_store import verdict_text
 from passgate.tasks.model.verdict import Verdict, signed_off
-from tests.conftest import Project
+from tests.project import Project
 from tests.signing import a_sign_off, awaiting, write_keys
 from tests.unit.reports.hostile import HOSTILE
 

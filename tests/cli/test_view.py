@@ -13,7 +13,7 @@ from playwright.sync_api import sync_playwright
 
 from passgate.flows.cli.view import application
 from tests.builders import a_finished, a_plan, a_policy, a_task
-from tests.conftest import Project
+from tests.project import Project
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 LIMIT = 120  # Seconds: a busy machine takes long to start a command
@@ -21,19 +21,8 @@ LIMIT = 120  # Seconds: a busy machine takes long to start a command
 
 @contextmanager
 def viewer(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        project.command("view", *options),
-        cwd=project.path,
-        env=project.full_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
+    with project.started(project.command("view", *options)) as process:
         yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=LIMIT)
 
 
 @pytest.mark.slow

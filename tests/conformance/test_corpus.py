@@ -11,7 +11,7 @@ from tests.conformance.__main__ import compared_in
 from tests.conformance.compare import Finding
 from tests.conformance.corpus import CORPUS, REFUSED
 from tests.conformance.explained import EXPLANATIONS, explanation_of
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = [pytest.mark.skipif(not CORPUS.is_dir(), reason=f"there is no corpus at {CORPUS}"), pytest.mark.slow]
 

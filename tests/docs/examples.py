@@ -26,7 +26,7 @@ from passgate.tasks.model.run import RunRequest
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, Solution, TaskFile
 from tests.builders import SHIPPED, task_document
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 from tests.schema_store import published_schema
 
 GITLAB_JOBS = "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"

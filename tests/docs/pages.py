@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 PAGES = {
     str(path.relative_to(REPOSITORY)): path.read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ from passgate.tasks.planning.diagnosis import diagnose
 from passgate.tasks.providers.retries import TRY_AGAIN
 from passgate.tasks.reports.checks import doctor_report
 from tests.answering import answering
-from tests.conftest import REPOSITORY
 from tests.docs.pages import PAGES, cells, code_in, rows, section, table
+from tests.project import REPOSITORY
 
 PAGE = "docs/agents.md"
 

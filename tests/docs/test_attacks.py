@@ -2,8 +2,8 @@
 
 import ast
 
-from tests.conftest import REPOSITORY
 from tests.docs.pages import rows, section
+from tests.project import REPOSITORY
 
 FILES = sorted((REPOSITORY / "tests/attacks").glob("test_*.py"))
 

@@ -7,9 +7,9 @@ import yaml
 from passgate.flows.cli.engine import _SETTINGS
 from passgate.tasks.errors import ExitCode
 from passgate.tasks.model.run import RunRequest
-from tests.conftest import REPOSITORY
 from tests.docs.commands import COMMANDS, GROUPS, command_of
 from tests.docs.pages import PAGES, cells, section
+from tests.project import REPOSITORY
 
 INTERNAL_VARIABLES = {"PASSGATE_PROCESS", "PASSGATE_COMPLETE"}
 

@@ -8,8 +8,8 @@ import pytest
 from passgate.tasks.graders import AGENTV_GRADERS, GRADERS
 from tests.conformance.compare import Finding
 from tests.conformance.explained import EXPLANATIONS
-from tests.conftest import REPOSITORY
 from tests.docs.pages import code_in, rows, section, table
+from tests.project import REPOSITORY
 
 PAGE = "docs/compatibility.md"
 HOLES = "tests/flows/test_agentv_holes.py"

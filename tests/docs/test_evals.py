@@ -9,9 +9,9 @@ from passgate.tasks.formats.evals.map.reader import _NOT_HAD
 from passgate.tasks.formats.evals.map.runtime import BLOCKS, STRATEGIES
 from passgate.tasks.formats.evals.read.top_level import TESTS_KEYS, TOP_LEVEL_KEYS
 from passgate.tasks.model.task import TaskFile
-from tests.conftest import REPOSITORY
 from tests.docs.keys import paths
 from tests.docs.pages import PAGES, code_in, rows, section, table
+from tests.project import REPOSITORY
 
 PAGE = "docs/evals.md"
 CATALOGUE = REPOSITORY / "docs" / "schema-catalog.json"

@@ -28,8 +28,8 @@ from passgate.tasks.planning.plan import PlanFiles, make_plan
 from passgate.tasks.planning.preflight import problems_of
 from passgate.tasks.reports.forecast import forecast_text
 from tests.builders import SHIPPED, task_document
-from tests.conftest import REPOSITORY
 from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
+from tests.project import REPOSITORY
 
 NUMBERS = {5: "five"}
 

@@ -4,7 +4,7 @@ import ast
 import re
 from collections import Counter
 
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 
 def _mapped() -> dict[str, set[str]]:

@@ -16,9 +16,9 @@ from passgate.tasks.model.policy import JudgePolicy, Policy, QuarantineFile, Rul
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.sandbox import SandboxFile
 from passgate.tasks.model.task import GateName, SimulatedUser, TaskFile, Tool
-from tests.conftest import REPOSITORY
 from tests.docs.keys import defaults, own_names, paths
 from tests.docs.pages import PAGES, blocks, cells, code_in, rows, section, table
+from tests.project import REPOSITORY
 
 MODELS: dict[str, type[BaseModel]] = {
     get_args(model.model_fields["type"].annotation)[0]: model

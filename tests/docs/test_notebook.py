@@ -7,7 +7,7 @@ import pytest
 from bench.change_points import Planted
 from bench.generated_history import write_generated
 
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 NOTEBOOK = json.loads((REPOSITORY / "docs" / "history.ipynb").read_text(encoding="utf-8"))
 CELLS = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]

@@ -10,8 +10,8 @@ from passgate import __version__
 from passgate.tasks.formats.loading import load_tasks
 from passgate.tasks.model.task import GateName
 from tests.builders import SHIPPED
-from tests.conftest import REPOSITORY
 from tests.docs.pages import PAGES, README, cells, dead_links, section
+from tests.project import REPOSITORY
 
 HOSTS = {
     *("arxiv.org", "docs.prefect.io", "github.com", "keepachangelog.com", "semver.org"),

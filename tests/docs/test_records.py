@@ -20,8 +20,8 @@ from passgate.tasks.model.trial import METRIC_GROUPS, TrialMetrics, TrialStatus
 from passgate.tasks.model.verdict import Inputs, Verdict
 from passgate.tasks.planning.snapshot import FILES
 from passgate.tasks.reports.run_files import RUN_FILES
-from tests.conftest import REPOSITORY
 from tests.docs.pages import cells, code_in, rows, section, tables
+from tests.project import REPOSITORY
 
 COLUMNS = json.loads((REPOSITORY / "schema" / "trial.schema.json").read_text())["properties"]
 SUMMARY_COLUMNS = json.loads((REPOSITORY / "schema" / "summary.schema.json").read_text())["properties"]

@@ -17,7 +17,7 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import SHIPPED, a_task
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 from tests.unit.agents import agent_server
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says

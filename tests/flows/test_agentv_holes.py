@@ -14,8 +14,8 @@ from passgate.tasks.model.grade import JudgeReply, JudgeRequest
 from passgate.tasks.model.policy import Rule
 from passgate.tasks.model.trial import TrialStatus
 from passgate.tasks.model.verdict import Decision
-from tests.conftest import Project
 from tests.eval_gate import Answer, crashes, gate_of_files, says, trials_of_files
+from tests.project import Project
 
 PARIS = "Hello. Paris is the capital of France."
 

@@ -23,8 +23,8 @@ from passgate.tasks.model.price import Price, PriceTable
 from passgate.tasks.model.task import Budgets, EvalTask
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
 from tests.builders import a_task
-from tests.conftest import REPOSITORY, Project
 from tests.processes import marked_processes
+from tests.project import REPOSITORY, Project
 from tests.upstream import Says, ScriptedUpstream
 
 PACKAGES = REPOSITORY / "tests" / "npm"

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_killed import AGENTS, SAYS_YES, kill_tree
-from tests.conftest import PATIENT, Project, free_port, started_server
 from tests.flows.test_runners import GATES, finished
 from tests.flows.test_work_pool import asked
-from tests.processes import wait_until
+from tests.prefect_servers import PATIENT, free_port, started_server
+from tests.project import Project
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -44,15 +45,14 @@ def taken(environment: dict[str, str], name: str = LIMIT) -> int:
 def begun(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A run, until its end; what it says is in a file."""
     command = project.command("run", "ci_merge", "--agent", "counting", *options)
-    with (project.path / "stderr.txt").open("w") as messages:
-        process = subprocess.Popen(
-            command, cwd=project.path, env=project.full_environment(), stdout=messages, stderr=messages, text=True
-        )
-    try:
-        yield process
-    finally:
-        kill_tree(process.pid)
-        process.wait()
+    with (
+        (project.path / "stderr.txt").open("w") as messages,
+        project.started(command, stdout=messages, stderr=messages) as process,
+    ):
+        try:
+            yield process
+        finally:
+            kill_tree(process.pid)
 
 
 def said(project: Project) -> str:

@@ -18,9 +18,10 @@ import yaml
 
 from passgate.tasks.model.run import RunRequest
 from tests.cli.test_run import WRITES_OK
-from tests.conftest import REPOSITORY, Project, clean_environment
 from tests.flows.test_flow_runs import api, seconds_to_cancel
-from tests.processes import marked_processes, wait_until
+from tests.processes import marked_processes
+from tests.project import REPOSITORY, Project, clean_environment
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")

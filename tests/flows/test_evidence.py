@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
-from tests.processes import marked_processes, wait_until
+from tests.processes import marked_processes
+from tests.project import Project
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -126,12 +127,11 @@ def test_a_run_that_is_cancelled_in_prefect_keeps_its_journal_and_says_how_it_go
     mark = f"4242.{time.time_ns()}"
     agent = project.write("agent.sh", f"printf ok > result.txt; if grep -q Hang $1; then sleep {mark}; fi")
     command = project.command("run", "ci_merge", "--agent", f"cli:sh {agent} {{prompt_file}}")
-    run = subprocess.Popen(command, cwd=project.path, env=project.full_environment(), stderr=subprocess.PIPE, text=True)
-    with run:
+    with project.started(command) as run:
         wait_until(lambda: marked_processes(f"sleep\x00{mark}") != [] and journal_of(project).count(b"\n") == 2)
         cancelling = {"state": {"type": "CANCELLING"}, "force": True}
         api(project, "POST", f"flow_runs/{flow_run(project)['id']}/set_state", cancelling)
-        _, stderr = run.communicate(timeout=90)
+        _, stderr = run.communicate(timeout=200)
     assert run.returncode == 130, stderr
     (folder,) = project.run_folders()
     assert f"passgate run ci_merge --resume {folder.name}" in stderr

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PATIENT, REPOSITORY, Project
+from tests.prefect_servers import PATIENT
+from tests.project import REPOSITORY, Project
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from passgate.tasks.model.trial import FinishedTrial, Trial, TrialMetrics
 from passgate.tasks.model.verdict import Decision, Integrity, Verdict
 from passgate.tasks.planning.baseline import Pool
 from tests.builders import a_plan, a_policy, a_task, trials_of, verdict_on
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

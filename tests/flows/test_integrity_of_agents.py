@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Project
 from tests.flows.test_integrity import GATES, commit, task
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.cli.test_killed import AGENTS, SAYS_YES, asked_of, finished, kill_tree
-from tests.conftest import Project, clean_environment, started_server
 from tests.flows.test_deployments import prefect
 from tests.flows.test_flow_runs import api
 from tests.postgresql import running_postgresql
-from tests.processes import parent_of, process_ids, wait_until
+from tests.prefect_servers import started_server
+from tests.processes import parent_of, process_ids
+from tests.project import Project, clean_environment
 from tests.unit.agents.agent_server import Says, running_agent
+from tests.waiting import wait_until
 
 K = 40
 

@@ -8,9 +8,9 @@ import pytest
 
 from passgate.tasks.formats.loading import load_tasks
 from tests.builders import SHIPPED
-from tests.conftest import Project
 from tests.eval_gate import write_files
 from tests.programs import needs
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from passgate.tasks.model.grade import ViolationRule
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.transcript import EndReason
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
 

@@ -4,8 +4,6 @@ import asyncio
 import json
 import re
 import shutil
-import signal
-import subprocess
 import textwrap
 from pathlib import Path
 
@@ -28,10 +26,10 @@ from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.find_run import find_run
 from passgate.tasks.reports.run_files import RUN_FILES
 from tests.builders import task_document
-from tests.conftest import Project
 from tests.flows.test_seam import AGENT, GATES, calls, elsewhere, judged
 from tests.object_store import ObjectStore, object_store
-from tests.processes import wait_until
+from tests.project import Project
+from tests.waiting import wait_until
 
 __all__ = ["object_store"]
 
@@ -204,12 +202,8 @@ def test_the_command_keeps_a_run_at_a_url_and_another_folder_carries_it_on(
     repository.environment = other_machine.environment = environment
     (repository.path / "slow").touch()
     command = repository.command("run", "ci_merge", "--agent", "python:agent:agent", "--run-store", url, "--jobs", "1")
-    process = subprocess.Popen(command, cwd=repository.path, env=repository.full_environment(), start_new_session=True)
-    try:
+    with repository.started(command, start_new_session=True):
         wait_until(lambda: any("/journal/" in name for name in object_store.keys(url)))
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
     (run_id,) = {name.partition("/")[0] for name in object_store.keys(url)}
     location = f"{url}/{run_id}"
     kept = RunStore(location).read_trials()

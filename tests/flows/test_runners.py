@@ -19,9 +19,11 @@ from typing import Any
 import pytest
 
 from tests.cli.test_killed import AGENTS, SAYS_YES
-from tests.conftest import PATIENT, Project, clean_environment
-from tests.processes import how_to_resume, parent_of, process_ids, wait_until
+from tests.prefect_servers import PATIENT
+from tests.processes import how_to_resume, parent_of, process_ids
+from tests.project import Project, clean_environment
 from tests.unit.agents.agent_server import AgentServer, Says, running_agent
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

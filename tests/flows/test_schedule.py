@@ -14,8 +14,9 @@ import pytest
 
 from passgate.tasks.planning.plan import begun_of
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project, clean_environment, started_server
-from tests.processes import wait_until
+from tests.prefect_servers import started_server
+from tests.project import Project, clean_environment
+from tests.waiting import wait_until
 
 PREFECT = (sys.executable, "-m", "prefect", "--no-prompt")
 EVERY_MINUTE = """

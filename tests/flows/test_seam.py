@@ -38,10 +38,10 @@ from passgate.tasks.model.verdict import Verdict
 from passgate.tasks.planning.baseline import pool_of, read_rows
 from passgate.tasks.run import run
 from tests.builders import task_document
-from tests.conftest import Project
-from tests.processes import wait_until
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
+from tests.waiting import wait_until
 
 GATES = """
 version: 1

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.cli.test_run import WRITES_OK, gate_of
-from tests.conftest import Project
 from tests.flows.test_deployments import prefect
 from tests.flows.test_flow_runs import api
+from tests.project import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 GATES = ("ci-merge", "nightly", "release-candidate")

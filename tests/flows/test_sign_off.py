@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Project
+from tests.project import Project
 from tests.signing import write_gate
 
 RUN = """

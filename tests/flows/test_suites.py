@@ -16,7 +16,7 @@ from passgate.tasks.model.policy import JudgePolicy, Policy
 from passgate.tasks.model.price import PriceTable
 from passgate.tasks.model.task import EvalTask, Suite
 from passgate.tasks.model.trial import FinishedTrial, TrialStatus
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 SUITES = REPOSITORY / "suites"
 POLICY = load_policy(REPOSITORY / "gates.yaml")

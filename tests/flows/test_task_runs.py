@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.conftest import Project
+from tests.project import Project
 
 LISTED_WHILE_ONE_IS_RECORDED = """
 import asyncio, time

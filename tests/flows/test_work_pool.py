@@ -18,12 +18,13 @@ import pytest
 
 from passgate.tasks.history.run_store import RunStore
 from tests.builders import task_document
-from tests.conftest import Project
 from tests.flows.test_seam import GATES
 from tests.object_store import ObjectStore, object_store
-from tests.processes import how_to_resume, parent_of, process_ids, wait_until
+from tests.processes import how_to_resume, parent_of, process_ids
+from tests.project import Project
 from tests.upstream import ScriptedUpstream
 from tests.upstream_shapes import Says
+from tests.waiting import wait_until
 
 __all__ = ["object_store"]
 

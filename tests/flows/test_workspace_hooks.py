@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import Project
+from tests.project import Project
 
 pytestmark = pytest.mark.slow
 

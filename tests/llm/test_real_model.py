@@ -18,10 +18,10 @@ from passgate.tasks.model.task import Budgets
 from passgate.tasks.model.transcript import Transcript
 from passgate.tasks.model.trial import MEASURED, FinishedTrial, TrialStatus
 from passgate.tasks.planning.named_agents import find_agent
-from tests.conftest import REPOSITORY, Project
 from tests.llm.gate import PROJECT, environment_of
 from tests.llm.server import MODEL, MOST_TOKENS, is_installed
 from tests.meters import open_served_meter
+from tests.project import REPOSITORY, Project
 from tests.sdk_agents import STREAMING, WHOLE, SdkAgent
 
 pytestmark = [

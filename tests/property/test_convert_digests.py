@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.builders import SHIPPED
 from tests.conformance.corpus import CORPUS
-from tests.conftest import REPOSITORY
+from tests.project import REPOSITORY
 
 from passgate.tasks.commands.convert import Converted, Destination, Dialect, convert
 from passgate.tasks.errors import InputError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from tests.builders import a_task
-from tests.processes import wait_until
 from tests.unit.agents.conftest import one_turn
+from tests.waiting import wait_until
 
 from passgate.tasks.errors import MeasurementError
 from passgate.tasks.model.transcript import EndReason, Message

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.processes import marked_processes, wait_until
+from tests.processes import marked_processes
+from tests.waiting import wait_until
 
 from passgate.tasks.agents.python import PythonAgent
 from passgate.tasks.errors import UsageError

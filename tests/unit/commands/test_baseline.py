@@ -10,7 +10,7 @@ from passgate.tasks.history.columns import row, table_of
 from passgate.tasks.history.dataset import History
 from passgate.tasks.model.baseline import Pins
 from tests.builders import a_plan, a_task, a_trial
-from tests.conftest import Project
+from tests.project import Project
 
 RUNS = ("20260103T000000Z-nightly-c", "20260102T000000Z-ci_merge-b", "20260102T000000Z-ci_merge-a")
 PINS = Pins(commit="abc", reason="why", by="Ann")

@@ -13,7 +13,7 @@ from passgate.tasks.history.lease import Lease, LeaseHeldError, LeaseHolder, liv
 from passgate.tasks.history.storage import LocalStorage, Storage
 from passgate.tasks.history.url_storage import UrlStorage
 from tests.object_store import ObjectStore, object_store
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 __all__ = ["object_store"]
 

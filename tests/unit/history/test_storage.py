@@ -17,7 +17,7 @@ from passgate.tasks.model.baseline import Baseline
 from passgate.tasks.model.trial import TrialStatus
 from tests.builders import SHIPPED, a_finished, a_plan, a_task, trials_of, verdict_on
 from tests.object_store import ObjectStore, object_store
-from tests.processes import wait_until
+from tests.waiting import wait_until
 
 __all__ = ["object_store"]
 

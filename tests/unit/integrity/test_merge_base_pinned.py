@@ -5,7 +5,7 @@ import pytest
 from passgate.tasks.integrity.merge_base import pinned_base
 from passgate.tasks.model.baseline import Pins
 from passgate.tasks.model.run import Base
-from tests.conftest import Project
+from tests.project import Project
 
 BASE = Base(commit="b" * 40, ancestors=("b" * 40,), note="a note")
 
