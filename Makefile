@@ -11,7 +11,7 @@ BUN := 1.4.5
 # Which axe the tests of the page look for barriers with.
 AXE := 4.14.1
 
-.PHONY: gate gate-llm test test-slow test-failed check engine-schema schema constraints install install-llm install-bun install-axe clean
+.PHONY: gate gate-llm test test-slow compiled-tests check engine-schema schema constraints install install-llm install-bun install-axe clean
 
 gate: install
 	$(BIN)/passgate run ci_merge
@@ -21,15 +21,16 @@ gate-llm: install-llm
 	$(BIN)/python -m tests.llm.gate
 
 # Most tests wait for processes more than they compute.
-test: check
+test: install
+	$(MAKE) --jobs 2 --output-sync check compiled-tests
 	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --dist worksteal -m "not slow"
 
 test-slow: install
-	$(BIN)/python -m pytest -n $$(nproc) --dist worksteal -m slow
+	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) --dist worksteal -m slow
 
-# One after another. If no test has failed, this fails: then something else went wrong.
-test-failed: check
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rA --show-capture=no
+# Otherwise each process of the tests compiles all of them. What is wrong with them is told by the tests themselves.
+compiled-tests: install
+	$(BIN)/python -m pytest --collect-only --quiet > /dev/null || true
 
 check: install
 	$(BIN)/ruff format --check .
