@@ -96,6 +96,17 @@ def test_a_test_can_ask_for_cold_commands(task: Project) -> None:
         process.communicate()
 
 
+def test_code_that_asks_for_it_and_prefect_start_warm_too(project: Project) -> None:
+    code = "import os, sys; print(__name__, sys.argv[1:], os.getcwd()); raise SystemExit(7)"
+    with project.started([*warm.CODE, code, "a"]) as process:
+        assert isinstance(process, warm.WarmProcess)
+        assert (process.communicate()[0], process.returncode) == (f"__main__ ['a'] {project.path}\n", 7)
+    with project.started([sys.executable, "-m", "prefect", "work-pool", "inspect", str(project.path)]) as process:
+        assert isinstance(process, warm.WarmProcess)
+        stdout, stderr = process.communicate()
+    assert (process.returncode, "not found" in stdout + stderr) == (1, True), stdout + stderr
+
+
 def test_other_commands_are_what_they_are(task: Project) -> None:
     result = task.run([sys.executable, "-c", "import os; print(os.getcwd()); raise SystemExit(7)"])
     assert (result.returncode, result.stdout) == (7, f"{task.path}\n")

@@ -1,82 +1,34 @@
 """A task that fails on a branch: held against the runs of main before it blocks."""
 
-import json
-import textwrap
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from tests.project import Project
-
-pytestmark = pytest.mark.slow
-
-AGENT = "python:agent:agent"
-PLAIN = ("--engine", "none")
-GATES = """
-version: 1
-suites:
-  golden: {k: 3, metric: pass^k, max_steps: 20, budgets: {max_seconds: 30}}
-gates:
-  ci_merge:
-    suites: [golden]
-    blocks_on: [safety_violation, forbidden_tool, golden_regression, task_failed]
-    admission: {passes: 2, of: 3}
-"""
-TASK = """
-task_id: {name}
-suite: golden
-description: Say yes.
-inputs: {{prompt: Say yes.}}
-graders: [{{type: output_check, contains: ["yes"]}}]
-tracked_metrics: [latency]
-"""
+from tests.scenarios import Make, Scenario
+from tests.scenarios.evidence import (
+    AGENT,
+    GATES,
+    TASK,
+    cleared_flake,
+    green_main,
+    newest_verdict,
+    says,
+    verdict_of_run,
+)
 
 
 @pytest.fixture
-def repository(project: Project) -> Project:
-    """A gate whose main has a green run of one task."""
-    project.write("gates.yaml", GATES)
-    project.write("suites/golden/a.yaml", TASK.format(name="a"))
-    project.write(
-        "agent.py",
-        textwrap.dedent(
-            """
-            import json, pathlib
-
-            def agent(attempt):
-                script = json.loads((pathlib.Path(__file__).parent / "says.json").read_text())
-                letters = script.get(attempt.task_id, "p")
-                passes = letters[min(attempt.trial, len(letters) - 1)] == "p"
-                return "yes" if passes else "no"
-            """
-        ),
-    )
-    says(project)
-    project.write(".gitignore", ".passgate\n__pycache__\nsays.json\n")
-    project.git("add", "-A")
-    project.git("commit", "-q", "-m", "A gate")
-    assert run(project)["decision"] == "PASS"
-    project.git("checkout", "-q", "-b", "change")
-    return project
+def repository(scenario: Callable[[Make], Scenario], tmp_path: Path) -> Project:
+    """A gate whose main has a green run of one task; the branch `change` is checked out."""
+    return scenario(green_main).copy(tmp_path / "repository")
 
 
-def says(project: Project, **letters: str) -> None:
-    """What the agent does in trial after trial: `p`asses or fails; the last letter stands for all later ones."""
-    project.write("says.json", json.dumps(letters))
-
-
-def run(project: Project, *arguments: str) -> dict[str, Any]:
-    result = project.passgate("run", "ci_merge", "--agent", AGENT, *arguments)
-    assert result.returncode in {0, 1, 3}, result.stderr
-    verdict: dict[str, Any] = json.loads((project.run_folders()[-1] / "verdict.json").read_text())
-    assert verdict["exit_code"] == result.returncode
-    return verdict
-
-
-def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(repository: Project) -> None:
-    says(repository, a="pfp" + "p" * 60)
-    verdict = run(repository)
+def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(scenario: Callable[[Make], Scenario]) -> None:
+    flake = scenario(cleared_flake)
+    verdict = newest_verdict(flake)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     (confirmation,) = verdict["confirmations"]
     assert confirmation["finding"] == "fits its baseline"
@@ -85,15 +37,27 @@ def test_a_flake_is_cleared_by_confirming_trials_which_no_figure_counts(reposito
     (task,) = verdict["measurement"]["tasks"]
     assert (task["passed"], task["failed"], task["value"] if "value" in task else task["pass_hat_k"]) == (2, 1, 0.0)
     assert task["confirming"] == [True] * confirmation["confirming"]
-    rows = pd.read_parquet(repository.path / ".passgate/history/trials")
+    rows = pd.read_parquet(flake.path / ".passgate/history/trials")
     newest = rows[rows["run_id"] == verdict["run_id"]]
     assert sorted(newest["trial"]) == list(range(3 + confirmation["confirming"]))
     assert newest[newest["confirming"]]["trial"].min() == 3
 
 
+def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(
+    scenario: Callable[[Make], Scenario], tmp_path: Path
+) -> None:
+    flake = scenario(cleared_flake).copy(tmp_path / "repository")
+    whole = newest_verdict(flake)
+    journal = flake.run_folders()[-1] / "journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:5]))
+    again = flake.passgate("run", "ci_merge", "--resume", "last")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert newest_verdict(flake)["confirmations"] == whole["confirmations"]
+
+
 def test_a_fall_is_confirmed_and_blocks(repository: Project) -> None:
     says(repository, a="pff" + "f" * 60)
-    verdict = run(repository)
+    verdict = verdict_of_run(repository)
     assert verdict["decision"] == "FAIL"
     (reason,) = [reason for reason in verdict["reasons"] if reason["blocking"]]
     assert reason["rule"] == "golden_regression"
@@ -107,31 +71,20 @@ def test_a_new_task_is_reported_without_blocking(repository: Project) -> None:
     repository.git("checkout", "-q", "main")
     repository.git("merge", "-q", "change")
     says(repository, b="f")
-    verdict = run(repository)
+    verdict = verdict_of_run(repository)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     assert [withheld["task"] for withheld in verdict["not_admitted"]] == ["golden/b"]
     assert [reason["blocking"] for reason in verdict["reasons"] if reason["task_id"] == "b"] == [False]
 
 
-def test_a_run_that_was_killed_in_its_confirming_trials_goes_on_with_them(repository: Project) -> None:
-    says(repository, a="pfp" + "p" * 60)
-    whole = run(repository)
-    folder = repository.run_folders()[-1]
-    lines = (folder / "journal.jsonl").read_text().splitlines(keepends=True)
-    (folder / "journal.jsonl").write_text("".join(lines[:5]))
-    again = repository.passgate("run", "ci_merge", "--resume", "last")
-    assert again.returncode == 0, again.stdout + again.stderr
-    resumed = json.loads((folder / "verdict.json").read_text())
-    assert resumed["confirmations"] == whole["confirmations"]
-
-
+@pytest.mark.slow
 def test_what_was_red_on_main_too_is_nobodys_fault(repository: Project) -> None:
     repository.git("checkout", "-q", "main")
     says(repository, a="f")
     for _ in range(3):
-        run(repository)
+        verdict_of_run(repository)
     repository.git("checkout", "-q", "change")
-    verdict = run(repository)
+    verdict = verdict_of_run(repository)
     (reason,) = [reason for reason in verdict["reasons"] if reason["task_id"] == "a"]
     assert reason["blocking"] is False
     assert "failed at the baseline too" in reason["message"]
@@ -147,6 +100,7 @@ def merged(project: Project, prompt: str, wanted: str) -> None:
     project.git("commit", "-q", "--allow-empty", "-m", "Break the agent")
 
 
+@pytest.mark.slow
 def test_an_edited_task_is_guarded_by_its_runs_before_the_edit_unless_its_graders_are_others(
     repository: Project,
 ) -> None:
@@ -155,11 +109,11 @@ def test_an_edited_task_is_guarded_by_its_runs_before_the_edit_unless_its_grader
     repository.write("suites/golden/b.yaml", TASK.format(name="b"))
     repository.git("add", "-A")
     repository.git("commit", "-q", "-m", "More trials")
-    run(repository, *PLAIN)
-    assert run(repository, *PLAIN)["decision"] == "PASS"
+    verdict_of_run(repository)
+    assert verdict_of_run(repository)["decision"] == "PASS"
     merged(repository, "Please say yes.", '"yes"')
     says(repository, a="f")
-    verdict = run(repository, *PLAIN)
+    verdict = verdict_of_run(repository)
     assert verdict["decision"] == "FAIL"
     (reason,) = [reason for reason in verdict["reasons"] if reason["blocking"]]
     assert "judged against its version before the edit (20 trials)" in reason["message"]
@@ -168,7 +122,7 @@ def test_an_edited_task_is_guarded_by_its_runs_before_the_edit_unless_its_grader
     shown = repository.passgate("baseline", "show", "--agent", AGENT).stdout
     assert "green, edited" in shown
     merged(repository, "Please say yes.", '"ye"')
-    verdict = run(repository, *PLAIN)
+    verdict = verdict_of_run(repository)
     assert verdict["decision"] == "PASS", verdict["reasons"]
     assert [one["why"].rpartition("; ")[2] for one in verdict["not_admitted"]] == [
         "its graders, its k or its metric are not those of its earlier runs"

@@ -1,7 +1,8 @@
-"""Commands of passgate that start warm: forks of a process that has passgate imported, in place of new interpreters.
+"""Commands that start warm: forks of a process that has passgate imported, in place of new interpreters.
 
-A command's folder, environment, streams, signals, process group and exit code are those of a real process. What an
-interpreter reads of its environment when it starts cannot be: a command that changes some of it starts cold.
+They are `python -m passgate`, `python -m prefect` and the code of tests that begins with `CODE`. A command's folder,
+environment, streams, signals, process group and exit code are those of a real process. What an interpreter reads of its
+environment when it starts cannot be: a command that changes some of it starts cold.
 """
 
 import json
@@ -20,7 +21,10 @@ PASSGATE = (
     *("cryptography.hazmat.primitives.serialization", "httpx", "jinja2", "pandas", "pyarrow.dataset", "uvicorn"),
 )
 """All that a command without Prefect imports."""
-PASSGATE_IN_PREFECT = (*PASSGATE, "passgate.flows.*")
+PASSGATE_IN_PREFECT = (*PASSGATE, "passgate.flows.*", "prefect.cli", "prefect.workers.process")
+CODE = (sys.executable, "-X", "warm", "-c")
+"""What the command of code begins with that may start warm; a new interpreter knows no such option and goes on."""
+_PROGRAMS = ([sys.executable, "-m", "passgate"], [sys.executable, "-m", "prefect"], list(CODE))
 _READ_AT_THE_START = ("PYTHON", "LANG", "LC_", "LD_")
 
 
@@ -52,10 +56,10 @@ class WarmServer:
             self._process.wait()
 
     def can_start(self, command: Sequence[str], environment: Mapping[str, str]) -> bool:
-        """Whether this is `python -m passgate` in an environment that a running interpreter can change to."""
+        """Whether this is one of its commands, in an environment that a running interpreter can change to."""
         names = {name for name in {*environment, *self._environment} if name.startswith(self._reads)}
         same = all(environment.get(name) == self._environment.get(name) for name in names)
-        return same and list(command[:3]) == [sys.executable, "-m", "passgate"]
+        return same and any(list(command[: len(program)]) == program for program in _PROGRAMS)
 
     def fork(self, request: Mapping[str, Any], streams: Sequence[int]) -> tuple[int, socket.socket]:
         """Start a command with these standard streams; its process id, and where its exit status will come from."""
@@ -90,7 +94,7 @@ class WarmProcess(subprocess.Popen[Any]):
     def _execute_child(self, args: Sequence[str], *others: Any) -> None:
         (_, _, _, _, folder, environment, _, _, _, stdin, stdin_ours, out_ours, out, error_ours, error, *_) = others
         request = {
-            "arguments": [os.fspath(word) for word in args[3:]],
+            "command": [os.fspath(word) for word in args],
             "folder": os.fspath(folder or Path.cwd()),
             "environment": dict(environment),
             "new_session": others[-2],

@@ -10,6 +10,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import selectors
 import signal
 import socket
@@ -101,20 +102,43 @@ def _run(connection: int, streams: list[int]) -> NoReturn:
     tempfile.tempdir = None
     sys.path[0] = request["folder"]
     _open_standard_streams()
-    main_module = importlib.import_module("passgate.__main__")
-    sys.modules["__main__"] = main_module
-    sys.argv = [str(main_module.__file__), *request["arguments"]]
-    _exit(_exit_code(main_module))
+    _exit(_exit_code(request["command"]))
 
 
-def _exit_code(main_module: ModuleType) -> int:
+def _exit_code(command: list[str]) -> int:
     try:
-        return int(main_module.main())
+        return _passgate(command[3:]) if command[1:3] == ["-m", "passgate"] else _other(command)
     except SystemExit as ended:
-        return int(ended.code or 0)
+        if isinstance(ended.code, str):
+            sys.stderr.write(f"{ended.code}\n")
+            return 1
+        return ended.code or 0
     except BaseException:  # noqa: BLE001 - as the interpreter does; this process must not go on as a server
         traceback.print_exc()
         return 1
+
+
+def _passgate(arguments: list[str]) -> int:
+    main_module = importlib.import_module("passgate.__main__")
+    sys.modules["__main__"] = main_module
+    sys.argv = [str(main_module.__file__), *arguments]
+    return int(main_module.main())
+
+
+def _other(command: list[str]) -> int:
+    """Run `-m prefect`, or the code after `-c`, with Prefect's settings as they are in this environment."""
+    if "prefect" in sys.modules:
+        importlib.import_module("prefect.context").refresh_global_settings_context()
+    if "-m" in command[:2]:
+        _, _, module, *arguments = command
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        code, *arguments = command[command.index("-c") + 1 :]
+        sys.argv = ["-c", *arguments]
+        main_module = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(code, "<string>", "exec"), main_module.__dict__)
+    return 0
 
 
 def _exit(code: int) -> NoReturn:
